@@ -1,0 +1,67 @@
+# `make run` and `make test` need Python >= 3.11 and nothing else: they set up .venv on their first call.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help run test lint pytest filecheck format mlir-tools wheel clean distclean
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# An environment knows its own path, and so does an editable install: a checkout that was copied or moved starts afresh.
+HERE := .venv/.created-$(shell pwd -P | cksum | cut -d ' ' -f 1)
+FOR_RUN := .venv/.installed-for-run
+FOR_TEST := .venv/.installed-for-test
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+run: $(FOR_RUN) ## Train, compile and run a small network (examples/digits.py)
+	$(BIN)/python examples/digits.py
+
+test: lint pytest ## Everything that has to pass: lint, then all tests
+
+lint: $(FOR_TEST) ## Style, format, import order of the rooms, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+pytest: $(FOR_TEST) ## All tests, FileCheck files in process among them
+	$(BIN)/pytest -n 2
+
+filecheck: $(FOR_TEST) ## The FileCheck files with real lit, one process per tool: slower, same answer
+	$(BIN)/lit -v tests/filecheck
+
+format: $(FOR_TEST) ## Rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+mlir-tools: ## Unpack Debian's mlir-opt and mlir-translate into .mlir-tools, for the tests that compare with MLIR
+	@.ci/mlir-tools
+
+wheel: $(FOR_TEST) ## Build the wheel into dist/
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+clean: ## Remove what builds and checks leave behind
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the environment and MLIR's tools as well
+	rm -rf .venv .mlir-tools .mlir-tools.partial
+
+$(HERE):
+	@python=$${PYTHON:-$$(.ci/find-python)} && test -n "$$python" && \
+	    echo "Setting up .venv with $$python (once; about a minute) ..." && \
+	    "$$python" -m venv --clear .venv
+	@touch $@
+
+$(FOR_RUN): pyproject.toml $(HERE)
+	@$(PIP) install --editable '.[tools,examples]'
+	@touch $@
+
+$(FOR_TEST): pyproject.toml $(HERE)
+	@echo "Installing what the tests need (again whenever pyproject.toml changes) ..."
+	@$(PIP) install --editable '.[test]'
+	@touch $@ $(FOR_RUN)

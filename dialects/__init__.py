@@ -1,0 +1,1 @@
+"""The IRs of the compiler as xDSL dialects: definitions, verifiers and folders."""

@@ -1,0 +1,160 @@
+"""
+Readable syntax for the properties of ops: `{strides = [1, 1], epsilon = 1.0e-05, group = 2}`.
+
+Integers are `i64`, floats `f32`, lists of them dense arrays; everything else is written as MLIR writes it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    Float32Type,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    f32,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float]
+"""What `to_attribute` accepts."""
+
+
+def to_attribute(value: AttributeValue) -> Attribute:
+    """
+    The attribute for a Python value: bool → i1, int → i64, float → f32, str → string, numbers → dense array.
+
+    A list of numbers is one of f32 where its first item is a float, else one of i64.
+    """
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return IntegerAttr(int(value), i1)
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    if isinstance(value, float):
+        return FloatAttr(value, f32)
+    if isinstance(value, str):
+        return StringAttr(value)
+    if value and isinstance(value[0], float):
+        return DenseArrayBase.from_list(f32, [float(item) for item in value])
+    return DenseArrayBase.from_list(i64, [int(item) for item in value])
+
+
+def shortest_float(value: float) -> str:
+    """The shortest MLIR float literal that reads back as the same f32; `inf`, `-inf` and `nan` as words."""
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    for precision in range(1, 10):
+        text = f"{value:.{precision}g}"
+        if struct.pack("f", float(text)) == struct.pack("f", value):
+            break
+    else:
+        text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}e{exponent}" if exponent else mantissa
+
+
+def print_value(printer: Printer, value: Attribute) -> None:
+    """Print one property value."""
+    match value:
+        case DenseArrayBase() if value.elt_type == i64:
+            printer.print_string("[" + ", ".join(str(item) for item in value.iter_values()) + "]")
+        case DenseArrayBase() if value.elt_type == f32 and value.get_values():
+            items = (shortest_float(float(item)) for item in value.iter_values())
+            printer.print_string("[" + ", ".join(items) + "]")
+        case IntegerAttr() if value.type == i64:
+            printer.print_string(str(value.value.data))
+        case IntegerAttr() if value.type == i1:
+            printer.print_string("true" if value.value.data else "false")
+        case FloatAttr() if isinstance(value.type, Float32Type):
+            printer.print_string(shortest_float(value.value.data))
+        case _:
+            printer.print_attribute(value)
+
+
+def print_properties(printer: Printer, properties: Mapping[str, Attribute]) -> None:
+    """Print ` {name = value, …}`, or nothing where there are none; unit attributes print as their name alone."""
+    if not properties:
+        return
+    printer.print_string(" {")
+    for position, (name, value) in enumerate(properties.items()):
+        if position:
+            printer.print_string(", ")
+        printer.print_string(name)
+        if not isinstance(value, UnitAttr):
+            printer.print_string(" = ")
+            print_value(printer, value)
+    printer.print_string("}")
+
+
+def _parse_list(parser: Parser) -> Attribute:
+    items: list[Attribute] = []
+    if parser.parse_optional_punctuation("]") is None:
+        items.append(parse_value(parser))
+        while parser.parse_optional_punctuation(","):
+            items.append(parse_value(parser))
+        parser.parse_punctuation("]")
+    integers = [item.value.data for item in items if isinstance(item, IntegerAttr) and item.type == i64]
+    if len(integers) == len(items):
+        return DenseArrayBase.from_list(i64, integers)
+    floats = [item.value.data for item in items if isinstance(item, FloatAttr) and item.type == f32]
+    if len(floats) == len(items):
+        return DenseArrayBase.from_list(f32, floats)
+    return ArrayAttr(items)
+
+
+def _parse_number(parser: Parser, number: int | float) -> Attribute:
+    if parser.parse_optional_punctuation(":"):
+        element = parser.parse_type()
+        if isinstance(number, int) and not isinstance(element, Float32Type):
+            return IntegerAttr(number, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return FloatAttr(number, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return to_attribute(number)
+
+
+def parse_value(parser: Parser) -> Attribute:
+    """Parse one property value."""
+    if parser.parse_optional_punctuation("["):
+        return _parse_list(parser)
+    if (keyword := parser.parse_optional_keyword_in(("true", "false"))) is not None:
+        return to_attribute(keyword == "true")
+    if (keyword := parser.parse_optional_keyword_in(("inf", "nan"))) is not None:
+        return to_attribute(float(keyword))
+    if parser.parse_optional_characters("-"):
+        if parser.parse_optional_keyword("inf"):
+            return to_attribute(-math.inf)
+        return _parse_number(parser, -parser.parse_number())
+    if (number := parser.parse_optional_number()) is not None:
+        return _parse_number(parser, number)
+    return parser.parse_attribute()
+
+
+def parse_properties(parser: Parser) -> dict[str, Attribute]:
+    """Parse what `print_properties` prints; no `{` gives an empty dictionary."""
+    properties: dict[str, Attribute] = {}
+    if parser.parse_optional_punctuation("{") is None:
+        return properties
+    while True:
+        name = parser.parse_identifier()
+        if name in properties:
+            parser.raise_error(f"property '{name}' is given twice")
+        properties[name] = parse_value(parser) if parser.parse_optional_punctuation("=") else UnitAttr()
+        if parser.parse_optional_punctuation(",") is None:
+            break
+    parser.parse_punctuation("}")
+    return properties

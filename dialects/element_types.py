@@ -1,0 +1,101 @@
+"""Element types of tensors and buffers: which there are, how wide, and their numpy counterparts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ui8 = IntegerType(8, Signedness.UNSIGNED)
+ui16 = IntegerType(16, Signedness.UNSIGNED)
+ui32 = IntegerType(32, Signedness.UNSIGNED)
+ui64 = IntegerType(64, Signedness.UNSIGNED)
+
+NUMPY_NAMES: dict[Attribute, str] = {
+    f32: "float32",
+    f64: "float64",
+    Float16Type(): "float16",
+    i1: "bool",
+    i8: "int8",
+    i16: "int16",
+    i32: "int32",
+    i64: "int64",
+    ui8: "uint8",
+    ui16: "uint16",
+    ui32: "uint32",
+    ui64: "uint64",
+}
+"""Element type → name of the numpy dtype that stores it. Signless integers are signed, `i1` is a byte."""
+
+ELEMENT_TYPES: dict[str, Attribute] = {name: element for element, name in NUMPY_NAMES.items()}
+"""Name of a numpy dtype → element type."""
+
+
+def numpy_dtype(element: Attribute) -> np.dtype:
+    """The numpy dtype that stores `element`; raises `KeyError` for a type that no buffer holds."""
+    import numpy as np
+
+    return np.dtype(NUMPY_NAMES[element])
+
+
+def element_type(dtype: np.dtype) -> Attribute:
+    """The element type that a numpy dtype stores; raises `KeyError` for dtypes without one."""
+    return ELEMENT_TYPES[dtype.name]
+
+
+def byte_width(element: Attribute) -> int:
+    """Bytes that one element takes in memory; a bool takes one."""
+    if isinstance(element, IntegerType):
+        return max(1, element.width.data // 8)
+    if isinstance(element, Float16Type | BFloat16Type):
+        return 2
+    if isinstance(element, Float32Type):
+        return 4
+    if isinstance(element, Float64Type):
+        return 8
+    raise KeyError(element)
+
+
+def is_float(element: Attribute) -> bool:
+    """Whether `element` is a floating-point type."""
+    return isinstance(element, Float64Type | Float32Type | Float16Type | BFloat16Type)
+
+
+def is_bool(element: Attribute) -> bool:
+    """Whether `element` is the truth type `i1`."""
+    return element == i1
+
+
+def is_integer(element: Attribute) -> bool:
+    """Whether `element` is an integer other than bool."""
+    return isinstance(element, IntegerType) and element.width.data > 1
+
+
+def is_unsigned(element: Attribute) -> bool:
+    """Whether `element` is an unsigned integer; bools count as unsigned."""
+    return isinstance(element, IntegerType) and (
+        element.signedness.data == Signedness.UNSIGNED or element.width.data == 1
+    )
+
+
+def signless(element: Attribute) -> Attribute:
+    """The type in which `arith` computes on `element`: integers lose their sign, others stay."""
+    return IntegerType(element.width.data) if isinstance(element, IntegerType) else element

@@ -1,0 +1,214 @@
+"""Elementwise activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from xdsl.irdl import irdl_op_definition, operand_def
+
+from glow_mlir.dialects.glow_high.base import TENSOR
+from glow_mlir.dialects.glow_high.elementwise import FLOAT, NUMERIC, Binary, Unary
+from glow_mlir.dialects.properties import float_prop, number, text, text_prop
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import require
+
+
+class Activation(Unary):
+    """An activation function: one float operand."""
+
+    DOMAIN: ClassVar[str] = FLOAT
+
+
+@irdl_op_definition
+class ReluOp(Unary):
+    """max(x, 0) (ONNX Relu)."""
+
+    name = "glow_high.relu"
+    DOMAIN: ClassVar[str] = NUMERIC
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.maximum(x, 0)
+
+
+@irdl_op_definition
+class SigmoidOp(Activation):
+    """1 / (1 + exp(-x)) (ONNX Sigmoid)."""
+
+    name = "glow_high.sigmoid"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return 1.0 / (1.0 + b.unary("exp", -x))
+
+
+@irdl_op_definition
+class TanhOp(Activation):
+    """Hyperbolic tangent (ONNX Tanh)."""
+
+    name = "glow_high.tanh"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.unary("tanh", x)
+
+
+@irdl_op_definition
+class LeakyReluOp(Activation):
+    """x, below zero `alpha`·x (ONNX LeakyRelu)."""
+
+    name = "glow_high.leaky_relu"
+    alpha = float_prop(0.01)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.select(x < 0.0, x * number(self.alpha), x)
+
+
+@irdl_op_definition
+class EluOp(Activation):
+    """x, below zero `alpha`·(exp(x) - 1) (ONNX Elu)."""
+
+    name = "glow_high.elu"
+    alpha = float_prop(1.0)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.select(x < 0.0, b.unary("expm1", x) * number(self.alpha), x)
+
+
+@irdl_op_definition
+class SeluOp(Activation):
+    """`gamma`·x, below zero `gamma`·`alpha`·(exp(x) - 1) (ONNX Selu)."""
+
+    name = "glow_high.selu"
+    alpha = float_prop(1.67326319217681884765625)
+    gamma = float_prop(1.05070102214813232421875)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.select(x > 0.0, x, b.unary("expm1", x) * number(self.alpha)) * number(self.gamma)
+
+
+@irdl_op_definition
+class CeluOp(Activation):
+    """max(x, 0) + min(0, `alpha`·(exp(x / `alpha`) - 1)) (ONNX Celu)."""
+
+    name = "glow_high.celu"
+    alpha = float_prop(1.0)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        alpha = number(self.alpha)
+        below = b.unary("expm1", x / alpha) * alpha
+        return b.maximum(x, 0.0) + b.minimum(below, 0.0)
+
+
+@irdl_op_definition
+class HardSigmoidOp(Activation):
+    """`alpha`·x + `beta`, limited to [0, 1] (ONNX HardSigmoid)."""
+
+    name = "glow_high.hard_sigmoid"
+    alpha = float_prop(0.2)
+    beta = float_prop(0.5)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.clamp(x * number(self.alpha) + number(self.beta), 0.0, 1.0)
+
+
+@irdl_op_definition
+class HardSwishOp(Activation):
+    """x·min(max(x/6 + 1/2, 0), 1) (ONNX HardSwish)."""
+
+    name = "glow_high.hard_swish"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return x * b.clamp(x * (1.0 / 6.0) + 0.5, 0.0, 1.0)
+
+
+@irdl_op_definition
+class SwishOp(Activation):
+    """x·sigmoid(`alpha`·x) (ONNX Swish)."""
+
+    name = "glow_high.swish"
+    alpha = float_prop(1.0)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return x / (1.0 + b.unary("exp", -(x * number(self.alpha))))
+
+
+@irdl_op_definition
+class GeluOp(Activation):
+    """x·Φ(x) (ONNX Gelu); `approximate` is `none` (by erf) or `tanh`."""
+
+    name = "glow_high.gelu"
+    approximate = text_prop("none")
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        mode = text(self.approximate)
+        require(mode in ("none", "tanh"), f"approximate must be 'none' or 'tanh', not '{mode}'")
+        if mode == "tanh":
+            inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
+            return x * 0.5 * (b.unary("tanh", inner) + 1.0)
+        return x * 0.5 * (b.unary("erf", x * math.sqrt(0.5)) + 1.0)
+
+
+@irdl_op_definition
+class SoftplusOp(Activation):
+    """log(1 + exp(x)) (ONNX Softplus), without overflow for large x."""
+
+    name = "glow_high.softplus"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.maximum(x, 0.0) + b.unary("log1p", b.unary("exp", -b.unary("abs", x)))
+
+
+@irdl_op_definition
+class SoftsignOp(Activation):
+    """x / (1 + |x|) (ONNX Softsign)."""
+
+    name = "glow_high.softsign"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return x / (b.unary("abs", x) + 1.0)
+
+
+@irdl_op_definition
+class MishOp(Activation):
+    """x·tanh(softplus(x)) (ONNX Mish)."""
+
+    name = "glow_high.mish"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        softplus = b.maximum(x, 0.0) + b.unary("log1p", b.unary("exp", -b.unary("abs", x)))
+        return x * b.unary("tanh", softplus)
+
+
+@irdl_op_definition
+class ThresholdedReluOp(Activation):
+    """x where it exceeds `alpha`, else 0 (ONNX ThresholdedRelu)."""
+
+    name = "glow_high.thresholded_relu"
+    alpha = float_prop(1.0)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.select(x > number(self.alpha), x, 0.0)
+
+
+@irdl_op_definition
+class ShrinkOp(Unary):
+    """x moved towards zero by `bias` beyond ±`lambd`, 0 between (ONNX Shrink)."""
+
+    name = "glow_high.shrink"
+    DOMAIN: ClassVar[str] = NUMERIC
+    bias = float_prop(0.0)
+    lambd = float_prop(0.5)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        bias, limit = number(self.bias), number(self.lambd)
+        return b.select(x < -limit, x + bias, b.select(x > limit, x - bias, 0))
+
+
+@irdl_op_definition
+class PReluOp(Binary):
+    """x, below zero `slope`·x (ONNX PRelu)."""
+
+    name = "glow_high.prelu"
+
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, slope: Scalar) -> Scalar:
+        return b.select(x < 0, x * slope, x)

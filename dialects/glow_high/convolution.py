@@ -1,0 +1,106 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
+from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, join_image, split_image
+
+
+@irdl_op_definition
+class ConvOp(HighOp):
+    """
+    Convolution over any number of spatial axes (ONNX Conv).
+
+    `input` is [N, spatial…, C] and `filter` [O, kernel…, C / group] in the layout `channels_last`, or
+    [N, C, spatial…] and [O, C / group, kernel…] in `channels_first`; `bias` is [O]. Channels are split into `group`
+    groups that do not mix. `pads` holds all leading paddings, then all trailing ones.
+
+    ```mlir
+    %y = glow_high.conv %x, %filter, %bias {strides = [2, 2], pads = [3, 3, 3, 3]} : tensor<1x112x112x64xf32>
+    ```
+    """
+
+    name = "glow_high.conv"
+
+    input = operand_def(TENSOR)
+    filter = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    strides = optional_ints_prop()
+    pads = optional_ints_prop()
+    dilations = optional_ints_prop()
+    group = int_prop(1)
+    layout = text_prop(CHANNELS_LAST)
+    result = result_def(TENSOR)
+
+    def window(self) -> Window:
+        """Kernel, strides, pads and dilations, with defaults filled in."""
+        _, kernel, _ = split_image(shape_of(self.filter), self.layout)
+        return Window.of(kernel, self.strides, self.pads, self.dilations)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        batch, spatial, channels = split_image(self.input, self.layout)
+        outputs, kernel, depth = split_image(self.filter, self.layout)
+        group = integer(self.group)
+        require(is_float(element_of(self.input)), f"conv takes floats, not {element_of(self.input)}")
+        require(element_of(self.filter) == element_of(self.input), "filter and input have different element types")
+        require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
+        require(group > 0 and channels % group == 0 and outputs % group == 0, f"{group} groups do not divide channels")
+        require(depth * group == channels, f"the filter reads {depth} channels a group, the input has {channels}")
+        if self.bias is not None:
+            require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
+        shape = join_image(batch, self.window().outputs(spatial), outputs, self.layout)
+        return (tensor(shape, element_of(self.input)),)
+
+
+@irdl_op_definition
+class ConvTransposeOp(HighOp):
+    """
+    Transposed convolution, the gradient of `conv` with regard to its input (ONNX ConvTranspose).
+
+    `input` is [N, spatial…, C] and `filter` [C, kernel…, O / group] in the layout `channels_last`, or [N, C, spatial…]
+    and [C, O / group, kernel…] in `channels_first`; `bias` is [O]. Each spatial axis has
+    (size - 1)·stride + (kernel - 1)·dilation + 1 + `output_padding` - pads elements.
+    """
+
+    name = "glow_high.conv_transpose"
+
+    input = operand_def(TENSOR)
+    filter = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    strides = optional_ints_prop()
+    pads = optional_ints_prop()
+    dilations = optional_ints_prop()
+    output_padding = optional_ints_prop()
+    group = int_prop(1)
+    layout = text_prop(CHANNELS_LAST)
+    result = result_def(TENSOR)
+
+    def window(self) -> Window:
+        """Kernel, strides, pads and dilations, with defaults filled in."""
+        _, kernel, _ = split_image(shape_of(self.filter), self.layout)
+        return Window.of(kernel, self.strides, self.pads, self.dilations)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        batch, spatial, channels = split_image(self.input, self.layout)
+        depth, kernel, per_group = split_image(self.filter, self.layout)
+        require(is_float(element_of(self.input)), f"conv_transpose takes floats, not {element_of(self.input)}")
+        require(depth == channels, f"the filter reads {depth} channels, the input has {channels}")
+        require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
+        window = self.window()
+        extra = ints(self.output_padding) or (0,) * len(spatial)
+        sizes = tuple(
+            (size - 1) * window.strides[axis] + window.extent(axis) + extra[axis] - sum(window.padding(axis))
+            for axis, size in enumerate(spatial)
+        )
+        require(min(sizes) > 0, f"the output would have the spatial sizes {sizes}")
+        outputs = per_group * integer(self.group)
+        if self.bias is not None:
+            require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
+        return (tensor(join_image(batch, sizes, outputs, self.layout), element_of(self.input)),)

@@ -1,0 +1,231 @@
+"""Operators that move elements without computing on them: shape, order, selection."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
+
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, optional_ints_prop, text, text_prop
+from glow_mlir.dialects.shapes import (
+    Shape,
+    broadcast,
+    element_of,
+    normalize_axis,
+    rank_of,
+    require,
+    shape_of,
+    size_of,
+    tensor,
+)
+
+
+@irdl_op_definition
+class ReshapeOp(HighOp):
+    """
+    The same elements in the same order under another `shape` (ONNX Reshape, Flatten, Squeeze, Unsqueeze).
+
+    ```mlir
+    %y = glow_high.reshape %x {shape = [1, 2048]} : tensor<1x2048xf32>
+    ```
+    """
+
+    name = "glow_high.reshape"
+
+    input = operand_def(TENSOR)
+    shape = ints_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape = ints(self.shape)
+        size = size_of(self.input.type)
+        require(math.prod(shape) == size, f"shape {shape} has {math.prod(shape)} elements, the input {size}")
+        return (tensor(shape, element_of(self.input)),)
+
+
+@irdl_op_definition
+class TransposeOp(HighOp):
+    """
+    The axes in another order: axis i of the result is axis `permutation`[i] of the input (ONNX Transpose).
+
+    ```mlir
+    %y = glow_high.transpose %x {permutation = [0, 2, 3, 1]} : tensor<1x224x224x3xf32>
+    ```
+    """
+
+    name = "glow_high.transpose"
+
+    input = operand_def(TENSOR)
+    permutation = ints_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        permutation = ints(self.permutation)
+        rank = rank_of(self.input)
+        require(sorted(permutation) == list(range(rank)), f"{permutation} is no permutation of {rank} axes")
+        shape = shape_of(self.input)
+        return (tensor([shape[axis] for axis in permutation], element_of(self.input)),)
+
+
+@irdl_op_definition
+class ConcatOp(HighOp):
+    """
+    Operands one after the other along `axis` (ONNX Concat).
+
+    ```mlir
+    %y = glow_high.concat %a, %b {axis = 3} : tensor<1x56x56x128xf32>
+    ```
+    """
+
+    name = "glow_high.concat"
+
+    parts = var_operand_def(TENSOR)
+    axis = int_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        require(len(self.parts) > 0, "concat needs at least one operand")
+        shapes = [shape_of(operand) for operand in self.parts]
+        axis = normalize_axis(integer(self.axis), len(shapes[0]))
+        for shape in shapes:
+            same = shape[:axis] == shapes[0][:axis] and shape[axis + 1 :] == shapes[0][axis + 1 :]
+            require(same and len(shape) == len(shapes[0]), f"shapes {shapes[0]} and {shape} differ outside axis {axis}")
+        total = sum(shape[axis] for shape in shapes)
+        element = element_of(self.parts[0])
+        require(all(element_of(operand) == element for operand in self.parts), "operands differ in element type")
+        return (tensor((*shapes[0][:axis], total, *shapes[0][axis + 1 :]), element),)
+
+
+@irdl_op_definition
+class SliceOp(HighOp):
+    """
+    Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
+
+    Nothing counts from the back. A negative step walks down from `starts`; its end is -1 where it takes element 0.
+
+    ```mlir
+    %y = glow_high.slice %x {starts = [0, 9], ends = [1, -1], steps = [1, -1]} : tensor<1x10xf32>
+    ```
+    """
+
+    name = "glow_high.slice"
+
+    input = operand_def(TENSOR)
+    starts = ints_prop()
+    ends = ints_prop()
+    steps = optional_ints_prop()
+    result = result_def(TENSOR)
+
+    def ranges(self) -> tuple[range, ...]:
+        """The indices taken along each axis."""
+        starts, ends = ints(self.starts), ints(self.ends)
+        steps = ints(self.steps) or (1,) * len(starts)
+        require(len(starts) == len(ends) == len(steps), "starts, ends and steps differ in length")
+        require(0 not in steps, "a step of 0 leads nowhere")
+        return tuple(range(*bounds) for bounds in zip(starts, ends, steps, strict=True))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, ranges = shape_of(self.input), self.ranges()
+        require(len(ranges) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
+        for axis, (size, taken) in enumerate(zip(shape, ranges, strict=True)):
+            inside = not taken or (0 <= taken[0] < size and 0 <= taken[-1] < size)
+            require(inside, f"[{taken.start}, {taken.stop}) leaves axis {axis} of {size} elements")
+        return (tensor([len(taken) for taken in ranges], element_of(self.input)),)
+
+
+PAD_MODES = ("constant", "edge", "reflect", "wrap")
+"""What lies outside the input of a pad: `value`, the nearest element, its mirror image, its repetition."""
+
+
+@irdl_op_definition
+class PadOp(HighOp):
+    """
+    The input within a border (ONNX Pad), which `mode` fills.
+
+    `pads` holds the leading widths of all axes, then all trailing ones, none negative. The mode is `constant` (`value`,
+    a scalar; 0 where it is absent), `edge`, `reflect` or `wrap`.
+
+    ```mlir
+    %y = glow_high.pad %x {pads = [0, 1, 1, 0, 0, 1, 1, 0], mode = "reflect"} : tensor<1x58x58x64xf32>
+    ```
+    """
+
+    name = "glow_high.pad"
+
+    input = operand_def(TENSOR)
+    value = opt_operand_def(TENSOR)
+    pads = ints_prop()
+    mode = text_prop("constant")
+    result = result_def(TENSOR)
+
+    def widths(self) -> tuple[tuple[int, int], ...]:
+        """Leading and trailing width of each axis."""
+        pads = ints(self.pads)
+        rank = len(pads) // 2
+        return tuple(zip(pads[:rank], pads[rank:], strict=True))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, pads, mode = shape_of(self.input), ints(self.pads), text(self.mode)
+        require(mode in PAD_MODES, f"mode must be one of {', '.join(PAD_MODES)}, not '{mode}'")
+        require(len(pads) == 2 * len(shape), f"pads must have {2 * len(shape)} elements, two for each axis")
+        require(min(pads, default=0) >= 0, "pads must not be negative; slice instead")
+        if self.value is not None:
+            require(mode == "constant", f"mode '{mode}' takes no value")
+            require(shape_of(self.value) == (), f"the value must be a scalar, not of shape {shape_of(self.value)}")
+            require(element_of(self.value) == element_of(self.input), "the value has another element type")
+        widths = tuple(zip(pads[: len(shape)], pads[len(shape) :], strict=True))
+        if mode != "constant":
+            empty = any(size == 0 and max(width) > 0 for size, width in zip(shape, widths, strict=True))
+            require(not empty, f"mode '{mode}' needs an element to repeat along each axis that it pads")
+        padded = [before + size + after for size, (before, after) in zip(shape, widths, strict=True)]
+        return (tensor(padded, element_of(self.input)),)
+
+
+@irdl_op_definition
+class ExpandOp(HighOp):
+    """
+    The input repeated along axes of size one, and along new leading axes, to `shape` (ONNX Expand; Glow's Broadcast).
+
+    ```mlir
+    %y = glow_high.expand %x {shape = [8, 128]} : tensor<8x128xf32>
+    ```
+    """
+
+    name = "glow_high.expand"
+
+    input = operand_def(TENSOR)
+    shape = ints_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape: Shape = ints(self.shape)
+        given = shape_of(self.input)
+        require(broadcast(given, shape) == shape, f"shape {given} does not broadcast to {shape}")
+        return (tensor(shape, element_of(self.input)),)
+
+
+@irdl_op_definition
+class TileOp(HighOp):
+    """
+    The whole input `repeats` times along each axis (ONNX Tile; Glow's Tile and InsertTensor).
+
+    ```mlir
+    %y = glow_high.tile %x {repeats = [1, 3]} : tensor<2x12xf32>
+    ```
+    """
+
+    name = "glow_high.tile"
+
+    input = operand_def(TENSOR)
+    repeats = ints_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, repeats = shape_of(self.input), ints(self.repeats)
+        require(len(repeats) == len(shape), f"repeats must have {len(shape)} elements, one for each axis")
+        require(min(repeats, default=0) >= 0, "repeats must not be negative")
+        tiled = [size * count for size, count in zip(shape, repeats, strict=True)]
+        return (tensor(tiled, element_of(self.input)),)

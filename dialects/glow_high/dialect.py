@@ -1,0 +1,22 @@
+"""The dialect `glow_high`: all operators of all packages, and the ops of storage and functions."""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect, Operation
+
+from glow_mlir.dialects.packages import load_part
+
+
+def _operations() -> list[type[Operation]]:
+    """Every op class with a name that the operator modules define."""
+    found: dict[str, type[Operation]] = {}
+    for module in load_part("operators"):
+        for member in vars(module).values():
+            is_op = isinstance(member, type) and issubclass(member, Operation)
+            if is_op and member.__module__ == module.__name__ and "name" in vars(member):
+                found[member.name] = member
+    return [found[name] for name in sorted(found)]
+
+
+GLOW_HIGH = Dialect("glow_high", _operations(), [])
+"""The paper's high-level IR: a graph of strongly typed operators."""

@@ -1,0 +1,85 @@
+"""What all elementwise operators share: broadcasting, type rules, and the scalar body that is their meaning."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType, i1
+from xdsl.ir import Attribute
+from xdsl.irdl import operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, tensor
+
+
+def is_numeric(element: Attribute) -> bool:
+    """Floats and integers, but no truth values."""
+    return is_float(element) or is_integer(element)
+
+
+def is_anything(_: Attribute) -> bool:
+    """Every element type."""
+    return True
+
+
+FLOAT, INTEGER, BOOL, NUMERIC, ANY = "float", "integer", "bool", "numeric", "any"
+DOMAINS: dict[str, Callable[[Attribute], bool]] = {
+    FLOAT: is_float,
+    INTEGER: is_integer,
+    BOOL: is_bool,
+    NUMERIC: is_numeric,
+    ANY: is_anything,
+}
+"""Name of a domain → whether an element type belongs to it."""
+
+
+class Elementwise(HighOp):
+    """
+    An operator that computes each element of its result from the elements at the same place of its operands.
+
+    Operands broadcast as in numpy. The meaning is `scalar`: there is no kernel and no semantics to write.
+    """
+
+    DOMAIN: ClassVar[str] = NUMERIC
+    """Element types of the operands, a key of `DOMAINS`."""
+    TRUTH: ClassVar[bool] = False
+    """Whether the result is a truth value whatever the operands are."""
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "*"),)
+
+    result = result_def(TENSOR)
+
+    @abstractmethod
+    def scalar(self, b: ScalarBuilder, *operands: Scalar) -> Scalar:
+        """The body: the result element from the operand elements, in the order of the operands."""
+
+    def check_elements(self) -> Attribute:
+        """The element type that the result has unless it is a truth value; raises where operands do not fit."""
+        elements = [element_of(value) for value in self.inputs()]
+        require(
+            all(element == elements[0] for element in elements),
+            f"operands have different element types: {', '.join(map(str, elements))}",
+        )
+        require(DOMAINS[self.DOMAIN](elements[0]), f"{elements[0]} is not a {self.DOMAIN} element type")
+        return elements[0]
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        element = self.check_elements()
+        shape = broadcast(*(shape_of(value) for value in self.inputs()))
+        return (tensor(shape, i1 if self.TRUTH else element),)
+
+
+class Unary(Elementwise):
+    """An elementwise operator with one operand."""
+
+    input = operand_def(TENSOR)
+
+
+class Binary(Elementwise):
+    """An elementwise operator with two operands that broadcast."""
+
+    left = operand_def(TENSOR)
+    right = operand_def(TENSOR)

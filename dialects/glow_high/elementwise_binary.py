@@ -1,0 +1,287 @@
+"""Elementwise operators of two and three operands: arithmetic, comparison, logic, selection."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
+
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
+from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
+from glow_mlir.dialects.glow_high.elementwise import ANY, BOOL, DOMAINS, INTEGER, Binary, Elementwise
+from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import element_of, require
+
+
+@irdl_op_definition
+class AddOp(Binary):
+    """Sum (ONNX Add); wraps for integers."""
+
+    name = "glow_high.add"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x + y
+
+
+@irdl_op_definition
+class SubOp(Binary):
+    """Difference (ONNX Sub); wraps for integers."""
+
+    name = "glow_high.sub"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x - y
+
+
+@irdl_op_definition
+class MulOp(Binary):
+    """Product (ONNX Mul); wraps for integers."""
+
+    name = "glow_high.mul"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x * y
+
+
+@irdl_op_definition
+class DivOp(Binary):
+    """Quotient (ONNX Div); integers truncate towards zero, and by zero give 0."""
+
+    name = "glow_high.div"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x / y
+
+
+@irdl_op_definition
+class ModOp(Binary):
+    """
+    Remainder (ONNX Mod) with the sign of the divisor, or with `fmod` that of the dividend.
+
+    Integers by zero give 0.
+    """
+
+    name = "glow_high.mod"
+    fmod = flag_prop()
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        remainder = x % y
+        if flag(self.fmod) or is_unsigned(x.element):
+            return remainder
+        wrong_sign = (remainder < 0) ^ (y < 0)
+        return b.select(wrong_sign & remainder.differs(0), remainder + y, remainder)
+
+
+@irdl_op_definition
+class PowOp(Binary):
+    """x to the power y (ONNX Pow), computed and returned in the type of x."""
+
+    name = "glow_high.pow"
+
+    def check_elements(self) -> Attribute:
+        require(DOMAINS[self.DOMAIN](element_of(self.right)), "the exponent must be numeric")
+        return element_of(self.left)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        if is_float(y.element) and not is_float(x.element):
+            return b.convert(b.power(b.convert(x, y.element), y), x.element)
+        return b.power(x, b.convert(y, x.element))
+
+
+@irdl_op_definition
+class MaxOp(Binary):
+    """The larger of two (ONNX Max); NaN if either is."""
+
+    name = "glow_high.max"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return b.maximum(x, y)
+
+
+@irdl_op_definition
+class MinOp(Binary):
+    """The smaller of two (ONNX Min); NaN if either is."""
+
+    name = "glow_high.min"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return b.minimum(x, y)
+
+
+class _Comparison(Binary):
+    """A comparison, with a truth value as result."""
+
+    TRUTH: ClassVar[bool] = True
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+
+@irdl_op_definition
+class EqualOp(_Comparison):
+    """x = y (ONNX Equal)."""
+
+    name = "glow_high.equal"
+    DOMAIN: ClassVar[str] = ANY
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x.equals(y)
+
+
+@irdl_op_definition
+class LessOp(_Comparison):
+    """x < y (ONNX Less)."""
+
+    name = "glow_high.less"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x < y
+
+
+@irdl_op_definition
+class LessOrEqualOp(_Comparison):
+    """x ≤ y (ONNX LessOrEqual)."""
+
+    name = "glow_high.less_or_equal"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x <= y
+
+
+@irdl_op_definition
+class GreaterOp(_Comparison):
+    """x > y (ONNX Greater)."""
+
+    name = "glow_high.greater"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x > y
+
+
+@irdl_op_definition
+class GreaterOrEqualOp(_Comparison):
+    """x ≥ y (ONNX GreaterOrEqual)."""
+
+    name = "glow_high.greater_or_equal"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x >= y
+
+
+@irdl_op_definition
+class AndOp(Binary):
+    """Logical and (ONNX And)."""
+
+    name = "glow_high.and"
+    DOMAIN: ClassVar[str] = BOOL
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x & y
+
+
+@irdl_op_definition
+class OrOp(Binary):
+    """Logical or (ONNX Or)."""
+
+    name = "glow_high.or"
+    DOMAIN: ClassVar[str] = BOOL
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x | y
+
+
+@irdl_op_definition
+class XorOp(Binary):
+    """Logical exclusive or (ONNX Xor)."""
+
+    name = "glow_high.xor"
+    DOMAIN: ClassVar[str] = BOOL
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x ^ y
+
+
+@irdl_op_definition
+class BitwiseAndOp(Binary):
+    """And of all bits (ONNX BitwiseAnd)."""
+
+    name = "glow_high.bitwise_and"
+    DOMAIN: ClassVar[str] = INTEGER
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x & y
+
+
+@irdl_op_definition
+class BitwiseOrOp(Binary):
+    """Or of all bits (ONNX BitwiseOr)."""
+
+    name = "glow_high.bitwise_or"
+    DOMAIN: ClassVar[str] = INTEGER
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x | y
+
+
+@irdl_op_definition
+class BitwiseXorOp(Binary):
+    """Exclusive or of all bits (ONNX BitwiseXor)."""
+
+    name = "glow_high.bitwise_xor"
+    DOMAIN: ClassVar[str] = INTEGER
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        return x ^ y
+
+
+@irdl_op_definition
+class BitShiftOp(Binary):
+    """x shifted by y bits, `direction` `left` or `right` (ONNX BitShift); all bits out give 0."""
+
+    name = "glow_high.bit_shift"
+    DOMAIN: ClassVar[str] = INTEGER
+    direction = text_prop("left")
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
+        width = byte_width(x.element) * 8
+        shifted = b.binary(f"shift_{text(self.direction)}", x, b.minimum(y, width - 1))
+        return b.select(y < width, shifted, 0)
+
+
+@irdl_op_definition
+class WhereOp(Elementwise):
+    """`yes` where `condition` holds, else `no` (ONNX Where)."""
+
+    name = "glow_high.where"
+    DOMAIN: ClassVar[str] = ANY
+
+    condition = operand_def(TENSOR)
+    yes = operand_def(TENSOR)
+    no = operand_def(TENSOR)
+
+    def check_elements(self) -> Attribute:
+        require(is_bool(element_of(self.condition)), "the condition must be truth values")
+        require(element_of(self.yes) == element_of(self.no), "both branches must have one element type")
+        return element_of(self.yes)
+
+    def scalar(self, b: ScalarBuilder, condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
+        return b.select(condition, yes, no)
+
+
+@irdl_op_definition
+class ClipOp(Elementwise):
+    """x limited to [`low`, `high`]; either limit may be absent (ONNX Clip)."""
+
+    name = "glow_high.clip"
+
+    input = operand_def(TENSOR)
+    low = opt_operand_def(TENSOR)
+    high = opt_operand_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, *limits: Scalar) -> Scalar:
+        remaining = list(limits)
+        if self.low is not None:
+            x = b.maximum(x, remaining.pop(0))
+        return b.minimum(x, remaining.pop(0)) if self.high is not None else x

@@ -1,0 +1,289 @@
+"""Elementwise functions of one operand: arithmetic, rounding, exponential, trigonometric, logical."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TypeAttribute
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, prop_def
+
+from glow_mlir.dialects.element_types import is_float, is_unsigned
+from glow_mlir.dialects.glow_high.elementwise import ANY, BOOL, FLOAT, INTEGER, Unary
+from glow_mlir.dialects.properties import flag, flag_prop
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+
+
+@irdl_op_definition
+class AbsOp(Unary):
+    """Absolute value (ONNX Abs); the smallest signed integer stays as it is."""
+
+    name = "glow_high.abs"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        if is_float(x.element):
+            return b.unary("abs", x)
+        return x if is_unsigned(x.element) else b.select(x < 0, -x, x)
+
+
+@irdl_op_definition
+class NegOp(Unary):
+    """Negation (ONNX Neg); wraps for integers."""
+
+    name = "glow_high.neg"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return -x
+
+
+@irdl_op_definition
+class SignOp(Unary):
+    """-1, 0 or 1 (ONNX Sign); NaN stays NaN."""
+
+    name = "glow_high.sign"
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        positive = b.select(x > 0, 1, b.select(x.equals(0), 0, x))
+        return positive if is_unsigned(x.element) else b.select(x < 0, -1, positive)
+
+
+@irdl_op_definition
+class ReciprocalOp(Unary):
+    """1 / x (ONNX Reciprocal)."""
+
+    name = "glow_high.reciprocal"
+    DOMAIN: ClassVar[str] = FLOAT
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return 1.0 / x
+
+
+class _FloatFunction(Unary):
+    """A function of `UNARY_MATH` on floats."""
+
+    DOMAIN: ClassVar[str] = FLOAT
+    FUNCTION: ClassVar[str]
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.unary(self.FUNCTION, x)
+
+
+@irdl_op_definition
+class SqrtOp(_FloatFunction):
+    """Square root (ONNX Sqrt); NaN below zero."""
+
+    name = "glow_high.sqrt"
+    FUNCTION: ClassVar[str] = "sqrt"
+
+
+@irdl_op_definition
+class ExpOp(_FloatFunction):
+    """Natural exponential (ONNX Exp)."""
+
+    name = "glow_high.exp"
+    FUNCTION: ClassVar[str] = "exp"
+
+
+@irdl_op_definition
+class LogOp(_FloatFunction):
+    """Natural logarithm (ONNX Log)."""
+
+    name = "glow_high.log"
+    FUNCTION: ClassVar[str] = "log"
+
+
+@irdl_op_definition
+class ErfOp(_FloatFunction):
+    """Gauss's error function (ONNX Erf)."""
+
+    name = "glow_high.erf"
+    FUNCTION: ClassVar[str] = "erf"
+
+
+@irdl_op_definition
+class CeilOp(_FloatFunction):
+    """Smallest integer not below x (ONNX Ceil)."""
+
+    name = "glow_high.ceil"
+    FUNCTION: ClassVar[str] = "ceil"
+
+
+@irdl_op_definition
+class FloorOp(_FloatFunction):
+    """Largest integer not above x (ONNX Floor)."""
+
+    name = "glow_high.floor"
+    FUNCTION: ClassVar[str] = "floor"
+
+
+@irdl_op_definition
+class RoundOp(_FloatFunction):
+    """Nearest integer, halves to the even one (ONNX Round)."""
+
+    name = "glow_high.round"
+    FUNCTION: ClassVar[str] = "round_even"
+
+
+@irdl_op_definition
+class SinOp(_FloatFunction):
+    """Sine of radians (ONNX Sin)."""
+
+    name = "glow_high.sin"
+    FUNCTION: ClassVar[str] = "sin"
+
+
+@irdl_op_definition
+class CosOp(_FloatFunction):
+    """Cosine of radians (ONNX Cos)."""
+
+    name = "glow_high.cos"
+    FUNCTION: ClassVar[str] = "cos"
+
+
+@irdl_op_definition
+class TanOp(_FloatFunction):
+    """Tangent of radians (ONNX Tan)."""
+
+    name = "glow_high.tan"
+    FUNCTION: ClassVar[str] = "tan"
+
+
+@irdl_op_definition
+class AsinOp(_FloatFunction):
+    """Inverse sine (ONNX Asin)."""
+
+    name = "glow_high.asin"
+    FUNCTION: ClassVar[str] = "asin"
+
+
+@irdl_op_definition
+class AcosOp(_FloatFunction):
+    """Inverse cosine (ONNX Acos)."""
+
+    name = "glow_high.acos"
+    FUNCTION: ClassVar[str] = "acos"
+
+
+@irdl_op_definition
+class AtanOp(_FloatFunction):
+    """Inverse tangent (ONNX Atan)."""
+
+    name = "glow_high.atan"
+    FUNCTION: ClassVar[str] = "atan"
+
+
+@irdl_op_definition
+class SinhOp(_FloatFunction):
+    """Hyperbolic sine (ONNX Sinh)."""
+
+    name = "glow_high.sinh"
+    FUNCTION: ClassVar[str] = "sinh"
+
+
+@irdl_op_definition
+class CoshOp(_FloatFunction):
+    """Hyperbolic cosine (ONNX Cosh)."""
+
+    name = "glow_high.cosh"
+    FUNCTION: ClassVar[str] = "cosh"
+
+
+@irdl_op_definition
+class AsinhOp(_FloatFunction):
+    """Inverse hyperbolic sine (ONNX Asinh)."""
+
+    name = "glow_high.asinh"
+    FUNCTION: ClassVar[str] = "asinh"
+
+
+@irdl_op_definition
+class AcoshOp(_FloatFunction):
+    """Inverse hyperbolic cosine (ONNX Acosh)."""
+
+    name = "glow_high.acosh"
+    FUNCTION: ClassVar[str] = "acosh"
+
+
+@irdl_op_definition
+class AtanhOp(_FloatFunction):
+    """Inverse hyperbolic tangent (ONNX Atanh)."""
+
+    name = "glow_high.atanh"
+    FUNCTION: ClassVar[str] = "atanh"
+
+
+@irdl_op_definition
+class NotOp(Unary):
+    """Logical negation (ONNX Not)."""
+
+    name = "glow_high.not"
+    DOMAIN: ClassVar[str] = BOOL
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.logical_not(x)
+
+
+@irdl_op_definition
+class BitwiseNotOp(Unary):
+    """All bits flipped (ONNX BitwiseNot)."""
+
+    name = "glow_high.bitwise_not"
+    DOMAIN: ClassVar[str] = INTEGER
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.logical_not(x)
+
+
+@irdl_op_definition
+class IsNanOp(Unary):
+    """Whether x is NaN (ONNX IsNaN)."""
+
+    name = "glow_high.is_nan"
+    DOMAIN: ClassVar[str] = FLOAT
+    TRUTH: ClassVar[bool] = True
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return x.differs(x)
+
+
+@irdl_op_definition
+class IsInfOp(Unary):
+    """Whether x is an infinity (ONNX IsInf); `positive` and `negative` say which of the two count."""
+
+    name = "glow_high.is_inf"
+    DOMAIN: ClassVar[str] = FLOAT
+    TRUTH: ClassVar[bool] = True
+
+    positive = flag_prop(True)
+    negative = flag_prop(True)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        up, down = flag(self.positive), flag(self.negative)
+        if up and down:
+            return b.unary("abs", x).equals(float("inf"))
+        if up or down:
+            return x.equals(float("inf") if up else float("-inf"))
+        return x < float("-inf")
+
+
+@irdl_op_definition
+class CastOp(Unary):
+    """
+    Conversion to the element type `to` (ONNX Cast).
+
+    Floats to integers truncate and saturate, NaN becomes 0, integers wrap, everything but zero is true.
+    """
+
+    name = "glow_high.cast"
+    DOMAIN: ClassVar[str] = ANY
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    to = prop_def(TypeAttribute)
+
+    def check_elements(self) -> Attribute:
+        return self.to
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.convert(x, self.to)
+
+

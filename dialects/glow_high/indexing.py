@@ -1,0 +1,231 @@
+"""
+Operators whose operands say at run time which elements to take or to replace.
+
+Indices are `i32` or `i64`; negative ones count from the back. An index out of range is undefined in ONNX and harmless
+here: where elements are taken, it is limited to the range, and where elements are replaced, it replaces nothing.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType, i32, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
+
+REDUCTIONS = ("none", "add", "mul", "max", "min")
+"""How an update meets the element that it replaces; `none` overwrites it."""
+
+
+def check_indices(indices: SSAValue) -> None:
+    """Raise `VerifyException` unless `indices` has an element type that counts."""
+    element = element_of(indices)
+    require(element in (i32, i64), f"indices must be i32 or i64, not {element}")
+
+
+def check_reduction(reduction: Attribute, element: Attribute) -> None:
+    """Raise `VerifyException` for an unknown reduction, or one that truth values do not have."""
+    word = text(reduction)  # pyright: ignore[reportArgumentType]
+    require(word in REDUCTIONS, f"reduction must be one of {', '.join(REDUCTIONS)}, not '{word}'")
+    require(word == "none" or not is_bool(element), f"reduction '{word}' takes numbers, not truth values")
+
+
+@irdl_op_definition
+class GatherOp(HighOp):
+    """
+    The slices of `input` along `axis` that `indices` select (ONNX Gather).
+
+    `axis` of the input is replaced by all axes of `indices`.
+
+    ```mlir
+    %y = glow_high.gather %table, %tokens {axis = 0} : tensor<1x128x768xf32>
+    ```
+    """
+
+    name = "glow_high.gather"
+
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    axis = int_prop(0)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        check_indices(self.indices)
+        shape = shape_of(self.input)
+        require(len(shape) > 0, "gather needs an input with at least one axis")
+        axis = normalize_axis(integer(self.axis), len(shape))
+        require(shape[axis] > 0 or size_of(self.indices) == 0, f"axis {axis} has no elements to take")
+        return (tensor((*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)
+
+
+@irdl_op_definition
+class GatherElementsOp(HighOp):
+    """
+    For each index the element of `input` at the same place but for `axis`, where it lies at the index (GatherElements).
+
+    `indices` has as many axes as the input, and is no longer than it except along `axis`.
+
+    ```mlir
+    %y = glow_high.gather_elements %x, %indices {axis = 1} : tensor<4x2xf32>
+    ```
+    """
+
+    name = "glow_high.gather_elements"
+
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    axis = int_prop(0)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        check_indices(self.indices)
+        check_elements_shape(self.input, self.indices, integer(self.axis))
+        return (tensor(shape_of(self.indices), element_of(self.input)),)
+
+
+def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int) -> None:
+    """Raise `VerifyException` unless `indices` fits into `input_` along all axes but `axis`."""
+    shape, taken = shape_of(input_), shape_of(indices)
+    require(len(shape) == len(taken) > 0, f"input and indices must have as many axes, at least one: {shape}, {taken}")
+    axis = normalize_axis(axis, len(shape))
+    fits = all(b <= a for position, (a, b) in enumerate(zip(shape, taken, strict=True)) if position != axis)
+    require(fits, f"indices of shape {taken} exceed the input of shape {shape} outside axis {axis}")
+    require(shape[axis] > 0 or size_of(indices) == 0, f"axis {axis} has no elements")
+
+
+@irdl_op_definition
+class GatherNDOp(HighOp):
+    """
+    The slices of `input` that tuples of indices, the rows of `indices`, select (ONNX GatherND).
+
+    The first `batch_dims` axes are shared by both operands; a row indexes the axes behind them.
+
+    ```mlir
+    %y = glow_high.gather_nd %x, %indices {batch_dims = 1} : tensor<2x3xf32>
+    ```
+    """
+
+    name = "glow_high.gather_nd"
+
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    batch_dims = int_prop(0)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        check_indices(self.indices)
+        shape, indices, batch = shape_of(self.input), shape_of(self.indices), integer(self.batch_dims)
+        require(len(shape) > 0 and len(indices) > 0, "gather_nd needs operands with at least one axis")
+        require(0 <= batch < min(len(shape), len(indices)), f"batch_dims {batch} is out of range")
+        require(shape[:batch] == indices[:batch], "the batch axes of input and indices differ")
+        check_rows(indices, shape[batch:])
+        return (tensor((*indices[:-1], *shape[batch + indices[-1] :]), element_of(self.input)),)
+
+
+def check_rows(indices: Shape, shape: Shape) -> None:
+    """Raise `VerifyException` unless rows of `indices` can index a tensor of `shape`."""
+    require(0 < indices[-1] <= len(shape), f"rows of {indices[-1]} indices do not fit an input of {len(shape)} axes")
+    some = all(size > 0 for size in indices[:-1])
+    require(not some or all(shape[: indices[-1]]), "an indexed axis has no elements")
+
+
+class Scatter(HighOp):
+    """An operator that replaces elements of `input` by `updates` at places that `indices` tell."""
+
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
+
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    updates = operand_def(TENSOR)
+    reduction = text_prop("none")
+    result = result_def(TENSOR)
+
+    def check(self) -> None:
+        """Raise `VerifyException` where element types or the reduction do not fit."""
+        check_indices(self.indices)
+        check_reduction(self.reduction, element_of(self.input))
+        require(element_of(self.updates) == element_of(self.input), "updates have another element type than the input")
+
+
+@irdl_op_definition
+class ScatterElementsOp(Scatter):
+    """
+    The input with each update at its own place but for `axis`, where it goes to its index (ONNX ScatterElements).
+
+    `indices` and `updates` have one shape. With a `reduction` an update is combined with the element, in order of the
+    updates; without one, the last of several updates of one element stays.
+
+    ```mlir
+    %y = glow_high.scatter_elements %x, %indices, %updates {axis = 1, reduction = "add"} : tensor<4x8xf32>
+    ```
+    """
+
+    name = "glow_high.scatter_elements"
+
+    axis = int_prop(0)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        self.check()
+        require(shape_of(self.indices) == shape_of(self.updates), "indices and updates must have one shape")
+        check_elements_shape(self.input, self.indices, integer(self.axis))
+        return (tensor(shape_of(self.input), element_of(self.input)),)
+
+
+@irdl_op_definition
+class ScatterNDOp(Scatter):
+    """
+    The input with slices replaced at tuples of indices, the rows of `indices` (ONNX ScatterND).
+
+    `updates` has the axes of `indices` but the last, then those of the input that a row leaves open. With a `reduction`
+    an update is combined with the elements, in order of the updates; without one, the last update of an element stays.
+
+    ```mlir
+    %y = glow_high.scatter_nd %x, %indices, %updates : tensor<8x16xf32>
+    ```
+    """
+
+    name = "glow_high.scatter_nd"
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        self.check()
+        shape, indices = shape_of(self.input), shape_of(self.indices)
+        require(len(shape) > 0 and len(indices) > 0, "scatter_nd needs operands with at least one axis")
+        check_rows(indices, shape)
+        expected = (*indices[:-1], *shape[indices[-1] :])
+        require(shape_of(self.updates) == expected, f"updates must have shape {expected}, not {shape_of(self.updates)}")
+        return (tensor(shape, element_of(self.input)),)
+
+
+@irdl_op_definition
+class ReverseSequenceOp(HighOp):
+    """
+    The first `lengths`[b] elements along `time_axis` in reverse order, for each b along `batch_axis` (ReverseSequence).
+
+    A length out of range is limited to it.
+
+    ```mlir
+    %y = glow_high.reverse_sequence %x, %lengths {batch_axis = 1, time_axis = 0} : tensor<4x4xf32>
+    ```
+    """
+
+    name = "glow_high.reverse_sequence"
+
+    input = operand_def(TENSOR)
+    lengths = operand_def(TENSOR)
+    batch_axis = int_prop(1)
+    time_axis = int_prop(0)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        check_indices(self.lengths)
+        shape, rank = shape_of(self.input), rank_of(self.input)
+        require(rank >= 2, f"reverse_sequence needs a batch and a time axis, got shape {shape}")
+        batch, time = (normalize_axis(integer(axis), rank) for axis in (self.batch_axis, self.time_axis))
+        require(batch != time, "batch_axis and time_axis are the same")
+        require(shape_of(self.lengths) == (shape[batch],), f"lengths must have shape ({shape[batch]},)")
+        return (tensor(shape, element_of(self.input)),)

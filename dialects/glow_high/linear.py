@@ -1,0 +1,78 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import flag, flag_prop
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
+
+
+@irdl_op_definition
+class MatMulOp(HighOp):
+    """
+    Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
+
+    `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
+    of that operand are swapped. Operands have at least two axes; `bias`, if present, is [N].
+
+    ```mlir
+    %c = glow_high.matmul %a, %b {transpose_right = true} : tensor<8x128x128xf32>
+    ```
+    """
+
+    name = "glow_high.matmul"
+
+    left = operand_def(TENSOR)
+    right = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    transpose_left = flag_prop()
+    transpose_right = flag_prop()
+    result = result_def(TENSOR)
+
+    def extents(self) -> tuple[Shape, int, int, int]:
+        """Batch shape, M, N and K."""
+        left, right = shape_of(self.left), shape_of(self.right)
+        require(len(left) >= 2 and len(right) >= 2, f"matmul needs matrices, got shapes {left} and {right}")
+        rows, depth = (left[-1], left[-2]) if flag(self.transpose_left) else (left[-2], left[-1])
+        inner, columns = (right[-1], right[-2]) if flag(self.transpose_right) else (right[-2], right[-1])
+        require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
+        return broadcast(left[:-2], right[:-2]), rows, columns, depth
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        batch, rows, columns, _ = self.extents()
+        element = element_of(self.left)
+        require(element == element_of(self.right), "operands have different element types")
+        require(not is_bool(element), "matmul takes numbers, not truth values")
+        if self.bias is not None:
+            require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
+        return (tensor((*batch, rows, columns), element),)
+
+
+@irdl_op_definition
+class FullyConnectedOp(HighOp):
+    """
+    A fully connected layer (Glow's FullyConnected): `input` [M, K] times `weights` [K, N], plus `bias` [N].
+
+    ```mlir
+    %y = glow_high.fully_connected %x, %weights, %bias : tensor<1x1000xf32>
+    ```
+    """
+
+    name = "glow_high.fully_connected"
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    bias = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        left, right = shape_of(self.input), shape_of(self.weights)
+        require(len(left) == 2 and len(right) == 2, f"fully_connected needs matrices, got {left} and {right}")
+        require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
+        require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
+        return (tensor((left[0], right[1]), element_of(self.input)),)

@@ -1,0 +1,259 @@
+"""Normalization: softmax and its kin, statistics over batches, layers, instances, groups and neighbouring channels."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import float_prop, int_prop, integer
+from glow_mlir.dialects.shapes import (
+    Shape,
+    broadcast,
+    element_of,
+    normalize_axis,
+    rank_of,
+    require,
+    shape_of,
+    tensor,
+)
+
+
+def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[Attribute], ...]:
+    """The type of a float operand, which the result shares; raises for other element types."""
+    element = element_of(input_)
+    require(is_float(element), f"{what} takes floats, not {element}")
+    for operand in op.inputs():
+        require(element_of(operand) == element, f"{what}: operands have different element types")
+    return (tensor(shape_of(input_), element),)
+
+
+def require_channels(operands: tuple[SSAValue, ...], channels: int) -> None:
+    """Raise unless each operand is a vector with one element a channel."""
+    for operand in operands:
+        require(shape_of(operand) == (channels,), f"expected shape ({channels},), got {shape_of(operand)}")
+
+
+class AlongAxis(HighOp):
+    """A function of all elements along `axis`, with a result for each of them; floats only."""
+
+    input = operand_def(TENSOR)
+    axis = int_prop(-1)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        normalize_axis(integer(self.axis), rank_of(self.input))
+        return same_as_input(self, self.input, "the operator")
+
+
+@irdl_op_definition
+class SoftmaxOp(AlongAxis):
+    """
+    exp(x) divided by the sum of exp(x) along `axis` (ONNX Softmax), without overflow.
+
+    ```mlir
+    %y = glow_high.softmax %x {axis = 1} : tensor<1x1000xf32>
+    ```
+    """
+
+    name = "glow_high.softmax"
+
+
+@irdl_op_definition
+class LogSoftmaxOp(AlongAxis):
+    """The logarithm of softmax along `axis` (ONNX LogSoftmax), without overflow."""
+
+    name = "glow_high.log_softmax"
+
+
+@irdl_op_definition
+class HardmaxOp(AlongAxis):
+    """1 at the first largest element along `axis`, 0 elsewhere (ONNX Hardmax)."""
+
+    name = "glow_high.hardmax"
+
+
+@irdl_op_definition
+class BatchNormalizationOp(HighOp):
+    """
+    (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
+
+    Channels lie along `axis`; the other four operands have one element a channel.
+    """
+
+    name = "glow_high.batch_normalization"
+
+    input = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    offset = operand_def(TENSOR)
+    mean = operand_def(TENSOR)
+    variance = operand_def(TENSOR)
+    epsilon = float_prop(1e-5)
+    axis = int_prop(-1)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape = shape_of(self.input)
+        channels = shape[normalize_axis(integer(self.axis), rank_of(self.input))]
+        require_channels(self.inputs()[1:], channels)
+        return same_as_input(self, self.input, "batch_normalization")
+
+
+class OverImages(HighOp):
+    """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
+
+    input = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    offset = operand_def(TENSOR)
+    epsilon = float_prop(1e-5)
+    axis = int_prop(-1)
+    result = result_def(TENSOR)
+
+    def channel_axis(self) -> int:
+        """The axis of the channels, counted from the front; raises where it is the batch."""
+        axis = normalize_axis(integer(self.axis), rank_of(self.input))
+        require(axis > 0, "axis 0 is the batch, channels lie along another one")
+        return axis
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        require_channels(self.inputs()[1:], shape_of(self.input)[self.channel_axis()])
+        return same_as_input(self, self.input, "the operator")
+
+
+@irdl_op_definition
+class InstanceNormalizationOp(OverImages):
+    """
+    (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel of each image (ONNX InstanceNormalization).
+
+    Mean and variance are taken over all axes but the batch and `axis`.
+    """
+
+    name = "glow_high.instance_normalization"
+
+
+@irdl_op_definition
+class GroupNormalizationOp(OverImages):
+    """
+    (x - mean) / sqrt(variance + `epsilon`) · scale + offset for `groups` of channels (ONNX GroupNormalization).
+
+    Mean and variance are taken over the channels of a group and all axes but the batch. `scale` and `offset` have one
+    element a channel.
+    """
+
+    name = "glow_high.group_normalization"
+
+    groups = int_prop()
+
+    def grouped_shape(self) -> Shape:
+        """The shape of the input with the channels split into groups and the channels of each."""
+        shape, axis, groups = shape_of(self.input), self.channel_axis(), integer(self.groups)
+        require(groups > 0 and shape[axis] % groups == 0, f"{groups} groups do not divide {shape[axis]} channels")
+        return (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        self.grouped_shape()
+        return OverImages.infer_types(self)
+
+
+def trailing_axes(value: SSAValue, axis: Attribute) -> tuple[int, ...]:
+    """All axes of `value` from the one that the property `axis` names."""
+    rank = rank_of(value)
+    return tuple(range(normalize_axis(integer(axis), rank), rank))
+
+
+def require_broadcast(operands: tuple[SSAValue, ...], shape: Shape) -> None:
+    """Raise unless each operand broadcasts to `shape`."""
+    for operand in operands:
+        fits = broadcast(shape_of(operand), shape) == shape
+        require(fits, f"shape {shape_of(operand)} does not broadcast to {shape}")
+
+
+@irdl_op_definition
+class LayerNormalizationOp(HighOp):
+    """
+    (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
+
+    `scale` and `bias` broadcast to the input.
+
+    ```mlir
+    %y = glow_high.layer_normalization %x, %scale, %bias {epsilon = 1.0e-12} : tensor<1x128x768xf32>
+    ```
+    """
+
+    name = "glow_high.layer_normalization"
+
+    input = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    axis = int_prop(-1)
+    epsilon = float_prop(1e-5)
+    result = result_def(TENSOR)
+
+    def normalized_axes(self) -> tuple[int, ...]:
+        """The axes over which mean and variance are taken."""
+        return trailing_axes(self.input, self.axis)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        self.normalized_axes()
+        require_broadcast(self.inputs()[1:], shape_of(self.input))
+        return same_as_input(self, self.input, "layer_normalization")
+
+
+@irdl_op_definition
+class RmsNormalizationOp(HighOp):
+    """
+    x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
+
+    `scale` broadcasts to the input.
+    """
+
+    name = "glow_high.rms_normalization"
+
+    input = operand_def(TENSOR)
+    scale = operand_def(TENSOR)
+    axis = int_prop(-1)
+    epsilon = float_prop(1e-5)
+    result = result_def(TENSOR)
+
+    def normalized_axes(self) -> tuple[int, ...]:
+        """The axes over which the mean is taken."""
+        return trailing_axes(self.input, self.axis)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        self.normalized_axes()
+        require_broadcast(self.inputs()[1:], shape_of(self.input))
+        return same_as_input(self, self.input, "rms_normalization")
+
+
+@irdl_op_definition
+class LrnOp(HighOp):
+    """
+    x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
+
+    The sum runs over `size` neighbouring channels, (size - 1) / 2 rounded down of them before; channels lie along `axis`.
+
+    ```mlir
+    %y = glow_high.lrn %x {size = 5, axis = 3} : tensor<1x55x55x96xf32>
+    ```
+    """
+
+    name = "glow_high.lrn"
+
+    input = operand_def(TENSOR)
+    size = int_prop()
+    alpha = float_prop(1e-4)
+    beta = float_prop(0.75)
+    bias = float_prop(1.0)
+    axis = int_prop(-1)
+    result = result_def(TENSOR)
+
+    def reach(self) -> tuple[int, int]:
+        """How many channels before and after its own each sum takes in."""
+        return (integer(self.size) - 1) // 2, integer(self.size) // 2
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        require(integer(self.size) > 0, "size must be positive")
+        normalize_axis(integer(self.axis), rank_of(self.input))
+        return same_as_input(self, self.input, "lrn")

@@ -1,0 +1,84 @@
+"""Pooling over sliding windows."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import (
+    flag,
+    flag_prop,
+    int_prop,
+    ints,
+    ints_prop,
+    optional_ints_prop,
+    text_prop,
+)
+from glow_mlir.dialects.shapes import element_of, require, tensor
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, join_image, split_image
+
+
+class Pool(HighOp):
+    """An operator that reduces each window of each channel to one element."""
+
+    input = operand_def(TENSOR)
+    kernel = ints_prop()
+    strides = optional_ints_prop()
+    pads = optional_ints_prop()
+    dilations = optional_ints_prop()
+    ceil_mode = flag_prop()
+    layout = text_prop(CHANNELS_LAST)
+    result = result_def(TENSOR)
+
+    def window(self) -> Window:
+        """Kernel, strides, pads and dilations, with defaults filled in."""
+        return Window.of(ints(self.kernel), self.strides, self.pads, self.dilations, flag(self.ceil_mode))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        batch, spatial, channels = split_image(self.input, self.layout)
+        window = self.window()
+        require(len(window.kernel) == len(spatial), f"kernel must have {len(spatial)} elements, one a spatial axis")
+        shape = join_image(batch, window.outputs(spatial), channels, self.layout)
+        return (tensor(shape, element_of(self.input)),)
+
+
+@irdl_op_definition
+class MaxPoolOp(Pool):
+    """
+    The largest element of each window; padding never counts (ONNX MaxPool, first result).
+
+    ```mlir
+    %y = glow_high.max_pool %x {kernel = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} : tensor<1x56x56x64xf32>
+    ```
+    """
+
+    name = "glow_high.max_pool"
+
+
+@irdl_op_definition
+class AvgPoolOp(Pool):
+    """
+    The mean of each window (ONNX AveragePool); with `count_include_pad` padding counts as zeros.
+
+    A window that `ceil_mode` lets reach beyond the padding never counts what lies outside it.
+    """
+
+    name = "glow_high.avg_pool"
+
+    count_include_pad = flag_prop()
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        require(is_float(element_of(self.input)), f"avg_pool takes floats, not {element_of(self.input)}")
+        return Pool.infer_types(self)
+
+
+@irdl_op_definition
+class LpPoolOp(Pool):
+    """The `p`-norm of each window (ONNX LpPool); padding counts as zeros."""
+
+    name = "glow_high.lp_pool"
+
+    p = int_prop(2)

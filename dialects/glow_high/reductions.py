@@ -1,0 +1,237 @@
+"""Reductions along axes: sums, extremes, norms, positions of extremes, running sums, the k largest."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType, i64
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.elementwise import ANY, DOMAINS, NUMERIC
+from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, tensor
+
+
+def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
+    """`shape` without `axes` (counted from the front), or with size 1 there."""
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+class Reduction(HighOp):
+    """
+    An operator that computes one element from all elements along `axes`.
+
+    `axes` are listed in full: none means that each element is reduced alone. The result keeps them with size 1 unless
+    `keepdims` is false.
+    """
+
+    DOMAIN: ClassVar[str] = NUMERIC
+    """Element types of the operand, a key of `DOMAINS`."""
+
+    input = operand_def(TENSOR)
+    axes = ints_prop()
+    keepdims = flag_prop(True)
+    result = result_def(TENSOR)
+
+    def reduced_axes(self) -> tuple[int, ...]:
+        """The axes, counted from the front, in ascending order; raises where they repeat or do not exist."""
+        rank = rank_of(self.input)
+        axes = tuple(sorted(normalize_axis(axis, rank) for axis in ints(self.axes))) if rank else ()
+        require(len(set(axes)) == len(axes), f"axes {ints(self.axes)} name an axis twice")
+        return axes
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        element = element_of(self.input)
+        require(DOMAINS[self.DOMAIN](element), f"{element} is not a {self.DOMAIN} element type")
+        shape = reduced_shape(shape_of(self.input), self.reduced_axes(), flag(self.keepdims))
+        return (tensor(shape, element),)
+
+
+@irdl_op_definition
+class ReduceSumOp(Reduction):
+    """
+    The sum (ONNX ReduceSum); wraps for integers, and is 0 over nothing.
+
+    ```mlir
+    %s = glow_high.reduce_sum %x {axes = [1, 2], keepdims = false} : tensor<1x64xf32>
+    ```
+    """
+
+    name = "glow_high.reduce_sum"
+
+
+@irdl_op_definition
+class ReduceMeanOp(Reduction):
+    """The mean (ONNX ReduceMean, GlobalAveragePool); that of integers is their wrapped sum over the count, truncated."""
+
+    name = "glow_high.reduce_mean"
+
+
+@irdl_op_definition
+class ReduceProdOp(Reduction):
+    """The product (ONNX ReduceProd); wraps for integers, and is 1 over nothing."""
+
+    name = "glow_high.reduce_prod"
+
+
+@irdl_op_definition
+class ReduceMaxOp(Reduction):
+    """The largest element (ONNX ReduceMax, GlobalMaxPool); NaN if any is, the type's smallest value over nothing."""
+
+    name = "glow_high.reduce_max"
+    DOMAIN: ClassVar[str] = ANY
+
+
+@irdl_op_definition
+class ReduceMinOp(Reduction):
+    """The smallest element (ONNX ReduceMin); NaN if any is, the type's largest value over nothing."""
+
+    name = "glow_high.reduce_min"
+    DOMAIN: ClassVar[str] = ANY
+
+
+@irdl_op_definition
+class ReduceL1Op(Reduction):
+    """The sum of absolute values (ONNX ReduceL1)."""
+
+    name = "glow_high.reduce_l1"
+
+
+@irdl_op_definition
+class ReduceL2Op(Reduction):
+    """The root of the sum of squares (ONNX ReduceL2); computed in f64 and truncated for integers."""
+
+    name = "glow_high.reduce_l2"
+
+
+@irdl_op_definition
+class ReduceSumSquareOp(Reduction):
+    """The sum of squares (ONNX ReduceSumSquare)."""
+
+    name = "glow_high.reduce_sum_square"
+
+
+@irdl_op_definition
+class ReduceLogSumOp(Reduction):
+    """The logarithm of the sum (ONNX ReduceLogSum); computed in f64 and truncated for integers."""
+
+    name = "glow_high.reduce_log_sum"
+
+
+@irdl_op_definition
+class ReduceLogSumExpOp(Reduction):
+    """The logarithm of the sum of exponentials (ONNX ReduceLogSumExp), without overflow; in f64 for integers."""
+
+    name = "glow_high.reduce_log_sum_exp"
+
+
+class _Position(HighOp):
+    """The position of an extreme along `axis`, as i64."""
+
+    input = operand_def(TENSOR)
+    axis = int_prop()
+    keepdims = flag_prop(True)
+    select_last_index = flag_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        element = element_of(self.input)
+        require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
+        shape = shape_of(self.input)
+        axis = normalize_axis(integer(self.axis), len(shape))
+        require(bool(shape) and shape[axis] > 0, f"there is nothing along axis {axis} of shape {shape}")
+        return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
+
+
+@irdl_op_definition
+class ArgMaxOp(_Position):
+    """
+    The position of the largest element along `axis` (ONNX ArgMax), the first of several or the last; NaN is largest.
+
+    ```mlir
+    %i = glow_high.arg_max %x {axis = 1, keepdims = false} : tensor<8xi64>
+    ```
+    """
+
+    name = "glow_high.arg_max"
+
+
+@irdl_op_definition
+class ArgMinOp(_Position):
+    """The position of the smallest element along `axis` (ONNX ArgMin), the first of several or the last; NaN wins."""
+
+    name = "glow_high.arg_min"
+
+
+class _Running(HighOp):
+    """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
+
+    input = operand_def(TENSOR)
+    axis = int_prop()
+    exclusive = flag_prop()
+    reverse = flag_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        element = element_of(self.input)
+        require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
+        normalize_axis(integer(self.axis), rank_of(self.input))
+        return (tensor(shape_of(self.input), element),)
+
+
+@irdl_op_definition
+class CumSumOp(_Running):
+    """
+    The sum of all elements up to each one along `axis` (ONNX CumSum); wraps for integers.
+
+    ```mlir
+    %y = glow_high.cum_sum %x {axis = 0, exclusive = true} : tensor<5xf32>
+    ```
+    """
+
+    name = "glow_high.cum_sum"
+
+
+@irdl_op_definition
+class CumProdOp(_Running):
+    """The product of all elements up to each one along `axis` (ONNX CumProd); wraps for integers."""
+
+    name = "glow_high.cum_prod"
+
+
+@irdl_op_definition
+class TopKOp(HighOp):
+    """
+    The `k` largest (or smallest) elements along `axis` and their positions (ONNX TopK).
+
+    They come in order, equal ones by position; NaN counts as larger than every number. Unless `sorted`, a backend may
+    give them in any order.
+
+    ```mlir
+    %values, %indices = glow_high.top_k %x {k = 5, axis = 1} : tensor<1x5xf32>, tensor<1x5xi64>
+    ```
+    """
+
+    name = "glow_high.top_k"
+
+    input = operand_def(TENSOR)
+    k = int_prop()
+    axis = int_prop(-1)
+    largest = flag_prop(True)
+    sorted = flag_prop(True)
+    values = result_def(TENSOR)
+    indices = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape = list(shape_of(self.input))
+        element = element_of(self.input)
+        require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
+        axis = normalize_axis(integer(self.axis), len(shape))
+        k = integer(self.k)
+        require(bool(shape) and 0 <= k <= shape[axis], f"cannot take {k} elements along axis {axis} of shape {shape}")
+        shape[axis] = k
+        return tensor(shape, element), tensor(shape, i64)

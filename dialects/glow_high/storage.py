@@ -1,0 +1,370 @@
+"""Module-level storage and functions: what `glow_high` and `glow_low` share with the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    FlatSymbolRefAttrConstr,
+    FloatAttr,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    EffectInstance,
+    IsolatedFromAbove,
+    MemoryEffect,
+    MemoryEffectKind,
+    NoTerminator,
+    SymbolOpInterface,
+    SymbolTable,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, visible_properties
+from glow_mlir.dialects.properties import ints, ints_prop
+from glow_mlir.dialects.shapes import require, tensor
+
+
+class StorageOp(IRDLOperation):
+    """A named tensor that outlives a call: common form of constants and placeholders."""
+
+    sym_name = prop_def(SymbolNameConstraint())
+    type = prop_def(base(TensorType))
+
+    traits = traits_def(SymbolOpInterface())
+
+    @property
+    def tensor_type(self) -> TensorType[Attribute]:
+        """Shape and element type of the storage."""
+        assert isinstance(self.type, TensorType)
+        return self.type
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+        rest = {name: value for name, value in visible_properties(self).items() if name not in ("sym_name", "type")}
+        print_properties(printer, rest)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        given = parse_properties(parser)
+        declared = cls.get_irdl_definition().properties
+        return cls.create(
+            properties={"sym_name": name, "type": type_, **{k: v for k, v in given.items() if k in declared}},
+            attributes={k: v for k, v in given.items() if k not in declared},
+        )
+
+
+@irdl_op_definition
+class ConstantOp(StorageOp):
+    """
+    A tensor whose content the compiler knows (Glow's Constant).
+
+    Its bytes are in the weight store under the digest `weights`, or inline as `value` when they are few.
+
+    ```mlir
+    glow_high.constant @filter : tensor<64x7x7x3xf32> {weights = "sha256:9f86d081"}
+    glow_high.constant @axes : tensor<2xi64> {value = dense<[1, 2]> : tensor<2xi64>}
+    ```
+    """
+
+    name = "glow_high.constant"
+
+    weights = opt_prop_def(StringAttr)
+    value = opt_prop_def(base(DenseIntOrFPElementsAttr))
+
+    @classmethod
+    def stored(
+        cls, name: str, type_: TensorType[Attribute], digest: str, location: LocationAttr | None = None
+    ) -> ConstantOp:
+        """The constant `name` whose bytes the weight store holds under `digest`."""
+        properties = {"sym_name": StringAttr(name), "type": type_, "weights": StringAttr(digest)}
+        return cls.create(properties=properties, location=location)
+
+    def verify_(self) -> None:
+        require((self.weights is None) != (self.value is None), "a constant has either 'weights' or 'value'")
+        if self.value is not None:
+            require(self.value.type == self.type, f"value has type {self.value.type}, the constant {self.type}")
+
+
+@irdl_op_definition
+class PlaceholderOp(StorageOp):
+    """
+    A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
+
+    ```mlir
+    glow_high.placeholder @image : tensor<1x3x224x224xf32> {input}
+    ```
+    """
+
+    name = "glow_high.placeholder"
+
+    input = opt_prop_def(UnitAttr)
+    output = opt_prop_def(UnitAttr)
+    state = opt_prop_def(UnitAttr)
+    trainable = opt_prop_def(UnitAttr)
+
+    @classmethod
+    def bound(
+        cls, name: str, type_: TensorType[Attribute], role: str, location: LocationAttr | None = None
+    ) -> PlaceholderOp:
+        """The placeholder `name`; `role` is `input`, `output` or `state`."""
+        properties = {"sym_name": StringAttr(name), "type": type_, role: UnitAttr()}
+        return cls.create(properties=properties, location=location)
+
+    @property
+    def role(self) -> str:
+        """`input`, `output` or `state`."""
+        return next(role for role in ("input", "output", "state") if role in self.properties)
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether a function may write it."""
+        return self.input is None
+
+    def verify_(self) -> None:
+        roles = [role for role in ("input", "output", "state") if role in self.properties]
+        require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output' and 'state'")
+
+
+class FunctionOp(IRDLOperation):
+    """A function over module-level storage; `bindings` names the placeholders of its entry, in order."""
+
+    sym_name = prop_def(SymbolNameConstraint())
+    bindings = prop_def(base(ArrayAttr))
+    body = region_def("single_block")
+
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
+
+    @classmethod
+    def named(cls, name: str, bindings: Sequence[str], location: LocationAttr | None = None) -> Self:
+        """An empty function `name` whose entry takes those placeholders."""
+        refs = ArrayAttr([SymbolRefAttr(binding) for binding in bindings])
+        return cls.create(
+            properties={"sym_name": StringAttr(name), "bindings": refs}, regions=[Region(Block())], location=location
+        )
+
+    @property
+    def block(self) -> Block:
+        """The only block of the body."""
+        return self.body.block
+
+    @property
+    def binding_names(self) -> tuple[str, ...]:
+        """Names of the placeholders of the entry, in order."""
+        names: list[str] = []
+        for ref in self.bindings.data:
+            assert isinstance(ref, SymbolRefAttr)
+            names.append(ref.string_value())
+        return tuple(names)
+
+    def verify_(self) -> None:
+        for binding in self.binding_names:
+            found = SymbolTable.lookup_symbol(self, binding) if self.parent is not None else None
+            if self.parent is not None and not isinstance(found, PlaceholderOp):
+                raise VerifyException(f"@{binding} is bound, but is no placeholder of the module")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.binding_names, printer.print_symbol_name)
+        hidden = ("sym_name", "bindings")
+        if rest := {k: v for k, v in visible_properties(self).items() if k not in hidden}:
+            printer.print_string(" attributes")
+            print_properties(printer, rest)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name()
+        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_symbol_name)
+        given = parse_properties(parser) if parser.parse_optional_keyword("attributes") else {}
+        region = parser.parse_region()
+        if not region.blocks:
+            region.add_block(Block())
+        declared = cls.get_irdl_definition().properties
+        refs = ArrayAttr([SymbolRefAttr(binding) for binding in bindings])
+        return cls.create(
+            properties={"sym_name": name, "bindings": refs, **{k: v for k, v in given.items() if k in declared}},
+            attributes={k: v for k, v in given.items() if k not in declared},
+            regions=[region],
+        )
+
+
+@irdl_op_definition
+class FuncOp(FunctionOp):
+    """
+    A function of `glow_high`: a graph of operators on tensors. The order of ops is their schedule.
+
+    ```mlir
+    glow_high.func @main(@x, @y) {
+      %0 = glow_high.get @x : tensor<4xf32>
+      %1 = glow_high.relu %0 : tensor<4xf32>
+      glow_high.save %1, @y
+    }
+    ```
+    """
+
+    name = "glow_high.func"
+
+
+class _StorageEffect(MemoryEffect):
+    """Reading a mutable placeholder and writing one are effects on its symbol; reading the rest is none."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        if isinstance(op, SaveOp):
+            return {EffectInstance(MemoryEffectKind.WRITE, op.symbol)}
+        assert isinstance(op, GetOp)
+        return {EffectInstance(MemoryEffectKind.READ, op.symbol)} if op.mutable is not None else set()
+
+
+@irdl_op_definition
+class GetOp(IRDLOperation):
+    """
+    The present content of a constant or placeholder. `mutable` marks state that `save` may change.
+
+    ```mlir
+    %0 = glow_high.get @filter : tensor<64x7x7x3xf32>
+    ```
+    """
+
+    name = "glow_high.get"
+
+    symbol = prop_def(FlatSymbolRefAttrConstr)
+    mutable = opt_prop_def(UnitAttr)
+    result = result_def(TENSOR)
+
+    traits = traits_def(_StorageEffect())
+
+    @classmethod
+    def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> GetOp:
+        """Read `storage`."""
+        properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(storage.sym_name)}
+        if isinstance(storage, PlaceholderOp) and storage.is_mutable:
+            properties["mutable"] = UnitAttr()
+        return cls.create(properties=properties, result_types=[storage.tensor_type], location=location)
+
+    @property
+    def storage_name(self) -> str:
+        """Name of the storage that is read."""
+        return self.symbol.string_value()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.storage_name)
+        print_properties(printer, {k: v for k, v in visible_properties(self).items() if k != "symbol"})
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name()
+        given = parse_properties(parser)
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        return cls.create(
+            properties={"symbol": SymbolRefAttr(name), **{k: v for k, v in given.items() if k == "mutable"}},
+            attributes={k: v for k, v in given.items() if k != "mutable"},
+            result_types=[type_],
+        )
+
+
+@irdl_op_definition
+class SaveOp(IRDLOperation):
+    """
+    Overwrite a placeholder with a tensor (Glow's Save).
+
+    ```mlir
+    glow_high.save %1, @y
+    ```
+    """
+
+    name = "glow_high.save"
+
+    symbol = prop_def(FlatSymbolRefAttrConstr)
+    input = operand_def(TENSOR)
+
+    traits = traits_def(_StorageEffect())
+
+    @classmethod
+    def to(cls, value: SSAValue, placeholder: str, location: LocationAttr | None = None) -> SaveOp:
+        """Write `value` to the placeholder of that name."""
+        return cls.create(operands=[value], properties={"symbol": SymbolRefAttr(placeholder)}, location=location)
+
+    @property
+    def storage_name(self) -> str:
+        """Name of the placeholder that is written."""
+        return self.symbol.string_value()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.input)
+        printer.print_string(", ")
+        printer.print_symbol_name(self.storage_name)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_operand()
+        parser.parse_punctuation(",")
+        name = parser.parse_symbol_name()
+        attributes = parser.parse_optional_attr_dict()
+        return cls.create(operands=[value], properties={"symbol": SymbolRefAttr(name)}, attributes=attributes)
+
+
+@irdl_op_definition
+class SplatOp(HighOp):
+    """
+    A tensor whose elements are all `value` (Glow's Splat).
+
+    ```mlir
+    %0 = glow_high.splat {value = 0.5, shape = [4]} : tensor<4xf32>
+    ```
+    """
+
+    name = "glow_high.splat"
+
+    value = prop_def(base(FloatAttr) | base(IntegerAttr))
+    shape = ints_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return (tensor(ints(self.shape), splat_element(self.value)),)
+
+
+def splat_element(value: Attribute) -> Attribute:
+    """The element type that a splat of `value` has."""
+    assert isinstance(value, FloatAttr | IntegerAttr)
+    return value.type

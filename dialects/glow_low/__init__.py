@@ -1,0 +1,1 @@
+"""The glow_low dialect: address-only instructions over buffers."""

@@ -1,0 +1,187 @@
+"""
+The base of all `glow_low` instructions: operands are addresses with a qualifier, and nothing has a result but memory.
+
+Qualifiers are declared once, in `QUALIFIERS`; syntax, memory effects, liveness and sharing all read them there.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import LocationAttr, MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    OptionalDef,
+    VariadicDef,
+    base,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+
+from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
+from glow_mlir.dialects.glow_high.base import (
+    operand_groups,
+    split_known,
+    to_segments,
+    visible_properties,
+)
+
+BUFFER = base(MemRefType)
+"""Constraint of operands: any buffer."""
+
+SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
+
+
+class Qualifier(Enum):
+    """How an instruction uses the buffer behind an operand (Glow's @in, @out, @inout and @scratch)."""
+
+    OUT = "out"
+    INOUT = "inout"
+    IN = "in"
+    SCRATCH = "scratch"
+
+    @property
+    def reads(self) -> bool:
+        """Whether the content before the instruction matters."""
+        return self in (Qualifier.IN, Qualifier.INOUT)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the content after the instruction differs."""
+        return self is not Qualifier.IN
+
+
+class _QualifierEffects(MemoryEffect):
+    """Effects on memory, one for each operand, as its qualifier says."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        assert isinstance(op, Instruction)
+        effects: set[EffectInstance] = set()
+        for qualifier, value in op.uses():
+            if qualifier.reads:
+                effects.add(EffectInstance(MemoryEffectKind.READ, value))
+            if qualifier.writes:
+                effects.add(EffectInstance(MemoryEffectKind.WRITE, value))
+        return effects
+
+
+class Instruction(IRDLOperation, ABC):
+    """An instruction on addresses. Operands are declared in the order out, inout, in, scratch."""
+
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]]
+    """Operand name → qualifier."""
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Pairs (@out operand, @in operand) that may be the same buffer; `*` stands for every @in operand."""
+
+    irdl_options = SEGMENTS
+    traits = traits_def(_QualifierEffects())
+
+    @classmethod
+    def of(
+        cls,
+        *groups: SSAValue | Sequence[SSAValue] | None,
+        properties: Mapping[str, Attribute] | None = None,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        """Build the instruction; operands come in the order of their definition, `None` for an absent one."""
+        definitions = cls.get_irdl_definition().operands
+        padded = [*groups, *[None] * (len(definitions) - len(groups))]
+        lists = [[] if g is None else [g] if isinstance(g, SSAValue) else list(g) for g in padded]
+        return cls.create(
+            operands=[value for group in lists for value in group],
+            properties={**(properties or {}), "operandSegmentSizes": to_segments([len(g) for g in lists])},
+            location=location,
+        )
+
+    def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
+        """Every operand present: its name, qualifier and buffer."""
+        for name, group in operand_groups(self):
+            for value in group:
+                if value is not None:
+                    yield name, self.QUALIFIERS[name], value
+
+    def uses(self) -> Iterator[tuple[Qualifier, SSAValue]]:
+        """Every operand present: its qualifier and buffer."""
+        for _, qualifier, value in self.named_uses():
+            yield qualifier, value
+
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """The buffers behind @in."""
+        return tuple(value for qualifier, value in self.uses() if qualifier is Qualifier.IN)
+
+    def outputs(self) -> tuple[SSAValue, ...]:
+        """The buffers behind @out."""
+        return tuple(value for qualifier, value in self.uses() if qualifier is Qualifier.OUT)
+
+    def may_share(self, output: str, input_: str) -> bool:
+        """Whether the @out operand of that name may be the same buffer as the @in operand of that name."""
+        return any(out == output and source in ("*", input_) for out, source in self.INPLACE)
+
+    def print(self, printer: Printer) -> None:
+        print_operands(printer, self)
+        print_properties(printer, visible_properties(self))
+        for region in self.regions:
+            printer.print_string(" ")
+            printer.print_region(region)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operands, segments = parse_qualified(parser, cls)
+        properties = parse_properties(parser)
+        definition = cls.get_irdl_definition()
+        regions = [parser.parse_region() for _ in definition.regions]
+        properties["operandSegmentSizes"] = to_segments(segments)
+        known, rest = split_known(properties, definition.properties)
+        return cls.create(operands=operands, properties=known, attributes=rest, regions=regions)
+
+
+def print_operands(printer: Printer, op: Instruction) -> None:
+    """Print ` @out %a, @in %b, …`; an absent operand prints as `none`, unless nothing follows in its qualifier."""
+    items: list[tuple[Qualifier, SSAValue | None]] = [
+        (op.QUALIFIERS[name], value) for name, group in operand_groups(op) for value in group
+    ]
+    kept = [
+        (qualifier, value)
+        for position, (qualifier, value) in enumerate(items)
+        if value is not None or any(q is qualifier and v is not None for q, v in items[position:])
+    ]
+    for position, (qualifier, value) in enumerate(kept):
+        printer.print_string(f"{', ' if position else ' '}@{qualifier.value} ")
+        printer.print_string("none") if value is None else printer.print_operand(value)
+
+
+def parse_qualified(parser: Parser, kind: type[Instruction]) -> tuple[list[SSAValue], list[int]]:
+    """Parse what `print_operands` prints: the operands present, and how many each definition takes."""
+    given: dict[Qualifier, list[SSAValue | None]] = {qualifier: [] for qualifier in Qualifier}
+    while (name := parser.parse_optional_symbol_name()) is not None:
+        if name.data not in {qualifier.value for qualifier in Qualifier}:
+            parser.raise_error(f"'@{name.data}' is no qualifier: use @out, @inout, @in or @scratch")
+        absent = parser.parse_optional_keyword("none")
+        given[Qualifier(name.data)].append(None if absent else parser.parse_operand())
+        if parser.parse_optional_punctuation(",") is None:
+            break
+    operands: list[SSAValue] = []
+    segments: list[int] = []
+    for operand, declared in kind.get_irdl_definition().operands:
+        waiting = given[kind.QUALIFIERS[operand]]
+        if isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef):
+            taken = list(waiting)
+        else:
+            taken = waiting[:1]
+        del waiting[: len(taken)]
+        present = [value for value in taken if value is not None]
+        if not present and not isinstance(declared, VariadicDef):
+            parser.raise_error(f"operand '@{kind.QUALIFIERS[operand].value} {operand}' of {kind.name} is missing")
+        operands += present
+        segments.append(len(present))
+    if surplus := [f"@{qualifier.value}" for qualifier, values in given.items() if values]:
+        parser.raise_error(f"{kind.name} has too many operands behind {', '.join(surplus)}")
+    return operands, segments

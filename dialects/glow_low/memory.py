@@ -1,0 +1,277 @@
+"""Instructions and declarations of memory: functions, weights, allocation, views and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import (
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    LocationAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+
+from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.base import visible_properties
+from glow_mlir.dialects.glow_high.storage import FunctionOp, StorageOp, PlaceholderOp
+from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
+
+Buffer = MemRefType[Attribute]
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Row-major strides of `shape`, in elements."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * shape[axis]
+    return tuple(strides)
+
+
+def strides_of(value: SSAValue | Attribute) -> Shape:
+    """The strides of a buffer, in elements."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    assert isinstance(type_, MemRefType)
+    if not isinstance(type_.layout, StridedLayoutAttr):
+        return contiguous_strides(type_.get_shape())
+    return tuple(item.data for item in type_.layout.strides if isinstance(item, IntAttr))
+
+
+def offset_of(value: SSAValue | Attribute) -> int:
+    """The offset of a buffer's first element from the start of its allocation, in elements."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    assert isinstance(type_, MemRefType)
+    layout = type_.layout
+    return layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
+
+
+def is_contiguous(value: SSAValue | Attribute) -> bool:
+    """Whether the elements of a buffer follow each other without gaps; axes of size one do not matter."""
+    shape = shape_of(value)
+    expected = contiguous_strides(shape)
+    return all(size == 1 or a == b for size, a, b in zip(shape, strides_of(value), expected, strict=True))
+
+
+def extent_of(value: SSAValue | Attribute) -> int:
+    """Elements from the start of the allocation to just behind the last element of the buffer."""
+    shape = shape_of(value)
+    if 0 in shape:
+        return offset_of(value)
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides_of(value), strict=True))
+    return offset_of(value) + last + 1
+
+
+def byte_size(value: SSAValue | Attribute) -> int:
+    """Bytes that an allocation of this type takes."""
+    return extent_of(value) * byte_width(element_of(value))
+
+
+def buffer_type(shape: Shape, element: Attribute, strides: Shape | None = None, offset: int = 0) -> Buffer:
+    """A buffer type; strides and offset are in elements, and left out where they are those of a dense buffer."""
+    if (strides is None or strides == contiguous_strides(shape)) and not offset:
+        return MemRefType(element, list(shape))
+    return MemRefType(element, list(shape), StridedLayoutAttr(strides or contiguous_strides(shape), offset))
+
+
+@irdl_op_definition
+class FuncOp(FunctionOp):
+    """
+    A function of `glow_low`: declarations of weights, then instructions.
+
+    ```mlir
+    glow_low.func @main(@x, @y) {
+      %x = glow_low.weight @x : memref<4xf32>
+      %y = glow_low.weight @y {mutable} : memref<4xf32>
+      glow_low.relu @out %y, @in %x
+    }
+    ```
+    """
+
+    name = "glow_low.func"
+
+
+class _Declaration(IRDLOperation):
+    """An op without operands whose result is a buffer: `name @symbol? {properties} : type`."""
+
+    result = result_def(BUFFER)
+
+    def print(self, printer: Printer) -> None:
+        properties = visible_properties(self)
+        symbol = properties.pop("symbol", None)
+        if isinstance(symbol, SymbolRefAttr):
+            printer.print_string(" ")
+            printer.print_symbol_name(symbol.string_value())
+        print_properties(printer, properties)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        declared = cls.get_irdl_definition().properties
+        given: dict[str, Attribute] = {}
+        if "symbol" in declared:
+            given["symbol"] = SymbolRefAttr(parser.parse_symbol_name())
+        given |= parse_properties(parser)
+        parser.parse_punctuation(":")
+        return cls.create(
+            result_types=[parser.parse_type()],
+            properties={k: v for k, v in given.items() if k in declared},
+            attributes={k: v for k, v in given.items() if k not in declared},
+        )
+
+
+@irdl_op_definition
+class WeightOp(_Declaration):
+    """
+    Declare module-level storage as a buffer (the paper's `declare`, Glow's WeightVar).
+
+    Constants and inputs may only be read; `mutable` marks outputs and state. When allocated, `region` is `constants` or
+    `bindings`, and `offset` the byte offset among the constants or the position among the bindings.
+    """
+
+    name = "glow_low.weight"
+
+    symbol = prop_def(FlatSymbolRefAttrConstr)
+    mutable = opt_prop_def(UnitAttr)
+    region = opt_prop_def(StringAttr)
+    offset = opt_prop_def(base(IntegerAttr))
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> WeightOp:
+        """Declare `storage`."""
+        properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(storage.sym_name)}
+        if isinstance(storage, PlaceholderOp) and storage.is_mutable:
+            properties["mutable"] = UnitAttr()
+        type_ = storage.tensor_type
+        buffer = buffer_type(type_.get_shape(), type_.element_type)
+        return cls.create(properties=properties, result_types=[buffer], location=location)
+
+    @property
+    def storage_name(self) -> str:
+        """Name of the storage that is declared."""
+        return self.symbol.string_value()
+
+
+class _AllocEffect(MemoryEffect):
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.ALLOC, op.results[0])}
+
+
+@irdl_op_definition
+class AllocOp(_Declaration):
+    """
+    A buffer whose life begins here (Glow's AllocActivation); its content is undefined.
+
+    When allocated, `offset` is its place in the activations region, in bytes.
+    """
+
+    name = "glow_low.alloc"
+
+    offset = opt_prop_def(base(IntegerAttr))
+
+    traits = traits_def(_AllocEffect())
+
+    @classmethod
+    def of(cls, type_: Buffer, location: LocationAttr | None = None) -> AllocOp:
+        """Allocate a buffer of that type."""
+        return cls.create(result_types=[type_], location=location)
+
+    def verify_(self) -> None:
+        require(offset_of(self.result) == 0, "an allocation starts at offset 0; use a view for the rest")
+
+
+@irdl_op_definition
+class DeallocOp(Instruction):
+    """The life of an allocation ends here (Glow's DeallocActivation)."""
+
+    name = "glow_low.dealloc"
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"buffer": Qualifier.OUT}
+
+    buffer = operand_def(BUFFER)
+
+    def verify_(self) -> None:
+        require(isinstance(self.buffer.owner, AllocOp), "only an allocation can be deallocated")
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """
+    Another shape, strides and offset for memory that is already there (Glow's TensorView).
+
+    The offset counts from the start of the allocation behind `source`, also where `source` is a view itself.
+
+    ```mlir
+    %1 = glow_low.view %0 : memref<1x28x28x64xf32, strided<[57600, 1920, 64, 1], offset: 1984>>
+    ```
+    """
+
+    name = "glow_low.view"
+
+    source = operand_def(BUFFER)
+    result = result_def(BUFFER)
+
+    traits = traits_def(Pure())
+
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+    @classmethod
+    def of(cls, source: SSAValue, type_: Buffer, location: LocationAttr | None = None) -> ViewOp:
+        """View `source` as `type_`."""
+        return cls.create(operands=[source], result_types=[type_], location=location)
+
+    def verify_(self) -> None:
+        require(element_of(self.source) == element_of(self.result), "a view keeps the element type")
+        root = root_of(self.source)
+        available = extent_of(root)
+        needed = extent_of(self.result)
+        require(needed <= available, f"the view reaches {needed} elements into an allocation of {available}")
+
+
+def root_of(value: SSAValue) -> SSAValue:
+    """The allocation or weight behind a buffer, through all views."""
+    while isinstance(value.owner, ViewOp):
+        value = value.owner.source
+    return value
+
+
+@irdl_op_definition
+class CopyOp(Instruction):
+    """Copy the elements of one buffer to another of the same shape (Glow's Copy)."""
+
+    name = "glow_low.copy"
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"target": Qualifier.OUT, "source": Qualifier.IN}
+
+    target = operand_def(BUFFER)
+    source = operand_def(BUFFER)
+
+    kernel = opt_prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        require(shape_of(self.target) == shape_of(self.source), "a copy's buffers have different shapes")
+        require(element_of(self.target) == element_of(self.source), "a copy's buffers have different element types")
+
+

@@ -1,0 +1,114 @@
+"""How ops declare their properties and read them as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import base, opt_prop_def, prop_def
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.attribute_syntax import to_attribute
+
+
+def int_prop(default: int | None = None) -> IntegerAttr:
+    """Declare an integer property."""
+    return prop_def(base(IntegerAttr), default_value=None if default is None else _integer(default))
+
+
+def float_prop(default: float | None = None) -> FloatAttr:
+    """Declare a floating-point property, stored as f32 like ONNX's."""
+    return prop_def(base(FloatAttr), default_value=None if default is None else _float(default))
+
+
+def flag_prop(default: bool = False) -> IntegerAttr:
+    """Declare a Boolean property."""
+    return prop_def(base(IntegerAttr), default_value=_integer(default))
+
+
+def ints_prop(default: Sequence[int] | None = None) -> DenseArrayBase:
+    """Declare a property that is a list of integers."""
+    return prop_def(base(DenseArrayBase), default_value=None if default is None else _ints(default))
+
+
+def text_prop(default: str | None = None) -> StringAttr:
+    """Declare a property that is a word."""
+    return prop_def(base(StringAttr), default_value=None if default is None else StringAttr(default))
+
+
+def optional_ints_prop() -> DenseArrayBase | None:
+    """Declare a list of integers that may be absent."""
+    return opt_prop_def(base(DenseArrayBase))
+
+
+def floats_prop() -> DenseArrayBase:
+    """Declare a property that is a list of f32 numbers."""
+    return prop_def(base(DenseArrayBase))
+
+
+def optional_floats_prop() -> DenseArrayBase | None:
+    """Declare a list of f32 numbers that may be absent."""
+    return opt_prop_def(base(DenseArrayBase))
+
+
+def _integer(value: int) -> IntegerAttr:
+    attribute = to_attribute(value)
+    assert isinstance(attribute, IntegerAttr)
+    return attribute
+
+
+def _float(value: float) -> FloatAttr:
+    attribute = to_attribute(float(value))
+    assert isinstance(attribute, FloatAttr)
+    return attribute
+
+
+def _ints(value: Sequence[int]) -> DenseArrayBase:
+    attribute = to_attribute(tuple(value))
+    assert isinstance(attribute, DenseArrayBase)
+    return attribute
+
+
+def ints(attribute: Attribute | None) -> tuple[int, ...]:
+    """The integers of a list property; absent gives `()`."""
+    if attribute is None:
+        return ()
+    if not isinstance(attribute, DenseArrayBase):
+        raise VerifyException(f"expected a list of integers, got {attribute}")
+    return tuple(int(item) for item in attribute.iter_values())
+
+
+def floats(attribute: Attribute | None) -> tuple[float, ...]:
+    """The numbers of a list property; absent gives `()`."""
+    if attribute is None:
+        return ()
+    if not isinstance(attribute, DenseArrayBase):
+        raise VerifyException(f"expected a list of numbers, got {attribute}")
+    return tuple(float(item) for item in attribute.iter_values())
+
+
+def integer(attribute: Attribute) -> int:
+    """The value of an integer property."""
+    if not isinstance(attribute, IntegerAttr):
+        raise VerifyException(f"expected an integer, got {attribute}")
+    return attribute.value.data
+
+
+def number(attribute: Attribute) -> float | int:
+    """The value of a floating-point or integer property."""
+    if not isinstance(attribute, FloatAttr | IntegerAttr):
+        raise VerifyException(f"expected a number, got {attribute}")
+    return attribute.value.data
+
+
+def flag(attribute: Attribute) -> bool:
+    """The value of a Boolean property."""
+    return bool(integer(attribute))
+
+
+def text(attribute: Attribute) -> str:
+    """The value of a word property."""
+    if not isinstance(attribute, StringAttr):
+        raise VerifyException(f"expected a word, got {attribute}")
+    return attribute.data

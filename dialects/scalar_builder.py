@@ -1,0 +1,281 @@
+"""
+Scalar bodies: the meaning of an elementwise operator, written once as `arith` and `math` ops on scalars.
+
+An operator's `scalar` method receives `Scalar` values and computes with Python's operators; each builds one op. The
+interpreter evaluates the ops on whole arrays, and the CPU backend in vector registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned, signless
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One scalar value of a body under construction; `element` says how to read its bits (signed or not)."""
+
+    value: SSAValue
+    element: Attribute
+    builder: ScalarBuilder
+
+    def __add__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.binary("add", self, other)
+
+    def __radd__(self, other: Number) -> Scalar:
+        return self.builder.binary("add", self.builder.constant(other, self.element), self)
+
+    def __sub__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.binary("sub", self, other)
+
+    def __rsub__(self, other: Number) -> Scalar:
+        return self.builder.binary("sub", self.builder.constant(other, self.element), self)
+
+    def __mul__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.binary("mul", self, other)
+
+    def __rmul__(self, other: Number) -> Scalar:
+        return self * other
+
+    def __truediv__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.binary("div", self, other)
+
+    def __rtruediv__(self, other: Number) -> Scalar:
+        return self.builder.binary("div", self.builder.constant(other, self.element), self)
+
+    def __mod__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.remainder(self, other)
+
+    def __and__(self, other: Scalar) -> Scalar:
+        return self.builder.binary("and", self, other)
+
+    def __or__(self, other: Scalar) -> Scalar:
+        return self.builder.binary("or", self, other)
+
+    def __xor__(self, other: Scalar) -> Scalar:
+        return self.builder.binary("xor", self, other)
+
+    def __neg__(self) -> Scalar:
+        return self.builder.negate(self)
+
+    def __lt__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.compare("lt", self, other)
+
+    def __le__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.compare("le", self, other)
+
+    def __gt__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.compare("gt", self, other)
+
+    def __ge__(self, other: Scalar | Number) -> Scalar:
+        return self.builder.compare("ge", self, other)
+
+    def equals(self, other: Scalar | Number) -> Scalar:
+        """`self == other` as a truth value; false where either is NaN."""
+        return self.builder.compare("eq", self, other)
+
+    def differs(self, other: Scalar | Number) -> Scalar:
+        """`self != other` as a truth value; true where either is NaN."""
+        return self.builder.compare("ne", self, other)
+
+
+_BINARY: dict[str, tuple[type[Operation], type[Operation], type[Operation]]] = {
+    "add": (arith.AddfOp, arith.AddiOp, arith.AddiOp),
+    "sub": (arith.SubfOp, arith.SubiOp, arith.SubiOp),
+    "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
+    "div": (arith.DivfOp, arith.DivSIOp, arith.DivUIOp),
+    "rem": (arith.DivfOp, arith.RemSIOp, arith.RemUIOp),
+    "max": (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp),
+    "min": (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp),
+    "and": (arith.AndIOp, arith.AndIOp, arith.AndIOp),
+    "or": (arith.OrIOp, arith.OrIOp, arith.OrIOp),
+    "xor": (arith.XOrIOp, arith.XOrIOp, arith.XOrIOp),
+    "shift_left": (arith.ShLIOp, arith.ShLIOp, arith.ShLIOp),
+    "shift_right": (arith.ShRSIOp, arith.ShRSIOp, arith.ShRUIOp),
+}
+"""Operation → op for floats, signed and unsigned integers."""
+
+_COMPARE: dict[str, tuple[str, str, str]] = {
+    "eq": ("oeq", "eq", "eq"),
+    "ne": ("une", "ne", "ne"),
+    "lt": ("olt", "slt", "ult"),
+    "le": ("ole", "sle", "ule"),
+    "gt": ("ogt", "sgt", "ugt"),
+    "ge": ("oge", "sge", "uge"),
+}
+
+UNARY_MATH: dict[str, type[Operation]] = {
+    "abs": math.AbsFOp,
+    "acos": math.AcosOp,
+    "acosh": math.AcoshOp,
+    "asin": math.AsinOp,
+    "asinh": math.AsinhOp,
+    "atan": math.AtanOp,
+    "atanh": math.AtanhOp,
+    "ceil": math.CeilOp,
+    "cos": math.CosOp,
+    "cosh": math.CoshOp,
+    "erf": math.ErfOp,
+    "exp": math.ExpOp,
+    "expm1": math.ExpM1Op,
+    "floor": math.FloorOp,
+    "log": math.LogOp,
+    "log1p": math.Log1pOp,
+    "round_even": math.RoundEvenOp,
+    "sin": math.SinOp,
+    "sinh": math.SinhOp,
+    "sqrt": math.SqrtOp,
+    "tan": math.TanOp,
+    "tanh": math.TanhOp,
+    "trunc": math.TruncOp,
+}
+"""Function → its op on floats."""
+
+
+def _variant(element: Attribute) -> int:
+    return 0 if is_float(element) else 2 if is_unsigned(element) else 1
+
+
+class ScalarBuilder:
+    """Builds the ops of a scalar body; `insert` receives each one in order."""
+
+    def __init__(self, insert: Callable[[Operation], Operation]) -> None:
+        self.insert = insert
+
+    def wrap(self, value: SSAValue, element: Attribute) -> Scalar:
+        """`value` as a scalar that is read as `element`."""
+        return Scalar(value, element, self)
+
+    def _result(self, op: Operation, element: Attribute) -> Scalar:
+        self.insert(op)
+        return Scalar(op.results[0], element, self)
+
+    def _build(self, kind: type[Operation], operands: list[Scalar], element: Attribute) -> Scalar:
+        op = kind.create(operands=[operand.value for operand in operands], result_types=[signless(element)])
+        return self._result(op, element)
+
+    def constant(self, value: Number | bool, element: Attribute) -> Scalar:
+        """The constant `value` as an `element`."""
+        type_ = signless(element)
+        if is_float(element):
+            attribute: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        else:
+            attribute = IntegerAttr(_wrapped(int(value), type_), type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return self._result(
+            arith.ConstantOp.create(properties={"value": attribute}, result_types=[type_]), element
+        )
+
+    def lift(self, value: Scalar | Number, like: Scalar) -> Scalar:
+        """`value` itself, or the constant of `like`'s type."""
+        return value if isinstance(value, Scalar) else self.constant(value, like.element)
+
+    def binary(self, name: str, left: Scalar, right: Scalar | Number) -> Scalar:
+        """One op of `_BINARY` on two values of one type."""
+        right = self.lift(right, left)
+        return self._build(_BINARY[name][_variant(left.element)], [left, right], left.element)
+
+    def remainder(self, x: Scalar, y: Scalar | Number) -> Scalar:
+        """
+        `x` modulo `y` with the sign of `x`, like C's `%` and `fmod`.
+
+        Floats compute x - trunc(x / y)·y in f64, exact for f32 while the quotient stays below 2²⁹.
+        """
+        y = self.lift(y, x)
+        if not is_float(x.element):
+            return self.binary("rem", x, y)
+        wide_x, wide_y = self.convert(x, f64), self.convert(y, f64)
+        return self.convert(wide_x - self.unary("trunc", wide_x / wide_y) * wide_y, x.element)
+
+    def negate(self, x: Scalar) -> Scalar:
+        """`-x`; wraps for integers."""
+        if is_float(x.element):
+            return self._build(arith.NegfOp, [x], x.element)
+        return self.constant(0, x.element) - x
+
+    def compare(self, name: str, left: Scalar, right: Scalar | Number) -> Scalar:
+        """A comparison as a truth value; ordered for floats, so false with NaN (`ne`: true)."""
+        right = self.lift(right, left)
+        variant = _variant(left.element)
+        kind = arith.CmpfOp if variant == 0 else arith.CmpiOp
+        return self._result(kind(left.value, right.value, _COMPARE[name][variant]), i1)
+
+    def select(self, condition: Scalar, yes: Scalar | Number, no: Scalar | Number) -> Scalar:
+        """`yes` where `condition` holds, else `no`; one of the two has to be a scalar."""
+        if isinstance(yes, Scalar):
+            no = self.lift(no, yes)
+        else:
+            assert isinstance(no, Scalar)
+            yes = self.lift(yes, no)
+        return self._build(arith.SelectOp, [condition, yes, no], yes.element)
+
+    def maximum(self, x: Scalar, y: Scalar | Number) -> Scalar:
+        """The larger; NaN if either is NaN."""
+        return self.binary("max", x, y)
+
+    def minimum(self, x: Scalar, y: Scalar | Number) -> Scalar:
+        """The smaller; NaN if either is NaN."""
+        return self.binary("min", x, y)
+
+    def clamp(self, x: Scalar, low: Scalar | Number, high: Scalar | Number) -> Scalar:
+        """`x` limited to [low, high]; `high` wins where they cross."""
+        return self.minimum(self.maximum(x, low), high)
+
+    def unary(self, name: str, x: Scalar) -> Scalar:
+        """A function of `UNARY_MATH` on a float."""
+        return self._build(UNARY_MATH[name], [x], x.element)
+
+    def logical_not(self, x: Scalar) -> Scalar:
+        """The negation of a truth value; all bits flipped for integers."""
+        return self.binary("xor", x, -1 if not is_bool(x.element) else 1)
+
+    def power(self, x: Scalar, y: Scalar) -> Scalar:
+        """`x` to the power `y`, of one type: `math.powf` or, for integers, `math.ipowi`."""
+        kind = math.PowFOp if is_float(x.element) else math.IPowIOp
+        return self._build(kind, [x, y], x.element)
+
+    def convert(self, x: Scalar, to: Attribute) -> Scalar:
+        """
+        `x` as another element type.
+
+        Float to integer truncates and saturates, integers wrap, everything but zero is true.
+        """
+        if x.element == to:
+            return x
+        if is_bool(to):
+            return x.differs(0)
+        if is_float(x.element) and is_float(to):
+            kind: type[Operation] = arith.ExtFOp if _bits(to) > _bits(x.element) else arith.TruncFOp
+        elif is_float(x.element):
+            kind = arith.FPToUIOp if is_unsigned(to) else arith.FPToSIOp
+        elif is_float(to):
+            kind = arith.UIToFPOp if is_unsigned(x.element) else arith.SIToFPOp
+        elif _bits(to) == _bits(x.element):
+            return Scalar(x.value, to, self)
+        elif _bits(to) < _bits(x.element):
+            kind = arith.TruncIOp
+        else:
+            kind = arith.ExtUIOp if is_unsigned(x.element) else arith.ExtSIOp
+        return self._build(kind, [x], to)
+
+
+def _bits(element: Attribute) -> int:
+    from glow_mlir.dialects.element_types import byte_width
+
+    return 1 if is_bool(element) else byte_width(element) * 8
+
+
+def _wrapped(value: int, type_: Attribute) -> int:
+    """`value` modulo the width of `type_`, in the signed range that signless attributes print in."""
+    width = _bits(type_)
+    if width == 1:
+        return value & 1
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value

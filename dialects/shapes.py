@@ -1,0 +1,70 @@
+"""Shapes and types of values: one accessor for tensors and buffers, and the arithmetic of shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import MemRefType, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+Shape = tuple[int, ...]
+
+
+def shape_of(value: SSAValue | Attribute) -> Shape:
+    """The static shape of a tensor or buffer, given as a value or as its type."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if not isinstance(type_, TensorType | MemRefType):
+        raise VerifyException(f"expected a tensor or a buffer, got {type_}")
+    return type_.get_shape()
+
+
+def element_of(value: SSAValue | Attribute) -> Attribute:
+    """The element type of a tensor or buffer, given as a value or as its type."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if not isinstance(type_, TensorType | MemRefType):
+        raise VerifyException(f"expected a tensor or a buffer, got {type_}")
+    return type_.element_type
+
+
+def rank_of(value: SSAValue) -> int:
+    """The number of dimensions of a tensor or buffer."""
+    return len(shape_of(value))
+
+
+def size_of(value: SSAValue | Attribute) -> int:
+    """The number of elements of a tensor or buffer."""
+    return math.prod(shape_of(value))
+
+
+def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Attribute]:
+    """The tensor type of that shape and element type."""
+    return TensorType(element, list(shape))
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that `shapes` broadcast to under numpy's rule; raises `VerifyException` where they do not."""
+    rank = max(map(len, shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, size in enumerate(shape, start=rank - len(shape)):
+            if size == 1 or size == result[axis]:
+                continue
+            if result[axis] != 1:
+                raise VerifyException(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+            result[axis] = size
+    return tuple(result)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """`axis` counted from the front; raises `VerifyException` outside [-rank, rank)."""
+    if not -rank <= axis < max(rank, 1):
+        raise VerifyException(f"axis {axis} is out of range for rank {rank}")
+    return axis % max(rank, 1)
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `VerifyException(message)` unless `condition` holds."""
+    if not condition:
+        raise VerifyException(message)

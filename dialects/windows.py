@@ -1,0 +1,96 @@
+"""Sliding windows of convolution and pooling: their properties, and the shapes they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.properties import ints, text
+from glow_mlir.dialects.shapes import Shape, require, shape_of
+
+CHANNELS_LAST, CHANNELS_FIRST = "channels_last", "channels_first"
+LAYOUTS = (CHANNELS_LAST, CHANNELS_FIRST)
+"""`channels_last` is NHWC with filters OHWI, `channels_first` NCHW with filters OIHW, for any number of axes."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window over the spatial axes. `pads` holds all leading paddings, then all trailing ones, as in ONNX."""
+
+    kernel: Shape
+    strides: Shape
+    pads: Shape
+    dilations: Shape
+    ceil_mode: bool = False
+
+    @staticmethod
+    def of(
+        kernel: Shape,
+        strides: DenseArrayBase | None,
+        pads: DenseArrayBase | None,
+        dilations: DenseArrayBase | None,
+        ceil_mode: bool = False,
+    ) -> Window:
+        """The window with those properties; absent ones are 1, and 0 for pads. Raises where ranks differ."""
+        rank = len(kernel)
+        window = Window(
+            kernel,
+            ints(strides) or (1,) * rank,
+            ints(pads) or (0,) * (2 * rank),
+            ints(dilations) or (1,) * rank,
+            ceil_mode,
+        )
+        require(len(window.strides) == rank, f"strides must have {rank} elements, one for each spatial axis")
+        require(len(window.dilations) == rank, f"dilations must have {rank} elements, one for each spatial axis")
+        require(len(window.pads) == 2 * rank, f"pads must have {2 * rank} elements, two for each spatial axis")
+        require(min(window.strides, default=1) > 0, "strides must be positive")
+        require(min(window.dilations, default=1) > 0, "dilations must be positive")
+        return window
+
+    def padding(self, axis: int) -> tuple[int, int]:
+        """Leading and trailing padding of a spatial axis."""
+        return self.pads[axis], self.pads[axis + len(self.kernel)]
+
+    def extent(self, axis: int) -> int:
+        """How many input elements the dilated kernel spans along a spatial axis."""
+        return (self.kernel[axis] - 1) * self.dilations[axis] + 1
+
+    def output(self, axis: int, size: int) -> int:
+        """How many windows fit along a spatial axis of `size`; raises where none does."""
+        before, after = self.padding(axis)
+        span = size + before + after - self.extent(axis)
+        require(span >= 0, f"the window of {self.extent(axis)} exceeds the padded input of {size + before + after}")
+        stride = self.strides[axis]
+        count = (span + stride - 1) // stride + 1 if self.ceil_mode else span // stride + 1
+        # ONNX: the last window must start inside the input or its leading padding.
+        if self.ceil_mode and (count - 1) * stride >= size + before:
+            count -= 1
+        return count
+
+    def outputs(self, sizes: Sequence[int]) -> Shape:
+        """How many windows fit along each spatial axis."""
+        return tuple(self.output(axis, size) for axis, size in enumerate(sizes))
+
+
+def is_channels_last(layout: StringAttr) -> bool:
+    """Whether `layout` puts channels last; raises for an unknown layout."""
+    word = text(layout)
+    require(word in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}, not '{word}'")
+    return word == CHANNELS_LAST
+
+
+def split_image(value: SSAValue | Shape, layout: StringAttr) -> tuple[int, Shape, int]:
+    """Batch, spatial sizes and channels of an image tensor."""
+    shape = value if isinstance(value, tuple) else shape_of(value)
+    require(len(shape) >= 3, f"expected batch, channels and at least one spatial axis, got shape {shape}")
+    if is_channels_last(layout):
+        return shape[0], shape[1:-1], shape[-1]
+    return shape[0], shape[2:], shape[1]
+
+
+def join_image(batch: int, spatial: Shape, channels: int, layout: StringAttr) -> Shape:
+    """The shape of an image tensor: the inverse of `split_image`."""
+    return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)

@@ -1,0 +1,1 @@
+"""Pure functions from IR to facts: liveness, ranges, cost."""

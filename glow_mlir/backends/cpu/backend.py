@@ -1,0 +1,42 @@
+"""The CPU backend: machine code through the `llvm` dialect; it executes what its kernels accept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from glow_mlir.backends.interface import Backend
+from glow_mlir.codegen.kernel import Kernel
+from glow_mlir.codegen.target import target_named
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.registry import KERNELS, backend
+from glow_mlir.storage import Storage
+
+
+@backend("cpu")
+class CpuBackend(Backend):
+    """Executes every operator for which a kernel is registered that accepts it; a reshape is a view and needs none."""
+
+    name = "cpu"
+
+    @cached_property
+    def kernels(self) -> list[Kernel]:
+        """All kernels, in the order in which they are preferred."""
+        return [make() for make in KERNELS.all().values()]
+
+    def supports(self, op: HighOp) -> bool:
+        return isinstance(op, ReshapeOp) or self._kernel(op) is not None
+
+    def select(self, op: Operation, storage: Storage, target: str) -> None:
+        found = self._kernel(op)
+        if found is not None and isinstance(op, Instruction):
+            op.properties["kernel"] = StringAttr(found.name)
+            found.prepare(op, storage, target_named(target))
+
+    def _kernel(self, op: Operation) -> Kernel | None:
+        return next((kernel for kernel in self.kernels if kernel.accepts(op)), None)
+

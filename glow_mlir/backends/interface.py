@@ -1,0 +1,42 @@
+"""What a backend says about itself, and what the passes ask it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from xdsl.ir import Operation
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.errors import OptionError
+from glow_mlir.registry import BACKENDS
+from glow_mlir.storage import Storage
+
+
+class Backend(ABC):
+    """A target of compilation. Passes get it by name from the registry."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def supports(self, op: HighOp) -> bool:
+        """Whether the backend executes this operator as it is, with these types and properties."""
+
+    def lowering(self, op: HighOp) -> str | None:
+        """The name of a backend's own lowering to prefer for this operator, a key of the registry's lowerings."""
+        return None
+
+    def select(self, op: Operation, storage: Storage, target: str) -> None:
+        """Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.
+
+        `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is left
+        as it is.
+        """
+
+
+def get_backend(name: str) -> Backend:
+    """The backend of that name; raises `OptionError` where there is none."""
+    make = BACKENDS.get(name)
+    if make is None:
+        raise OptionError(f"no backend '{name}'", hint=f"there are {', '.join(sorted(BACKENDS.all()))}")
+    return make()

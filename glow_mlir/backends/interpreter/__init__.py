@@ -1,0 +1,1 @@
+"""The reference backend: runs any stage of the ladder on numpy."""

@@ -1,0 +1,17 @@
+"""The interpreter as a backend: it executes every operator as it is."""
+
+from __future__ import annotations
+
+from glow_mlir.backends.interface import Backend
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.registry import backend
+
+
+@backend("interpreter")
+class InterpreterBackend(Backend):
+    """Executes every operator that has semantics, and lowers nothing."""
+
+    name = "interpreter"
+
+    def supports(self, op: HighOp) -> bool:
+        return True

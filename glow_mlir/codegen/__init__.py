@@ -1,0 +1,1 @@
+"""From selected and allocated glow_low to machine code."""

@@ -1,0 +1,1 @@
+"""Kernels: Python functions that build llvm operations, one file per family."""

@@ -1,0 +1,1 @@
+"""From the llvm dialect to machine code through llvmlite: emission, JIT, objects, cache."""

@@ -1,0 +1,79 @@
+"""The symbols of an ELF object: which it defines, and which it leaves to a linker."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from glow_mlir.errors import CompilerBugError
+
+_SYMBOL_TABLE = 2
+_UNDEFINED = 0
+_LOCAL = 0
+
+
+class Symbol(NamedTuple):
+    """One entry of a symbol table."""
+
+    name: str
+    defined: bool
+    exported: bool
+
+
+class _Layout(NamedTuple):
+    """Where the fields are, for 32 and 64 bits."""
+
+    section_table: tuple[int, str]
+    section_count: tuple[int, str]
+    section_header: str
+    symbol: str
+    # Positions in the unpacked section header: type, offset, size, link, entry size.
+    section_fields: tuple[int, int, int, int, int]
+    # Positions in the unpacked symbol: name, info, section.
+    symbol_fields: tuple[int, int, int]
+
+
+_LAYOUTS = {
+    1: _Layout((32, "I"), (46, "HH"), "10I", "IIIBBH", (1, 4, 5, 6, 9), (0, 3, 5)),
+    2: _Layout((40, "Q"), (58, "HH"), "IIQQQQIIQQ", "IBBHQQ", (1, 4, 5, 6, 9), (0, 1, 3)),
+}
+
+
+def symbols(data: bytes) -> list[Symbol]:
+    """
+    Return the named symbols of an ELF object file, in the order of its table.
+
+    Raises `CompilerBugError` when `data` is no ELF file: other formats are not read.
+    """
+    if data[:4] != b"\x7fELF" or data[4] not in _LAYOUTS:
+        raise CompilerBugError("the object file is not ELF: its symbols are not known")
+    layout = _LAYOUTS[data[4]]
+    order = "<" if data[5] == 1 else ">"
+    position, code = layout.section_table
+    (table,) = struct.unpack_from(order + code, data, position)
+    position, code = layout.section_count
+    size, count = struct.unpack_from(order + code, data, position)
+    headers: list[tuple[int, ...]] = [
+        struct.unpack_from(order + layout.section_header, data, table + size * i) for i in range(count)
+    ]
+    kind, offset, length, link, entry = layout.section_fields
+    found: list[Symbol] = []
+    for header in headers:
+        if header[kind] == _SYMBOL_TABLE:
+            strings = headers[header[link]][offset]
+            starts = range(header[offset], header[offset] + header[length], header[entry])
+            entries = (struct.unpack_from(order + layout.symbol, data, start) for start in starts)
+            found.extend(_symbol(data, strings, fields, layout) for fields in entries)
+    return [symbol for symbol in found if symbol.name]
+
+
+def _symbol(data: bytes, strings: int, fields: tuple[int, ...], layout: _Layout) -> Symbol:
+    name, info, section = (fields[i] for i in layout.symbol_fields)
+    start = strings + name
+    text = data[start : data.index(b"\0", start)].decode() if name else ""
+    return Symbol(text, section != _UNDEFINED, info >> 4 != _LOCAL)
+
+
+def undefined_symbols(data: bytes) -> tuple[str, ...]:
+    """Return the names that an object file leaves to a linker, sorted; empty means it stands alone."""
+    return tuple(sorted(symbol.name for symbol in symbols(data) if not symbol.defined))

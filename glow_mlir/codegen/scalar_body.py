@@ -1,0 +1,190 @@
+"""Scalar bodies in machine code: each `arith` or `math` op of a body as `llvm` ops on scalars or vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import byte_width, is_bool
+
+Emit = Callable[[Builder, Operation, list[Value]], Value]
+
+
+def _divide_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
+    """Division that neither traps on 0, which gives 0, nor on the smallest integer by -1, which wraps."""
+    x, y = v
+    special = b.compare("ule", y + 1, 1)
+    quotient = b.sdiv(x, b.select(special, 1, y))
+    return b.select(y.eq(0), 0, b.select(y.eq(-1), -x, quotient))
+
+
+def _remainder_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
+    x, y = v
+    special = b.compare("ule", y + 1, 1)
+    return b.select(special, 0, b.srem(x, b.select(special, 1, y)))
+
+
+def _divide_unsigned(b: Builder, op: Operation, v: list[Value]) -> Value:
+    x, y = v
+    return b.select(y.eq(0), 0, b.udiv(x, b.select(y.eq(0), 1, y)))
+
+
+def _remainder_unsigned(b: Builder, op: Operation, v: list[Value]) -> Value:
+    x, y = v
+    return b.select(y.eq(0), 0, b.urem(x, b.select(y.eq(0), 1, y)))
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Whether a float value is a constant other than NaN."""
+    owner = value.owner
+    return (
+        isinstance(owner, arith.ConstantOp)
+        and isinstance(owner.value, FloatAttr)
+        and owner.value.value.data == owner.value.value.data
+    )
+
+
+def _maximum(b: Builder, op: Operation, v: list[Value]) -> Value:
+    # One instruction where the other operand cannot be NaN; the order keeps a NaN of the first.
+    if _is_number(op.operands[1]):
+        return b.select(b.compare("olt", v[0], v[1]), v[1], v[0])
+    return b.maximum(v[0], v[1])
+
+
+def _minimum(b: Builder, op: Operation, v: list[Value]) -> Value:
+    if _is_number(op.operands[1]):
+        return b.select(b.compare("ogt", v[0], v[1]), v[1], v[0])
+    return b.minimum(v[0], v[1])
+
+
+def _integer_select(predicate: str) -> Emit:
+    return lambda b, op, v: b.select(b.compare(predicate, v[0], v[1]), v[0], v[1])
+
+
+def _method(name: str) -> Emit:
+    return lambda b, op, v: getattr(b, name)(*v)
+
+
+def _convert(signed: bool) -> Emit:
+    return lambda b, op, v: b.cast(v[0], op.results[0].type, signed=signed)
+
+
+def _to_integer(signed: bool) -> Emit:
+    return lambda b, op, v: b.to_int_saturating(v[0], op.results[0].type, signed=signed)
+
+
+def _compare_float(b: Builder, op: Operation, v: list[Value]) -> Value:
+    assert isinstance(op, arith.CmpfOp)
+    return b.compare(arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data], v[0], v[1])
+
+
+def _compare_integer(b: Builder, op: Operation, v: list[Value]) -> Value:
+    assert isinstance(op, arith.CmpiOp)
+    return b.compare(arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data], v[0], v[1])
+
+
+def _constant(b: Builder, op: Operation, lanes: int) -> Value:
+    assert isinstance(op, arith.ConstantOp)
+    value = op.value
+    assert isinstance(value, FloatAttr | IntegerAttr)
+    return b.constant(value.value.data, vector(value.type, lanes))
+
+
+def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
+    """x to an integer power by squaring; a negative power gives 0 but for x = ±1."""
+    x, y = v
+    bits = v[0].info.bits
+    one = x * 0 + 1
+    odd = (y & 1).ne(0)
+    unit = b.select(x.eq(1), one, b.select(x.eq(-1), b.select(odd, x, one), 0))
+    result, base, rest = one, x, y
+    with b.loop(0, bits - 1, 1, carried=[result, base, rest]) as loop:
+        result, base, rest = loop.values
+        loop.set(b.select((rest & 1).ne(0), result * base, result), base * base, b.lshr(rest, 1))
+    return b.select(y < 0, unit, loop.results[0])
+
+
+EMITTERS: dict[type[Operation], Emit] = {
+    arith.AddfOp: _method("add"),
+    arith.SubfOp: _method("sub"),
+    arith.MulfOp: _method("mul"),
+    arith.DivfOp: _method("fdiv"),
+    arith.NegfOp: _method("neg"),
+    arith.MaximumfOp: _maximum,
+    arith.MinimumfOp: _minimum,
+    arith.AddiOp: _method("add"),
+    arith.SubiOp: _method("sub"),
+    arith.MuliOp: _method("mul"),
+    arith.DivSIOp: _divide_signed,
+    arith.DivUIOp: _divide_unsigned,
+    arith.RemSIOp: _remainder_signed,
+    arith.RemUIOp: _remainder_unsigned,
+    arith.MaxSIOp: _integer_select("sgt"),
+    arith.MinSIOp: _integer_select("slt"),
+    arith.MaxUIOp: _integer_select("ugt"),
+    arith.MinUIOp: _integer_select("ult"),
+    arith.AndIOp: _method("and_"),
+    arith.OrIOp: _method("or_"),
+    arith.XOrIOp: _method("xor"),
+    arith.ShLIOp: _method("shl"),
+    arith.ShRSIOp: _method("ashr"),
+    arith.ShRUIOp: _method("lshr"),
+    arith.SelectOp: _method("select"),
+    arith.CmpfOp: _compare_float,
+    arith.CmpiOp: _compare_integer,
+    arith.ExtFOp: _convert(signed=True),
+    arith.TruncFOp: _convert(signed=True),
+    arith.SIToFPOp: _convert(signed=True),
+    arith.UIToFPOp: _convert(signed=False),
+    arith.FPToSIOp: _to_integer(signed=True),
+    arith.FPToUIOp: _to_integer(signed=False),
+    arith.TruncIOp: _convert(signed=True),
+    arith.ExtSIOp: _convert(signed=True),
+    arith.ExtUIOp: _convert(signed=False),
+    math.IPowIOp: _integer_power,
+}
+"""Op → how it is emitted. Ops of `math` on floats are in `scalar_math.MATH`."""
+
+
+def can_emit(op: Operation) -> bool:
+    """Whether an op of a scalar body can be emitted."""
+    return isinstance(op, arith.ConstantOp) or type(op) in EMITTERS or _math_name(op) in MATH
+
+
+def _math_name(op: Operation) -> str:
+    dialect, _, name = op.name.partition(".")
+    return name if dialect == "math" else ""
+
+
+def emit_scalar_body(
+    b: Builder, block: Block, arguments: Sequence[Value], outputs: Sequence[SSAValue], lanes: int
+) -> list[Value]:
+    """Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`."""
+    values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+    for op in block.ops:
+        if not op.results:
+            continue
+        if isinstance(op, arith.ConstantOp):
+            values[op.results[0]] = _constant(b, op, lanes)
+            continue
+        operands = [values[operand] for operand in op.operands]
+        emitter = EMITTERS.get(type(op))
+        if emitter is not None:
+            values[op.results[0]] = emitter(b, op, operands)
+        else:
+            values[op.results[0]] = MATH[_math_name(op)](b, *operands)
+    return [values[output] for output in outputs]
+
+
+def widest(block: Block, elements: Sequence[Attribute]) -> int:
+    """Bits of the widest element that a body or its operands hold; it fixes how many lanes fit a register."""
+    types = [*elements, *(result.type for op in block.ops for result in op.results)]
+    return max((8 * byte_width(type_) for type_ in types if not is_bool(type_)), default=8)
+

@@ -1,0 +1,124 @@
+"""
+Types and small attributes of generated code, each made once: in xDSL they are costly to make and to compare.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.dialects.llvm import FastMathAttr, LLVMArrayType, LLVMPointerType
+from xdsl.ir import Attribute
+
+__all__ = [
+    "ALIGNMENTS",
+    "NO_FAST_MATH",
+    "TypeInfo",
+    "array",
+    "bf16",
+    "f16",
+    "f32",
+    "f64",
+    "i1",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "integer_of_width",
+    "ptr",
+    "type_info",
+    "vector",
+]
+
+ptr = LLVMPointerType()
+NO_FAST_MATH: Mapping[str, Attribute] = {"fastmathFlags": FastMathAttr(None)}
+ALIGNMENTS = {1 << n: IntegerAttr(1 << n, i64) for n in range(13)}
+
+_INTEGERS = {1: i1, 8: i8, 16: i16, 32: i32, 64: i64}
+_FLOAT_BITS: dict[type[Attribute], int] = {
+    Float16Type: 16,
+    BFloat16Type: 16,
+    Float32Type: 32,
+    Float64Type: 64,
+}
+
+
+def integer_of_width(bits: int) -> IntegerType:
+    """Return the signless integer type of a width."""
+    return _INTEGERS.get(bits) or IntegerType(bits)
+
+
+@functools.cache
+def vector(element: Attribute, lanes: int) -> Attribute:
+    """
+    Return the vector of `lanes` elements; one lane is the scalar itself, so that kernels need no second form.
+    """
+    return element if lanes == 1 else VectorType(element, [lanes])
+
+
+@functools.cache
+def array(element: Attribute, count: int) -> LLVMArrayType:
+    """Return the array type of `count` elements."""
+    return LLVMArrayType(count, element)
+
+
+@dataclass(frozen=True)
+class TypeInfo:
+    """What the builder needs to know of a type; `lanes` is 1 for scalars, `bits` those of one element."""
+
+    element: Attribute
+    lanes: int
+    bits: int
+    is_float: bool
+    is_pointer: bool
+    is_vector: bool
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """How many bytes one element takes in memory: a bool takes a whole one."""
+        return max(8, self.bits) // 8
+
+
+_known: dict[int, tuple[Attribute, TypeInfo]] = {}
+
+
+def type_info(type_: Attribute) -> TypeInfo:
+    """Return what is known of a scalar, vector or pointer type. Raises `TypeError` for any other type."""
+    found = _known.get(id(type_))
+    if found is None:
+        # The type stays referenced, or another could appear at its address.
+        found = _known[id(type_)] = (type_, _inspect(type_))
+    return found[1]
+
+
+def _inspect(type_: Attribute) -> TypeInfo:
+    is_vector = isinstance(type_, VectorType)
+    lanes = type_.get_shape()[0] if is_vector else 1
+    element = cast("VectorType[Attribute]", type_).element_type if is_vector else type_
+    if isinstance(element, IntegerType):
+        return TypeInfo(cast("Attribute", element), lanes, element.bitwidth, False, False, is_vector)
+    if isinstance(element, LLVMPointerType):
+        return TypeInfo(element, lanes, 64, False, True, is_vector)
+    if (bits := _FLOAT_BITS.get(type(element))) is not None:
+        return TypeInfo(element, lanes, bits, True, False, is_vector)
+    raise TypeError(f"'{type_}' is neither a number, nor a vector of numbers, nor a pointer")

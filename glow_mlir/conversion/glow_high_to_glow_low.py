@@ -1,0 +1,103 @@
+"""`glow-high-to-glow-low`: from operators on tensors to instructions on addresses (Glow's IRGen)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
+from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewOp, WeightOp, buffer_type
+from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.rewriting import high_functions
+
+
+@dataclass(frozen=True)
+class GlowHighToGlowLowPass(ModulePass):
+    """
+    Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each operator.
+
+    Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy.
+    """
+
+    name = "glow-high-to-glow-low"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        block = op.body.block
+        for function in high_functions(op):
+            block.insert_op_before(FunctionConversion(function, storage).run(), function)
+            block.erase_op(function)
+
+
+@dataclass
+class FunctionConversion:
+    """The conversion of one function: which buffer each tensor became."""
+
+    source: FuncOp
+    storage: Storage
+    buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    weights: dict[str, WeightOp] = field(default_factory=dict[str, WeightOp])
+    declarations: list[Operation] = field(default_factory=list[Operation])
+    program: list[Operation] = field(default_factory=list[Operation])
+
+    def run(self) -> LowFuncOp:
+        """The converted function."""
+        target = LowFuncOp.named(self.source.sym_name.data, self.source.binding_names, self.source.location)
+        for op in self.source.block.ops:
+            if isinstance(op, GetOp):
+                self.buffers[op.result] = self.weight(op.storage_name, op)
+            elif isinstance(op, SaveOp):
+                copy = CopyOp.of(self.weight(op.storage_name, op), self.buffers[op.input], location=op.location)
+                self.program.append(copy)
+            elif isinstance(op, ReshapeOp):
+                self._view(op)
+            elif isinstance(op, HighOp):
+                self._instruction(op)
+        allocations = [op for op in self.program if isinstance(op, AllocOp)]
+        frees = [DeallocOp.of(op.result, location=op.location) for op in allocations]
+        target.block.add_ops([*self.declarations, *self.program, *frees])
+        return target
+
+    def weight(self, name: str, user: Operation) -> SSAValue:
+        """The buffer of storage `name`, declared once."""
+        if name not in self.weights:
+            op = self.storage.by_name[name]
+            assert isinstance(op, StorageOp)
+            self.weights[name] = WeightOp.of(op, op.location)
+            hint = user.results[0].name_hint if user.results else None
+            self.weights[name].result.name_hint = hint
+            self.declarations.append(self.weights[name])
+        return self.weights[name].result
+
+    def _view(self, op: ReshapeOp) -> None:
+        type_ = buffer_type(shape_of(op.result), element_of(op.result))
+        view = ViewOp.of(self.buffers[op.input], type_, op.location)
+        self._keep(op.result, view.result)
+        self.program.append(view)
+
+    def _instruction(self, op: HighOp) -> None:
+        results: list[SSAValue] = []
+        for result in op.results:
+            allocation = AllocOp.of(buffer_type(shape_of(result), element_of(result)), op.location)
+            self._keep(result, allocation.result)
+            self.program.append(allocation)
+            results.append(allocation.result)
+        inputs = [
+            [self.buffers[value] for value in group if value is not None] for _, group in operand_groups(op)
+        ]
+        properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
+        instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
+        self.program.append(instruction)
+
+    def _keep(self, tensor: SSAValue, buffer: SSAValue) -> None:
+        buffer.name_hint = tensor.name_hint
+        self.buffers[tensor] = buffer

@@ -1,0 +1,63 @@
+"""The exceptions of the project: one family under `GlowError`, each printed as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class GlowError(Exception):
+    """
+    A mistake of the user's, told in one line.
+
+    `reason` says what is wrong, `file` and `node` where, `hint` what to do about it.
+    """
+
+    def __init__(self, reason: str, *, file: str = "", node: str = "", hint: str = "") -> None:
+        self.reason = reason
+        self.file = file
+        self.node = node
+        self.hint = hint
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, f"node '{self.node}'" if self.node else "") if part)
+        line = f"{where}: {self.reason}" if where else self.reason
+        return f"{line} (hint: {self.hint})" if self.hint else line
+
+
+class ModelError(GlowError):
+    """A model file that cannot be read, or that contradicts itself."""
+
+
+class UnsupportedError(GlowError):
+    """Something valid that this compiler, or the chosen backend, does not do."""
+
+
+class UnsupportedOperatorsError(UnsupportedError):
+    """All operators of a model that are not supported, reported at once."""
+
+    def __init__(self, nodes: Sequence[tuple[str, str]], *, file: str = "", by: str = "the importer") -> None:
+        self.nodes = tuple(nodes)
+        listed = ", ".join(f"{kind} ('{name}')" for kind, name in nodes)
+        plural = "operators are" if len(nodes) > 1 else "operator is"
+        super().__init__(
+            f"{len(nodes)} {plural} not supported by {by}: {listed}",
+            file=file,
+            hint="docs/add-an-operator.md shows how to add one",
+        )
+
+
+class InputError(GlowError):
+    """A run-time input of the wrong name, shape or element type."""
+
+
+class OptionError(GlowError):
+    """A command-line option or argument that makes no sense."""
+
+
+class ParseFailure(GlowError):
+    """Textual IR with a syntax error, or that does not verify."""
+
+
+class CompilerBugError(GlowError):
+    """A failure that is the compiler's own fault; `reason` names the reproducer file."""

@@ -1,0 +1,1 @@
+"""Readers of foreign model formats, each producing glow_high."""

@@ -1,0 +1,1 @@
+"""The ONNX importer: one file per operator family, one function per operator."""

@@ -1,0 +1,104 @@
+"""ONNX's operators that make constants: from attributes, from shapes, or from other constants."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+from glow_mlir.storage import scalar_attribute
+
+
+@onnx_operator("Constant")
+def constant(node: Node) -> SSAValue:
+    """The value of whichever attribute is given."""
+    if node.has("value"):
+        return node.constant(node.tensor("value"))
+    if node.has("value_float"):
+        return node.constant(np.float32(node.float("value_float")))
+    if node.has("value_floats"):
+        return node.constant(np.array(node.floats("value_floats"), np.float32))
+    if node.has("value_int"):
+        return node.constant(np.int64(node.int("value_int")))
+    if node.has("value_ints"):
+        return node.constant(np.array(node.ints("value_ints"), np.int64))
+    raise node.unsupported("only dense tensors of numbers are supported")
+
+
+@onnx_operator("ConstantOfShape")
+def constant_of_shape(node: Node) -> SSAValue:
+    """One value, by default 0.0, in the given shape."""
+    value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
+    if value.size != 1:
+        raise ModelError(f"ConstantOfShape: the value has {value.size} elements, not 1", node=node.name)
+    if value.dtype.name not in ELEMENT_TYPES:
+        raise node.unsupported(f"element type {value.dtype.name} is not supported")
+    shape = node.integers(0, "the shape")
+    fill = scalar_attribute(value.reshape(-1)[0], ELEMENT_TYPES[value.dtype.name])
+    return node.emit(SplatOp, value=fill, shape=shape)
+
+
+@onnx_operator("Shape")
+def shape(node: Node) -> SSAValue:
+    """The sizes of the axes from `start` on, up to `end`."""
+    sizes = node.shape()
+    bounds = slice(node.int("start", 0), node.int("end", len(sizes)))
+    return node.constant(np.array(sizes[bounds], np.int64))
+
+
+@onnx_operator("Size")
+def size(node: Node) -> SSAValue:
+    """The number of elements."""
+    return node.constant(np.array(np.prod(node.shape()), np.int64))
+
+
+@onnx_operator("Range")
+def range_(node: Node) -> SSAValue:
+    """Numbers from the first operand on, up to the second, by steps of the third."""
+    start, limit, delta = (node.array(i, role) for i, role in enumerate(("the start", "the limit", "the step")))
+    if delta == 0:
+        raise ModelError("Range: a step of 0 leads nowhere", node=node.name)
+    wide = np.float64 if start.dtype.kind == "f" else np.int64
+    count = max(0, int(np.ceil((limit.astype(wide) - start.astype(wide)) / delta.astype(wide)).item()))
+    return node.constant((start.item() + np.arange(count) * delta.item()).astype(start.dtype))
+
+
+@onnx_operator("EyeLike")
+def eye_like(node: Node) -> SSAValue:
+    """Ones along the `k`-th diagonal of a matrix of the operand's shape."""
+    if node.rank() not in (1, 2):
+        raise ModelError(f"EyeLike takes a matrix, not shape {node.shape()}", node=node.name)
+    rows, columns = node.shape()[0], node.shape()[-1]
+    dtype = numpy_dtype(node.element())
+    if node.has("dtype"):
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(node.int("dtype"))
+    return node.constant(np.eye(rows, columns, node.int("k", 0), dtype))
+
+
+@onnx_operator("NonZero")
+def non_zero(node: Node) -> SSAValue:
+    """The places of all elements of a constant that are not 0, one a column."""
+    places = np.nonzero(np.atleast_1d(node.array(0, "the operand")))
+    return node.constant(np.array(places, np.int64).reshape(len(places), -1))
+
+
+@onnx_operator("Unique")
+def unique(node: Node) -> list[SSAValue]:
+    """The different elements (or slices along `axis`) of a constant, where they first are, where each is, how often."""
+    array = node.array(0, "the operand")
+    axis = normalize_axis(node.int("axis"), array.ndim) if node.has("axis") else None
+    values, first, inverse, counts = np.unique(
+        array, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not node.flag("sorted", True):
+        order = np.argsort(first)
+        values = np.take(values, order, axis=axis or 0)
+        first, counts, inverse = first[order], counts[order], np.argsort(order)[inverse]
+    return [node.constant(item) for item in (values, *(part.astype(np.int64) for part in (first, inverse, counts)))]

@@ -1,0 +1,279 @@
+"""ONNX's operators that move elements without indices: shape, order, parts, borders, repetition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import (
+    ConcatOp,
+    ExpandOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TileOp,
+    TransposeOp,
+)
+from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, shape_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+
+# Shape and order
+
+
+@onnx_operator("Identity")
+def identity(node: Node) -> SSAValue:
+    """The operand itself."""
+    return node.input()
+
+
+@onnx_operator("Reshape")
+def reshape(node: Node) -> SSAValue:
+    """0 keeps an axis (unless `allowzero`), -1 takes what is left."""
+    wanted = list(node.integers(1, "the shape"))
+    shape = node.shape()
+    if not node.flag("allowzero"):
+        wanted = [shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(wanted)]
+    if wanted.count(-1) > 1 or min(wanted, default=0) < -1:
+        raise ModelError(f"Reshape: {wanted} is no shape", node=node.name)
+    if -1 in wanted:
+        rest = math.prod(size for size in wanted if size != -1)
+        wanted[wanted.index(-1)] = math.prod(shape) // max(rest, 1)
+    return node.emit(ReshapeOp, node.input(), shape=wanted)
+
+
+@onnx_operator("Flatten")
+def flatten(node: Node) -> SSAValue:
+    """Two axes: those before `axis`, and the rest."""
+    shape = node.shape()
+    axis = node.int("axis", 1)
+    axis += len(shape) if axis < 0 else 0
+    return node.emit(ReshapeOp, node.input(), shape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+
+
+def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
+    """The axes of Squeeze and Unsqueeze: an attribute up to opset 12, then an operand."""
+    if node.has("axes"):
+        return node.ints("axes")
+    return node.integers(position, "the axes") if node.optional(position) is not None else None
+
+
+@onnx_operator("Squeeze")
+def squeeze(node: Node) -> SSAValue:
+    """Without the given axes of size one, by default without all of them."""
+    shape, axes = node.shape(), _axes_operand(node)
+    dropped = {axis for axis, size in enumerate(shape) if size == 1}
+    if axes is not None:
+        chosen = {normalize_axis(axis, len(shape)) for axis in axes}
+        if wrong := sorted(chosen - dropped):
+            raise ModelError(f"Squeeze: axis {wrong[0]} has size {shape[wrong[0]]}, not 1", node=node.name)
+        dropped = chosen
+    kept = [size for axis, size in enumerate(shape) if axis not in dropped]
+    return node.emit(ReshapeOp, node.input(), shape=kept)
+
+
+@onnx_operator("Unsqueeze")
+def unsqueeze(node: Node) -> SSAValue:
+    """With new axes of size one at the given places of the result."""
+    axes = _axes_operand(node) or ()
+    rank = node.rank() + len(axes)
+    new = {normalize_axis(axis, rank) for axis in axes}
+    if len(new) < len(axes):
+        raise ModelError(f"Unsqueeze: axes {list(axes)} name an axis twice", node=node.name)
+    sizes = iter(node.shape())
+    return node.emit(ReshapeOp, node.input(), shape=[1 if axis in new else next(sizes) for axis in range(rank)])
+
+
+@onnx_operator("Transpose")
+def transpose(node: Node) -> SSAValue:
+    """The given order of axes, or the reverse."""
+    return node.emit(TransposeOp, node.input(), permutation=node.ints("perm", tuple(reversed(range(node.rank())))))
+
+
+@onnx_operator("DepthToSpace")
+def depth_to_space(node: Node) -> SSAValue:
+    """Blocks of channels become blocks of pixels; the block is the outer (DCR) or the inner part (CRD) of the channel."""
+    block, mode = node.int("blocksize"), node.text("mode", "DCR")
+    batch, channels, height, width = _image(node)
+    if mode not in ("DCR", "CRD") or channels % block**2:
+        raise ModelError(f"DepthToSpace: mode '{mode}' with blocks of {block} does not fit", node=node.name)
+    depth = channels // block**2
+    split, order = {
+        "DCR": ((batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)),
+        "CRD": ((batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)),
+    }[mode]
+    return _rearranged(node, split, order, (batch, depth, height * block, width * block))
+
+
+@onnx_operator("SpaceToDepth")
+def space_to_depth(node: Node) -> SSAValue:
+    """Blocks of pixels become blocks of channels, the block the outer part of the channel (CRD: the inner)."""
+    block, mode = node.int("blocksize"), node.text("mode", "DCR")
+    batch, channels, height, width = _image(node)
+    if mode not in ("DCR", "CRD") or height % block or width % block:
+        raise ModelError(f"SpaceToDepth: mode '{mode}' with blocks of {block} does not fit", node=node.name)
+    split = (batch, channels, height // block, block, width // block, block)
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    return _rearranged(node, split, order, (batch, channels * block**2, height // block, width // block))
+
+
+def _image(node: Node) -> Shape:
+    if node.rank() != 4:
+        raise ModelError(f"{node.kind} takes [N, C, H, W], not shape {node.shape()}", node=node.name)
+    return node.shape()
+
+
+def _rearranged(node: Node, split: Shape, order: Shape, shape: Shape) -> SSAValue:
+    """The operand with axes split, put in another order, and merged."""
+    parts = node.emit(ReshapeOp, node.input(), shape=split)
+    return node.emit(ReshapeOp, node.emit(TransposeOp, parts, permutation=order), shape=shape)
+
+
+# Parts
+
+
+def cut(node: Node, value: SSAValue, bounds: dict[int, tuple[int, int]]) -> SSAValue:
+    """The part of `value` between two places of each given axis; `value` itself where that is all of it."""
+    shape = shape_of(value)
+    whole = [(0, size) for size in shape]
+    wanted = [bounds.get(axis, whole[axis]) for axis in range(len(shape))]
+    if wanted == whole:
+        return value
+    starts, ends = zip(*wanted, strict=True)
+    return node.emit(SliceOp, value, starts=starts, ends=ends)
+
+
+@onnx_operator("Slice")
+def slice_attributes(node: Node) -> SSAValue:
+    """Bounds as attributes, up to opset 9."""
+    starts = node.ints("starts")
+    return _slice(node, starts, node.ints("ends"), node.ints("axes", range(len(starts))), (1,) * len(starts))
+
+
+@onnx_operator("Slice", since=10)
+def slice_operands(node: Node) -> SSAValue:
+    """Bounds as operands."""
+    starts = node.integers(1, "the start")
+    axes = range(len(starts)) if node.optional(3) is None else node.integers(3, "the axes")
+    steps = (1,) * len(starts) if node.optional(4) is None else node.integers(4, "the step")
+    return _slice(node, starts, node.integers(2, "the end"), axes, steps)
+
+
+def _slice(
+    node: Node, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
+) -> SSAValue:
+    """Bounds count from the back where negative, and are limited to the axis."""
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ModelError(f"{node.kind}: starts, ends, axes and steps do not fit each other", node=node.name)
+    shape = node.shape()
+    first, last, stride = [0] * len(shape), list(shape), [1] * len(shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        place = normalize_axis(axis, len(shape))
+        taken = range(*slice(start, end, step).indices(shape[place]))
+        first[place], last[place], stride[place] = (taken.start, taken.stop, step) if taken else (0, 0, 1)
+    return node.emit(SliceOp, node.input(), starts=first, ends=last, steps=stride)
+
+
+@onnx_operator("Split")
+def split(node: Node) -> list[SSAValue]:
+    """Parts of the given sizes along `axis`, by default equal ones; the last is smaller where they cannot be equal."""
+    axis = normalize_axis(node.int("axis", 0), node.rank())
+    size = node.shape()[axis]
+    if node.has("split"):
+        sizes = list(node.ints("split"))
+    elif node.optional(1) is not None:
+        sizes = list(node.integers(1, "the sizes"))
+    else:
+        count = node.int("num_outputs", len(node.proto.output))
+        part = -(-size // count)
+        sizes = [max(0, min(part, size - part * position)) for position in range(count)]
+    if sum(sizes) != size or min(sizes, default=0) < 0:
+        raise ModelError(f"Split: parts of {sizes} do not make up {size} elements", node=node.name)
+    starts = [sum(sizes[:position]) for position in range(len(sizes))]
+    parts = zip(starts, sizes, strict=True)
+    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in parts]
+
+
+@onnx_operator("Concat")
+def concat(node: Node) -> SSAValue:
+    """One after the other."""
+    return node.emit(ConcatOp, node.present(), axis=node.int("axis"))
+
+
+# Borders
+
+
+def pad_value(
+    node: Node, value: SSAValue, widths: Sequence[tuple[int, int]], mode: str, fill: SSAValue | None
+) -> SSAValue:
+    """`value` within a border of the given width before and after each axis; negative widths cut off."""
+    shape = shape_of(value)
+    kept = {axis: (max(-before, 0), shape[axis] - max(-after, 0)) for axis, (before, after) in enumerate(widths)}
+    if any(first > last for first, last in kept.values()):
+        raise ModelError(f"{node.kind} cuts off more than shape {shape} has", node=node.name)
+    value = cut(node, value, kept)
+    pads = [max(0, before) for before, _ in widths] + [max(0, after) for _, after in widths]
+    if not any(pads):
+        return value
+    return node.emit(PadOp, value, fill if mode == "constant" else None, pads=pads, mode=mode)
+
+
+def _pad(node: Node, pads: Sequence[int], axes: Sequence[int], fill: SSAValue | None) -> SSAValue:
+    if len(pads) != 2 * len(axes):
+        raise ModelError(f"Pad: {len(pads)} widths do not fit {len(axes)} axes", node=node.name)
+    widths = [(0, 0)] * node.rank()
+    for position, axis in enumerate(axes):
+        widths[normalize_axis(axis, node.rank())] = (pads[position], pads[position + len(axes)])
+    return pad_value(node, node.input(), widths, node.text("mode", "constant"), fill)
+
+
+@onnx_operator("Pad")
+def pad_attributes(node: Node) -> SSAValue:
+    """Widths and value as attributes, up to opset 10."""
+    fill = node.float("value", 0.0)
+    return _pad(node, node.ints("pads"), range(node.rank()), node.constant(fill, like=node.input()) if fill else None)
+
+
+@onnx_operator("Pad", since=11)
+def pad_operands(node: Node) -> SSAValue:
+    """Widths, value and axes as operands; the value may depend on an input."""
+    fill = node.optional(2)
+    if fill is not None and rank_of(fill):
+        fill = node.emit(ReshapeOp, fill, shape=())
+    axes = range(node.rank()) if node.optional(3) is None else node.integers(3, "the axes")
+    return _pad(node, node.integers(1, "the border"), axes, fill)
+
+
+@onnx_operator("CenterCropPad")
+def center_crop_pad(node: Node) -> SSAValue:
+    """Cut or padded with zeros on both sides to a shape; an odd rest goes behind."""
+    axes = node.ints("axes", range(node.rank()))
+    widths = [(0, 0)] * node.rank()
+    sizes = node.integers(1, "the shape")
+    if len(sizes) != len(axes):
+        raise ModelError(f"CenterCropPad: {len(sizes)} sizes do not fit {len(axes)} axes", node=node.name)
+    for axis, size in zip(axes, sizes, strict=True):
+        place = normalize_axis(axis, node.rank())
+        missing = size - node.shape()[place]
+        half = abs(missing) // 2
+        widths[place] = (half, missing - half) if missing > 0 else (-half, missing + half)
+    return pad_value(node, node.input(), widths, "constant", None)
+
+
+# Repetition
+
+
+@onnx_operator("Expand")
+def expand(node: Node) -> SSAValue:
+    """Broadcast to what the operand's shape and the given one broadcast to."""
+    shape = broadcast(node.shape(), node.integers(1, "the shape"))
+    return node.input() if shape == node.shape() else node.emit(ExpandOp, node.input(), shape=shape)
+
+
+@onnx_operator("Tile")
+def tile(node: Node) -> SSAValue:
+    """Whole copies side by side."""
+    return node.emit(TileOp, node.input(), repeats=node.integers(1, "the number of copies"))

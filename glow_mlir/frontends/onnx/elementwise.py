@@ -1,0 +1,176 @@
+"""ONNX's elementwise operators: tables of names, and functions for those with attributes or changing forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
+from glow_mlir.dialects.glow_high import activations as act
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as math
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+
+PLAIN: dict[str, type[HighOp]] = {
+    "Abs": math.AbsOp,
+    "Acos": math.AcosOp,
+    "Acosh": math.AcoshOp,
+    "Add": binary.AddOp,
+    "And": binary.AndOp,
+    "Asin": math.AsinOp,
+    "Asinh": math.AsinhOp,
+    "Atan": math.AtanOp,
+    "Atanh": math.AtanhOp,
+    "BitwiseAnd": binary.BitwiseAndOp,
+    "BitwiseNot": math.BitwiseNotOp,
+    "BitwiseOr": binary.BitwiseOrOp,
+    "BitwiseXor": binary.BitwiseXorOp,
+    "Ceil": math.CeilOp,
+    "Cos": math.CosOp,
+    "Cosh": math.CoshOp,
+    "Div": binary.DivOp,
+    "Equal": binary.EqualOp,
+    "Erf": math.ErfOp,
+    "Exp": math.ExpOp,
+    "Floor": math.FloorOp,
+    "Greater": binary.GreaterOp,
+    "GreaterOrEqual": binary.GreaterOrEqualOp,
+    "HardSwish": act.HardSwishOp,
+    "IsNaN": math.IsNanOp,
+    "Less": binary.LessOp,
+    "LessOrEqual": binary.LessOrEqualOp,
+    "Log": math.LogOp,
+    "Mish": act.MishOp,
+    "Mul": binary.MulOp,
+    "Neg": math.NegOp,
+    "Not": math.NotOp,
+    "Or": binary.OrOp,
+    "PRelu": act.PReluOp,
+    "Pow": binary.PowOp,
+    "Reciprocal": math.ReciprocalOp,
+    "Relu": act.ReluOp,
+    "Round": math.RoundOp,
+    "Sigmoid": act.SigmoidOp,
+    "Sign": math.SignOp,
+    "Sin": math.SinOp,
+    "Sinh": math.SinhOp,
+    "Softplus": act.SoftplusOp,
+    "Softsign": act.SoftsignOp,
+    "Sqrt": math.SqrtOp,
+    "Sub": binary.SubOp,
+    "Tan": math.TanOp,
+    "Tanh": act.TanhOp,
+    "Where": binary.WhereOp,
+    "Xor": binary.XorOp,
+}
+"""Operators whose operands are those of ours, and which have no attributes."""
+
+FLOATS: dict[str, tuple[type[HighOp], dict[str, float]]] = {
+    "Celu": (act.CeluOp, {"alpha": 1.0}),
+    "Elu": (act.EluOp, {"alpha": 1.0}),
+    "HardSigmoid": (act.HardSigmoidOp, {"alpha": 0.2, "beta": 0.5}),
+    "LeakyRelu": (act.LeakyReluOp, {"alpha": 0.01}),
+    "Selu": (act.SeluOp, {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
+    "Shrink": (act.ShrinkOp, {"bias": 0.0, "lambd": 0.5}),
+    "Swish": (act.SwishOp, {"alpha": 1.0}),
+    "ThresholdedRelu": (act.ThresholdedReluOp, {"alpha": 1.0}),
+}
+"""Operators of one operand with float attributes, and their defaults."""
+
+
+def _plain(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
+    return lambda node: node.emit(operator, *node.present())
+
+
+def _with_floats(operator: type[HighOp], defaults: dict[str, float]) -> Callable[[Node], SSAValue]:
+    return lambda node: node.emit(operator, node.input(), **{k: node.float(k, v) for k, v in defaults.items()})
+
+
+for _name, _operator in PLAIN.items():
+    onnx_operator(_name)(_plain(_operator))
+for _name, (_operator, _defaults) in FLOATS.items():
+    onnx_operator(_name)(_with_floats(_operator, _defaults))
+
+
+def _folded(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
+    def fold(node: Node) -> SSAValue:
+        first, *rest = node.present()
+        for value in rest:
+            first = node.emit(operator, first, value)
+        return first
+
+    return fold
+
+
+for _name, _operator in {"Max": binary.MaxOp, "Min": binary.MinOp, "Sum": binary.AddOp}.items():
+    onnx_operator(_name)(_folded(_operator))
+
+
+@onnx_operator("Mean")
+def mean(node: Node) -> SSAValue:
+    """The mean of all operands."""
+    total = _folded(binary.AddOp)(node)
+    count = node.constant(float(len(node.present())), like=total)
+    return node.emit(binary.DivOp, total, count)
+
+
+@onnx_operator("Mod")
+def mod(node: Node) -> SSAValue:
+    """Remainder, `fmod` or with the sign of the divisor."""
+    return node.emit(binary.ModOp, node.input(0), node.input(1), fmod=node.flag("fmod"))
+
+
+@onnx_operator("BitShift")
+def bit_shift(node: Node) -> SSAValue:
+    """Shift to the left or right."""
+    return node.emit(binary.BitShiftOp, node.input(0), node.input(1), direction=node.text("direction").lower())
+
+
+@onnx_operator("IsInf")
+def is_inf(node: Node) -> SSAValue:
+    """Infinities of the chosen signs."""
+    positive, negative = node.flag("detect_positive", True), node.flag("detect_negative", True)
+    return node.emit(math.IsInfOp, node.input(), positive=positive, negative=negative)
+
+
+@onnx_operator("Gelu")
+def gelu(node: Node) -> SSAValue:
+    """Exact, or by tanh."""
+    return node.emit(act.GeluOp, node.input(), approximate=node.text("approximate", "none"))
+
+
+@onnx_operator("Cast")
+def cast(node: Node) -> SSAValue:
+    """Another element type."""
+    kind = onnx.helper.tensor_dtype_to_np_dtype(node.int("to")).name
+    if kind not in ELEMENT_TYPES:
+        raise node.unsupported(f"element type {kind} is not supported")
+    return node.emit(math.CastOp, node.input(), to=ELEMENT_TYPES[kind])
+
+
+@onnx_operator("CastLike")
+def cast_like(node: Node) -> SSAValue:
+    """The element type of the second operand."""
+    return node.emit(math.CastOp, node.input(), to=element_of(node.input(1)))
+
+
+@onnx_operator("Clip")
+def clip_attributes(node: Node) -> SSAValue:
+    """Limits as attributes, up to opset 10."""
+    limits = [
+        node.constant(node.float(name), like=node.input()) if node.has(name) else None for name in ("min", "max")
+    ]
+    return node.emit(binary.ClipOp, node.input(), *limits)
+
+
+@onnx_operator("Clip", since=11)
+def clip(node: Node) -> SSAValue:
+    """Limits as operands."""
+    return node.emit(binary.ClipOp, node.input(), node.optional(1), node.optional(2))
+
+

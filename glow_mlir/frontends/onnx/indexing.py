@@ -1,0 +1,137 @@
+"""ONNX's operators that select elements by indices, and those made of comparisons with positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    EqualOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    ModOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.indexing import (
+    GatherElementsOp,
+    GatherNDOp,
+    GatherOp,
+    ReverseSequenceOp,
+    ScatterElementsOp,
+    ScatterNDOp,
+)
+from glow_mlir.dialects.shapes import normalize_axis, shape_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.data_movement import cut
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+
+
+@onnx_operator("Gather")
+def gather(node: Node) -> SSAValue:
+    """Slices along `axis`."""
+    return node.emit(GatherOp, node.input(0), node.input(1), axis=node.int("axis", 0))
+
+
+@onnx_operator("GatherElements")
+def gather_elements(node: Node) -> SSAValue:
+    """Single elements along `axis`."""
+    return node.emit(GatherElementsOp, node.input(0), node.input(1), axis=node.int("axis", 0))
+
+
+@onnx_operator("GatherND")
+def gather_nd(node: Node) -> SSAValue:
+    """Slices behind tuples of indices."""
+    return node.emit(GatherNDOp, node.input(0), node.input(1), batch_dims=node.int("batch_dims", 0))
+
+
+@onnx_operator("Scatter", since=9)
+@onnx_operator("ScatterElements")
+def scatter_elements(node: Node) -> SSAValue:
+    """Single elements along `axis`, overwritten or combined."""
+    operands = (node.input(0), node.input(1), node.input(2))
+    return node.emit(
+        ScatterElementsOp, *operands, axis=node.int("axis", 0), reduction=node.text("reduction", "none")
+    )
+
+
+@onnx_operator("ScatterND")
+def scatter_nd(node: Node) -> SSAValue:
+    """Slices behind tuples of indices, overwritten or combined."""
+    operands = (node.input(0), node.input(1), node.input(2))
+    return node.emit(ScatterNDOp, *operands, reduction=node.text("reduction", "none"))
+
+
+@onnx_operator("ReverseSequence")
+def reverse_sequence(node: Node) -> SSAValue:
+    """Backwards up to a length for each batch."""
+    axes = {"batch_axis": node.int("batch_axis", 1), "time_axis": node.int("time_axis", 0)}
+    return node.emit(ReverseSequenceOp, node.input(0), node.input(1), **axes)
+
+
+@onnx_operator("Compress")
+def compress(node: Node) -> SSAValue:
+    """The slices along `axis`, by default the elements, for which a constant condition holds."""
+    chosen = np.flatnonzero(node.array(1, "the condition")).astype(np.int64)
+    value, axis = node.input(), 0
+    if node.has("axis"):
+        axis = normalize_axis(node.int("axis"), node.rank())
+    else:
+        value = node.emit(ReshapeOp, value, shape=(int(np.prod(node.shape())),))
+    if chosen.size and chosen[-1] >= shape_of(value)[axis]:
+        raise ModelError(f"Compress: the condition is longer than axis {axis}", node=node.name)
+    return node.emit(GatherOp, value, node.constant(chosen), axis=axis)
+
+
+@onnx_operator("OneHot")
+def one_hot(node: Node) -> SSAValue:
+    """`on` where the position along a new axis equals the index, else `off`; the depth is a constant."""
+    depth = int(node.array(1, "the depth").item())
+    axis = normalize_axis(node.int("axis", -1), node.rank() + 1)
+    indices = node.emit(CastOp, node.input(0), to=i64)
+    from_back = node.emit(LessOp, indices, node.constant(0, like=indices))
+    wrapped = node.emit(AddOp, indices, node.constant(depth, like=indices))
+    indices = node.emit(WhereOp, from_back, wrapped, indices)
+    indices = node.emit(ReshapeOp, indices, shape=(*node.shape()[:axis], 1, *node.shape()[axis:]))
+    positions = np.arange(depth, dtype=np.int64).reshape(depth, *(1,) * (node.rank() - axis))
+    hot = node.emit(EqualOp, indices, node.constant(positions))
+    off, on = (node.emit(ReshapeOp, cut(node, node.input(2), {0: (i, i + 1)}), shape=()) for i in (0, 1))
+    return node.emit(WhereOp, hot, on, off)
+
+
+@onnx_operator("Trilu")
+def trilu(node: Node) -> SSAValue:
+    """The elements above the `k`-th diagonal (or below it, unless `upper`) and on it, zero elsewhere."""
+    if node.rank() < 2:
+        raise ModelError(f"Trilu takes matrices, not shape {node.shape()}", node=node.name)
+    rows, columns = node.shape()[-2:]
+    diagonal = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    upper = node.flag("upper", True)
+    k = np.zeros((), np.int64) if node.optional(1) is None else node.known(1)
+    if k is None:
+        compare = GreaterOrEqualOp if upper else LessOrEqualOp
+        kept = node.emit(compare, node.constant(diagonal), node.emit(ReshapeOp, node.input(1), shape=()))
+    else:
+        kept = node.constant(diagonal >= k.item() if upper else diagonal <= k.item())
+    return node.emit(WhereOp, kept, node.input(), node.constant(0, like=node.input()))
+
+
+@onnx_operator("TensorScatter")
+def tensor_scatter(node: Node) -> SSAValue:
+    """A cache with a sequence of updates written along `axis`, at each batch's own index; `circular` starts over."""
+    shape, length = node.shape(0), node.shape(1)
+    axis = normalize_axis(node.int("axis", -2), len(shape))
+    zeros = node.constant(np.zeros(shape[0], np.int64))
+    start = zeros if node.optional(2) is None else node.input(2)
+    start = node.emit(ReshapeOp, start, shape=(shape[0], *(1,) * (len(shape) - 1)))
+    steps = np.arange(length[axis], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - 1 - axis))
+    places = node.emit(AddOp, start, node.constant(steps))
+    if node.text("mode", "linear") == "circular":
+        places = node.emit(ModOp, places, node.constant(shape[axis], like=places))
+    places = places if shape_of(places) == length else node.emit(ExpandOp, places, shape=length)
+    return node.emit(ScatterElementsOp, node.input(0), places, node.input(1), axis=axis)

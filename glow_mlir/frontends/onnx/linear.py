@@ -1,0 +1,52 @@
+"""ONNX's matrix products."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+
+
+@onnx_operator("MatMul")
+def matmul(node: Node) -> SSAValue:
+    """Numpy's matmul: a vector is a matrix of one row or column, whose axis the result lacks."""
+    left, right = node.input(0), node.input(1)
+    left_vector, right_vector = node.rank(0) == 1, node.rank(1) == 1
+    if left_vector:
+        left = node.emit(ReshapeOp, left, shape=(1, *node.shape(0)))
+    if right_vector:
+        right = node.emit(ReshapeOp, right, shape=(*node.shape(1), 1))
+    result = node.emit(MatMulOp, left, right)
+    shape = list(shape_of(result))
+    if right_vector:
+        shape.pop()
+    if left_vector:
+        shape.pop(len(shape) - 1 if right_vector else -2)
+    return node.emit(ReshapeOp, result, shape=shape) if left_vector or right_vector else result
+
+
+@onnx_operator("Gemm")
+def gemm(node: Node) -> SSAValue:
+    """A fully connected layer where the third operand is a bias vector, else its parts."""
+    left, right, addend = node.input(0), node.input(1), node.optional(2)
+    alpha, beta = node.float("alpha", 1.0), node.float("beta", 1.0)
+    if node.flag("transA"):
+        left = node.emit(TransposeOp, left, permutation=(1, 0))
+    if node.flag("transB"):
+        right = node.emit(TransposeOp, right, permutation=(1, 0))
+    columns = shape_of(right)[1]
+    if addend is not None and alpha == beta == 1.0 and shape_of(addend) in ((columns,), (1, columns)):
+        return node.emit(FullyConnectedOp, left, right, node.emit(ReshapeOp, addend, shape=(columns,)))
+    result = node.emit(MatMulOp, left, right)
+    if alpha != 1.0:
+        result = node.emit(MulOp, result, node.constant(alpha, like=result))
+    if addend is None:
+        return result
+    if beta != 1.0:
+        addend = node.emit(MulOp, addend, node.constant(beta, like=addend))
+    return node.emit(AddOp, result, addend)

@@ -1,0 +1,169 @@
+"""One ONNX node as the importers of operators see it: operands, attributes, constants, and a way to emit operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.errors import ModelError, UnsupportedError
+
+if TYPE_CHECKING:
+    from glow_mlir.frontends.onnx.graph import GraphImporter
+
+
+class Node:
+    """
+    An ONNX node under import.
+
+    `version` is the opset version of its domain. Values are operands and results in `glow_high`.
+    """
+
+    def __init__(self, proto: onnx.NodeProto, version: int, location: LocationAttr, graph: GraphImporter) -> None:
+        self.proto = proto
+        self.version = version
+        self.location = location
+        self.graph = graph
+        self.kind: str = proto.op_type
+        self.name: str = node_name(proto)
+        self.inputs: list[SSAValue | None] = [graph.lookup(name) if name else None for name in proto.input]
+        self._attributes: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
+
+    # Operands
+
+    def optional(self, position: int) -> SSAValue | None:
+        """The operand at `position`, or `None` where it is absent."""
+        return self.inputs[position] if position < len(self.inputs) else None
+
+    def input(self, position: int = 0) -> SSAValue:
+        """The operand at `position`; raises `ModelError` where it is absent."""
+        value = self.optional(position)
+        if value is None:
+            raise ModelError(f"{self.kind} has no operand {position}", node=self.name)
+        return value
+
+    def present(self) -> list[SSAValue]:
+        """All operands that are there."""
+        return [value for value in self.inputs if value is not None]
+
+    def shape(self, position: int = 0) -> Shape:
+        """The shape of the operand at `position`."""
+        return shape_of(self.input(position))
+
+    def rank(self, position: int = 0) -> int:
+        """The number of axes of the operand at `position`."""
+        return len(self.shape(position))
+
+    def element(self, position: int = 0) -> Any:
+        """The element type of the operand at `position`."""
+        return element_of(self.input(position))
+
+    def known(self, position: int) -> np.ndarray | None:
+        """The value of an operand, or `None` where it is absent or depends on an input."""
+        value = self.optional(position)
+        return None if value is None else self.graph.fold(value)
+
+    def array(self, position: int, role: str) -> np.ndarray:
+        """The value of an operand that fixes shapes; raises `UnsupportedError` where it depends on an input."""
+        value = self.graph.fold(self.input(position))
+        if value is None:
+            raise UnsupportedError(f"{role} of {self.kind} depends on an input of the model", node=self.name)
+        return value
+
+    def integers(self, position: int, role: str) -> tuple[int, ...]:
+        """Like `array`, as a tuple of integers."""
+        return tuple(int(item) for item in self.array(position, role).reshape(-1))
+
+    # Attributes
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is given."""
+        return name in self._attributes
+
+    def int(self, name: str, default: int | None = None) -> int:
+        """An integer attribute; raises `ModelError` where it is missing and has no default."""
+        return int(self._attribute(name, default))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An integer attribute that is a truth value."""
+        return bool(self._attribute(name, int(default)))
+
+    def float(self, name: str, default: float | None = None) -> float:
+        """A float attribute."""
+        return float(self._attribute(name, default))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string attribute."""
+        value = self._attribute(name, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        return tuple(int(item) for item in self._attribute(name, default))
+
+    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        """An attribute that is a list of floats."""
+        return tuple(float(item) for item in self._attribute(name, default))
+
+    def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """An attribute that is a list of strings."""
+        given = self._attribute(name, default)
+        return tuple(item.decode() if isinstance(item, bytes) else str(item) for item in given)
+
+    def tensor(self, name: str) -> np.ndarray:
+        """A tensor attribute."""
+        return numpy_helper.to_array(self._attribute(name, None), self.graph.directory)
+
+    def _attribute(self, name: str, default: Any) -> Any:
+        if name in self._attributes:
+            return self._attributes[name]
+        if default is None:
+            raise ModelError(f"{self.kind} has no attribute '{name}'", node=self.name)
+        return default
+
+    # Results
+
+    def wants(self, position: int) -> bool:
+        """Whether the result at `position` has a name, so that something may use it."""
+        return position < len(self.proto.output) and bool(self.proto.output[position])
+
+    def emit(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
+        """Emit an operator and return its first result; raises `ModelError` where operands do not fit."""
+        return self.emit_all(operator, *operands, **properties)[0]
+
+    def emit_all(
+        self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
+    ) -> tuple[SSAValue, ...]:
+        """Emit an operator and return all its results."""
+        try:
+            op = operator.make(*operands, location=self.location, **properties)
+        except VerifyException as error:
+            raise ModelError(f"{self.kind}: {error}", node=self.name) from error
+        self.graph.insert(op)
+        return tuple(op.results)
+
+    def constant(self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None) -> SSAValue:
+        """A constant; `like` gives a plain number its element type."""
+        return self.graph.constant(array, name or self.name, self.location, like)
+
+    def insert(self, op: Operation) -> Operation:
+        """Insert any op at the end of the function."""
+        return self.graph.insert(op)
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """The error for something that this importer does not do."""
+        return UnsupportedError(f"{self.kind}: {reason}", node=self.name)
+
+
+def node_name(proto: onnx.NodeProto) -> str:
+    """The name of a node: its own, or that of its first output."""
+    return proto.name or next((name for name in proto.output if name), proto.op_type)

@@ -1,0 +1,161 @@
+"""ONNX's normalization operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high import normalization as ops
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+from glow_mlir.storage import scalar_attribute
+
+
+@onnx_operator("BatchNormalization")
+def batch_normalization(node: Node) -> SSAValue:
+    """Inference with the given mean and variance; channels are axis 1."""
+    if node.flag("training_mode"):
+        raise node.unsupported("training_mode is not supported")
+    if not node.flag("spatial", True):
+        raise node.unsupported("spatial = 0, statistics for each element, is not supported")
+    axis = min(1, node.rank() - 1)
+    return node.emit(ops.BatchNormalizationOp, *node.present(), epsilon=node.float("epsilon", 1e-5), axis=axis)
+
+
+def _along_axis(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
+    return lambda node: node.emit(operator, node.input(), axis=node.int("axis", -1))
+
+
+def _over_rows(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
+    """The form up to opset 12: all axes from `axis` on are one, which needs a reshape unless all but one have size 1."""
+
+    def coerced(node: Node) -> SSAValue:
+        shape, axis = node.shape(), node.int("axis", 1)
+        axis += len(shape) if axis < 0 else 0
+        wide = [other for other in range(axis, len(shape)) if shape[other] != 1]
+        if shape and axis < len(shape) and len(wide) <= 1:
+            return node.emit(operator, node.input(), axis=wide[0] if wide else axis)
+        rows = node.emit(ReshapeOp, node.input(), shape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+        return node.emit(ReshapeOp, node.emit(operator, rows, axis=1), shape=shape)
+
+    return coerced
+
+
+for _name, _operator in {
+    "Softmax": ops.SoftmaxOp,
+    "LogSoftmax": ops.LogSoftmaxOp,
+    "Hardmax": ops.HardmaxOp,
+}.items():
+    onnx_operator(_name)(_over_rows(_operator))
+    onnx_operator(_name, since=13)(_along_axis(_operator))
+
+
+@onnx_operator("LRN")
+def lrn(node: Node) -> SSAValue:
+    """Channels are axis 1."""
+    return node.emit(
+        ops.LrnOp,
+        node.input(),
+        size=node.int("size"),
+        alpha=node.float("alpha", 1e-4),
+        beta=node.float("beta", 0.75),
+        bias=node.float("bias", 1.0),
+        axis=1,
+    )
+
+
+@onnx_operator("InstanceNormalization")
+def instance_normalization(node: Node) -> SSAValue:
+    """Channels are axis 1."""
+    return node.emit(ops.InstanceNormalizationOp, *node.present(), epsilon=node.float("epsilon", 1e-5), axis=1)
+
+
+def _group_normalization(node: Node, scale: SSAValue, offset: SSAValue) -> SSAValue:
+    return node.emit(
+        ops.GroupNormalizationOp,
+        node.input(),
+        scale,
+        offset,
+        groups=node.int("num_groups"),
+        epsilon=node.float("epsilon", 1e-5),
+        axis=1,
+    )
+
+
+@onnx_operator("GroupNormalization", since=18)
+def group_normalization_by_group(node: Node) -> SSAValue:
+    """Up to opset 20, scale and bias have an element a group; it is repeated for each channel."""
+    channels, groups = node.shape()[1], node.int("num_groups")
+
+    def repeated(value: SSAValue) -> SSAValue:
+        column = node.emit(ReshapeOp, value, shape=(groups, 1))
+        return node.emit(
+            ReshapeOp, node.emit(ExpandOp, column, shape=(groups, channels // groups)), shape=(channels,)
+        )
+
+    return _group_normalization(node, repeated(node.input(1)), repeated(node.input(2)))
+
+
+@onnx_operator("GroupNormalization", since=21)
+def group_normalization(node: Node) -> SSAValue:
+    """Scale and bias have an element a channel."""
+    return _group_normalization(node, node.input(1), node.input(2))
+
+
+@onnx_operator("LayerNormalization")
+def layer_normalization(node: Node) -> Sequence[SSAValue]:
+    """One operator; its parts where mean or inverse deviation are asked for."""
+    axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
+    if not node.wants(1) and not node.wants(2):
+        return node.emit_all(ops.LayerNormalizationOp, *node.present(), axis=axis, epsilon=epsilon)
+    x = node.input()
+    axes = range(axis % max(node.rank(), 1), node.rank())
+    mean = node.emit(ReduceMeanOp, x, axes=axes)
+    difference = node.emit(SubOp, x, mean)
+    variance = node.emit(ReduceMeanOp, node.emit(MulOp, difference, difference), axes=axes)
+    deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.constant(epsilon, like=variance)))
+    inverse = node.emit(ReciprocalOp, deviation)
+    result = node.emit(MulOp, node.emit(MulOp, difference, inverse), node.input(1))
+    bias = node.optional(2)
+    return (result if bias is None else node.emit(AddOp, result, bias), mean, inverse)
+
+
+@onnx_operator("RMSNormalization")
+def rms_normalization(node: Node) -> SSAValue:
+    """Without a mean."""
+    axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
+    return node.emit(ops.RmsNormalizationOp, node.input(0), node.input(1), axis=axis, epsilon=epsilon)
+
+
+def _kept(node: Node, mask_element: object) -> Sequence[SSAValue]:
+    """The operand itself, and a mask that is true throughout where it is asked for."""
+    x = node.input()
+    if not node.wants(1):
+        return (x,)
+    mask = node.emit(SplatOp, value=scalar_attribute(1, mask_element), shape=shape_of(x))  # pyright: ignore[reportArgumentType]
+    return x, mask
+
+
+@onnx_operator("Dropout")
+def dropout_typed_mask(node: Node) -> Sequence[SSAValue]:
+    """Inference; up to opset 9 the mask has the type of the operand."""
+    return _kept(node, node.element())
+
+
+@onnx_operator("Dropout", since=10)
+def dropout(node: Node) -> Sequence[SSAValue]:
+    """Inference; training, from opset 12 on an operand, has to be off or to drop nothing."""
+    training = node.optional(2) is not None and bool(node.array(2, "training_mode").item())
+    ratio = 0.5 if node.optional(1) is None or not training else float(node.array(1, "the ratio").item())
+    if training and ratio > 0:
+        raise node.unsupported("training_mode is not supported")
+    return _kept(node, i1)

@@ -1,0 +1,106 @@
+"""ONNX's resizing operators: Resize, and Upsample before it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+
+
+def _scaled(size: int, scale: float) -> int:
+    # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
+    return math.floor(np.float32(size) * np.float32(scale))
+
+
+def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
+    """The rules of Upsample and of Resize before opset 11: places by scale alone, the element before them."""
+    if len(scales) != node.rank():
+        raise ModelError(f"{node.kind}: {len(scales)} scales do not fit {node.rank()} axes", node=node.name)
+    mode = "linear" if node.text("mode", "nearest") in ("linear", "bilinear") else "nearest"
+    shape = [_scaled(size, scale) for size, scale in zip(node.shape(), scales, strict=True)]
+    scales = [float(scale) for scale in scales]
+    return node.emit(
+        ResizeOp, node.input(), shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding="floor"
+    )
+
+
+@onnx_operator("Upsample")
+def upsample_attributes(node: Node) -> SSAValue:
+    """Scales as an attribute, up to opset 8."""
+    return _simple(node, node.floats("scales"))
+
+
+@onnx_operator("Upsample", since=9)
+@onnx_operator("Resize")
+def upsample(node: Node) -> SSAValue:
+    """Scales as an operand."""
+    return _simple(node, node.array(1, "the scale").reshape(-1).tolist())
+
+
+@onnx_operator("Resize", since=11)
+def resize(node: Node) -> SSAValue:
+    """Scales or sizes as operands; attributes choose the rules."""
+    axes = [normalize_axis(axis, node.rank()) for axis in node.ints("axes", range(node.rank()))]
+    shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
+    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    crops = coordinates == "tf_crop_and_resize"
+    return node.emit(
+        ResizeOp,
+        node.input(),
+        shape=shape,
+        scales=scales,
+        mode=node.text("mode", "nearest"),
+        coordinates=coordinates,
+        rounding=node.text("nearest_mode", "round_prefer_floor"),
+        cubic_coefficient=node.float("cubic_coeff_a", -0.75),
+        exclude_outside=node.flag("exclude_outside"),
+        antialias=node.flag("antialias"),
+        extrapolation=node.float("extrapolation_value", 0.0),
+        roi=_region(node, axes) if crops else None,
+    )
+
+
+def _given(node: Node, position: int) -> bool:
+    """Whether an operand is there and not empty, as which an absent one was written before opset 13."""
+    return node.optional(position) is not None and 0 not in node.shape(position)
+
+
+def _per_axis(node: Node, values: Sequence[float], axes: Sequence[int], role: str) -> dict[int, float]:
+    if len(values) != len(axes):
+        raise ModelError(f"Resize: {len(values)} {role} do not fit {len(axes)} axes", node=node.name)
+    return dict(zip(axes, values, strict=True))
+
+
+def _by_scales(node: Node, axes: Sequence[int]) -> tuple[list[int], list[float]]:
+    scales = _per_axis(node, node.array(2, "the scale").reshape(-1).tolist(), axes, "scales")
+    shape = [_scaled(size, scales.get(axis, 1.0)) for axis, size in enumerate(node.shape())]
+    return shape, [float(scales.get(axis, 1.0)) for axis in range(node.rank())]
+
+
+def _by_sizes(node: Node, axes: Sequence[int]) -> tuple[list[int], list[float] | None]:
+    sizes = _per_axis(node, node.integers(3, "the size"), axes, "sizes")
+    shape = node.shape()
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return [int(sizes.get(axis, size)) for axis, size in enumerate(shape)], None
+    if policy not in ("not_larger", "not_smaller"):
+        raise ModelError(f"Resize: keep_aspect_ratio_policy '{policy}' does not exist", node=node.name)
+    scale = (min if policy == "not_larger" else max)(sizes[axis] / shape[axis] for axis in axes)
+    kept = [math.floor(scale * size + 0.5) if axis in sizes else size for axis, size in enumerate(shape)]
+    return kept, [scale if axis in sizes else 1.0 for axis in range(len(shape))]
+
+
+def _region(node: Node, axes: Sequence[int]) -> list[float]:
+    region = node.array(1, "the region of interest").reshape(-1).tolist()
+    starts = _per_axis(node, region[: len(axes)], axes, "region starts")
+    ends = _per_axis(node, region[len(axes) :], axes, "region ends")
+    every = range(node.rank())
+    return [*(float(starts.get(axis, 0.0)) for axis in every), *(float(ends.get(axis, 1.0)) for axis in every)]

@@ -1,0 +1,41 @@
+"""What ONNX's spatial operators share: windows, automatic padding, and the way to channels-last and back."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.shapes import Shape, rank_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+
+
+def to_channels_last(node: Node, value: SSAValue) -> SSAValue:
+    """[N, C, spatial…] as [N, spatial…, C]."""
+    rank = rank_of(value)
+    return node.emit(TransposeOp, value, permutation=(0, *range(2, rank), 1))
+
+
+def to_channels_first(node: Node, value: SSAValue) -> SSAValue:
+    """[N, spatial…, C] as [N, C, spatial…]."""
+    rank = rank_of(value)
+    return node.emit(TransposeOp, value, permutation=(0, rank - 1, *range(1, rank - 1)))
+
+
+def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape) -> Shape:
+    """All leading paddings, then all trailing ones, from `pads` or `auto_pad`."""
+    rank = len(kernel)
+    mode = node.text("auto_pad", "NOTSET")
+    if mode in ("NOTSET", "VALID"):
+        return node.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else (0,) * (2 * rank)
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise ModelError(f"{node.kind}: auto_pad '{mode}' does not exist", node=node.name)
+    before: list[int] = []
+    after: list[int] = []
+    for axis, size in enumerate(node.shape()[2:]):
+        extent = (kernel[axis] - 1) * dilations[axis] + 1
+        total = max(0, (-(-size // strides[axis]) - 1) * strides[axis] + extent - size)
+        small, large = total // 2, total - total // 2
+        before.append(small if mode == "SAME_UPPER" else large)
+        after.append(large if mode == "SAME_UPPER" else small)
+    return (*before, *after)

@@ -1,0 +1,1 @@
+"""The meaning of every operation, on numpy, one file per family."""

@@ -1,0 +1,62 @@
+"""Meaning of convolutions: sums in f64, rounded once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.windows import Window, is_channels_last
+from glow_mlir.registry import semantics
+
+
+def windows_of(x: np.ndarray, window: Window, fill: float, outputs: tuple[int, ...]) -> np.ndarray:
+    """
+    All windows of channels-last `x` [N, spatial…, C] as [N, outputs…, C, kernel…].
+
+    Padding, also what `ceil_mode` needs beyond it, is `fill`.
+    """
+    rank = len(window.kernel)
+    pads = [(0, 0)]
+    for axis in range(rank):
+        before, after = window.padding(axis)
+        needed = (outputs[axis] - 1) * window.strides[axis] + window.extent(axis)
+        pads.append((before, max(after, needed - before - x.shape[1 + axis])))
+    padded = np.pad(x, [*pads, (0, 0)], constant_values=fill)
+    extents = tuple(window.extent(axis) for axis in range(rank))
+    view = sliding_window_view(padded, extents, axis=tuple(range(1, rank + 1)))
+    steps = tuple(slice(None, None, stride) for stride in window.strides)
+    counts = tuple(slice(0, count) for count in outputs)
+    dilated = tuple(slice(None, None, dilation) for dilation in window.dilations)
+    return view[(slice(None), *steps)][(slice(None), *counts)][(..., *dilated)]
+
+
+def channels_last(array: np.ndarray) -> np.ndarray:
+    """[N, C, spatial…] as [N, spatial…, C]."""
+    return np.moveaxis(array, 1, -1)
+
+
+@semantics(ConvOp)
+def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """Each output is the bias plus the products of its window with the filter."""
+    last = is_channels_last(op.layout)
+    image = x if last else channels_last(x)
+    weights = (filter_ if last else channels_last(filter_)).astype(np.float64)
+    window = ConvOp.window(op)
+    outputs = window.outputs(image.shape[1:-1])
+    patches = windows_of(image, window, 0.0, outputs)
+    group = integer(op.group)
+    rank = len(window.kernel)
+    axes = list(range(-rank - 1, 0))
+    depth = image.shape[-1] // group
+    per_group = weights.shape[0] // group
+    parts: list[np.ndarray] = []
+    for index in range(group):
+        chosen = patches[(..., slice(index * depth, (index + 1) * depth), *[slice(None)] * rank)]
+        kernel = np.moveaxis(weights[index * per_group : (index + 1) * per_group], -1, 1)
+        parts.append(np.tensordot(chosen.astype(np.float64), kernel, (axes, list(range(1, rank + 2)))))
+    result = np.concatenate(parts, axis=-1)
+    if bias is not None:
+        result = result + bias.astype(np.float64)
+    return (result if last else np.moveaxis(result, -1, 1)).astype(x.dtype)

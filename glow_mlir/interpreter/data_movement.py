@@ -1,0 +1,63 @@
+"""Meaning of operators that move elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.data_movement import (
+    ConcatOp,
+    ExpandOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TileOp,
+    TransposeOp,
+)
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.registry import semantics
+
+
+@semantics(ReshapeOp)
+def reshape(op: ReshapeOp, x: np.ndarray) -> np.ndarray:
+    """The same elements in the same order."""
+    return x.reshape(ints(op.shape))
+
+
+@semantics(TransposeOp)
+def transpose(op: TransposeOp, x: np.ndarray) -> np.ndarray:
+    """The axes in another order."""
+    return np.ascontiguousarray(x.transpose(ints(op.permutation)))
+
+
+@semantics(ConcatOp)
+def concat(op: ConcatOp, parts: list[np.ndarray]) -> np.ndarray:
+    """One after the other."""
+    return np.concatenate(parts, axis=integer(op.axis))
+
+
+@semantics(SliceOp)
+def slice_(op: SliceOp, x: np.ndarray) -> np.ndarray:
+    """The selected indices along each axis."""
+    return x[np.ix_(*(np.array(taken, np.int64) for taken in op.ranges()))]
+
+
+@semantics(PadOp)
+def pad(op: PadOp, x: np.ndarray, value: np.ndarray | None) -> np.ndarray:
+    """The input within a border."""
+    widths = op.widths()
+    if text(op.mode) == "constant":
+        fill = 0 if value is None else value.item()
+        return np.pad(x, widths, constant_values=x.dtype.type(fill))
+    return np.pad(x, widths, mode=text(op.mode))  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+@semantics(ExpandOp)
+def expand(op: ExpandOp, x: np.ndarray) -> np.ndarray:
+    """The same elements, repeated."""
+    return np.ascontiguousarray(np.broadcast_to(x, ints(op.shape))).reshape(ints(op.shape))
+
+
+@semantics(TileOp)
+def tile(op: TileOp, x: np.ndarray) -> np.ndarray:
+    """Whole copies side by side."""
+    return np.tile(x, ints(op.repeats))

@@ -1,0 +1,106 @@
+"""Meaning of operators that select elements by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.indexing import (
+    GatherElementsOp,
+    GatherNDOp,
+    GatherOp,
+    ReverseSequenceOp,
+    Scatter,
+    ScatterElementsOp,
+    ScatterNDOp,
+)
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.registry import semantics
+
+
+def from_front(indices: np.ndarray, size: int) -> np.ndarray:
+    """Indices counted from the front; those out of range stay out of range."""
+    return np.where(indices < 0, indices.astype(np.int64) + size, indices)
+
+
+def limited(indices: np.ndarray, size: int) -> np.ndarray:
+    """Indices counted from the front and limited to the range."""
+    return np.clip(from_front(indices, size), 0, max(size - 1, 0))
+
+
+def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The place of each element of an array of `shape`, with `indices` instead of its position along `axis`."""
+    places: list[np.ndarray] = list(np.indices(shape, sparse=True))
+    places[axis] = indices
+    return tuple(np.broadcast_to(place, shape) for place in places)
+
+
+@semantics(GatherOp)
+def gather(op: GatherOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Slices along the axis."""
+    axis = integer(op.axis)
+    return np.take(x, limited(indices, x.shape[axis]), axis=axis)
+
+
+@semantics(GatherElementsOp)
+def gather_elements(op: GatherElementsOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Single elements along the axis."""
+    axis = integer(op.axis)
+    return x[grid_index(indices.shape, axis, limited(indices, x.shape[axis]))]
+
+
+@semantics(GatherNDOp)
+def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Slices behind tuples of indices; the batch axes index themselves."""
+    batch = integer(op.batch_dims)
+    shape = indices.shape[:-1]
+    places = [np.broadcast_to(place, shape) for place in np.indices(shape, sparse=True)[:batch]]
+    places += [limited(indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
+    return x[tuple(places)]
+
+
+REDUCE: dict[str, Callable[[Any, Any], Any]] = {
+    "none": lambda _, update: update,
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+"""Reduction → the new element, or slice, from the old one and the update."""
+
+
+def scatter(op: Scatter, x: np.ndarray, places: Sequence[np.ndarray], updates: np.ndarray) -> np.ndarray:
+    """`x` with `updates` at `places`, one array of indices for each leading axis; all in order, one by one."""
+    result = np.array(x)
+    reduce = REDUCE[text(op.reduction)]
+    inside = np.all([(place >= 0) & (place < size) for place, size in zip(places, x.shape, strict=False)], axis=0)
+    for position in np.argwhere(inside):
+        place = tuple(int(axis[tuple(position)]) for axis in places)
+        result[place] = reduce(result[place], updates[tuple(position)])
+    return result
+
+
+@semantics(ScatterElementsOp)
+def scatter_elements(op: ScatterElementsOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    """Single elements along the axis."""
+    axis = integer(op.axis)
+    return scatter(op, x, grid_index(indices.shape, axis, from_front(indices, x.shape[axis])), updates)
+
+
+@semantics(ScatterNDOp)
+def scatter_nd(op: ScatterNDOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
+    """Slices behind tuples of indices."""
+    places = [from_front(indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
+    return scatter(op, x, places, updates)
+
+
+@semantics(ReverseSequenceOp)
+def reverse_sequence(op: ReverseSequenceOp, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Backwards up to the length, and as it was behind it."""
+    batch, time = integer(op.batch_axis) % x.ndim, integer(op.time_axis) % x.ndim
+    places = np.indices(x.shape)
+    ends = np.clip(lengths, 0, x.shape[time])[places[batch]]
+    places[time] = np.where(places[time] < ends, ends - 1 - places[time], places[time])
+    return x[tuple(places)]

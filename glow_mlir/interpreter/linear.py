@@ -1,0 +1,31 @@
+"""Meaning of matrix products: sums in f64 (integers exactly), rounded once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.properties import flag
+from glow_mlir.registry import semantics
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """The type in which sums are taken: f64 for floats, the type itself for integers, which wrap."""
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+@semantics(MatMulOp)
+def matmul(op: MatMulOp, left: np.ndarray, right: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """The batched product, plus the bias."""
+    a = np.swapaxes(left, -1, -2) if flag(op.transpose_left) else left
+    b = np.swapaxes(right, -1, -2) if flag(op.transpose_right) else right
+    product = np.matmul(wide(a), wide(b))
+    if bias is not None:
+        product = product + wide(bias)
+    return product.astype(left.dtype)
+
+
+@semantics(FullyConnectedOp)
+def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """The product plus the bias."""
+    return (wide(x) @ wide(weights) + wide(bias)).astype(x.dtype)

@@ -1,0 +1,283 @@
+"""
+The interpreter: the meaning of both dialects, on xDSL's interpreter framework and numpy.
+
+`run_function` executes a function of either dialect on named arrays. Fresh allocations are poisoned and dead ones
+scrambled, always: a read of undefined memory gives NaN, not luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.traits import SymbolTable
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high import storage as high
+from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_low import memory as low
+from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp
+from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
+from glow_mlir.errors import CompilerBugError, InputError
+from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
+from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.registry import SEMANTICS
+from glow_mlir.storage import constant_array
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
+    """
+    The results of an operator, or of its instruction, on arrays.
+
+    `operands` are the operands that are read, in order, grouped as the definition says: `None` for an absent optional
+    one, a list for a variadic one. Raises `CompilerBugError` for an operator without semantics.
+    """
+    if is_elementwise(op):
+        block, result = scalar_body(op)
+        flat = [operand for operand in operands if operand is not None]
+        (value,) = evaluate(block, [_signless(array) for array in flat], [result])
+        return (_signed(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
+    operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
+    function = SEMANTICS.get(operator)
+    if function is None:
+        raise CompilerBugError(f"{op.name} has no semantics")
+    with np.errstate(all="ignore"):
+        results = function(op, *operands)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _result_dtype(op: Operation) -> np.dtype:
+    infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
+    return numpy_dtype(infer(op)[0].element_type)
+
+
+def _signless(array: np.ndarray) -> np.ndarray:
+    return array.view(array.dtype.str.replace("u", "i")) if array.dtype.kind == "u" else array
+
+
+def _signed(array: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.broadcast_to(array, shape)
+    return np.ascontiguousarray(array).reshape(shape).view(dtype) if array.dtype != dtype else array
+
+
+class State:
+    """What a run reads and writes: storage by name, and the arena of an allocated function."""
+
+    def __init__(self, module: ModuleOp, bindings: dict[str, np.ndarray]) -> None:
+        self.module = module
+        self.bindings = bindings
+        self.arena: np.ndarray | None = None
+
+    def read(self, name: str) -> np.ndarray:
+        """The present content of storage `name`."""
+        if name in self.bindings:
+            return self.bindings[name]
+        op = SymbolTable.lookup_symbol(self.module, name)
+        if not isinstance(op, high.ConstantOp):
+            raise CompilerBugError(f"storage @{name} has no content")
+        return self.bindings.setdefault(name, constant_array(op))
+
+
+def _state(interpreter: Interpreter) -> State:
+    return interpreter.get_data(GlowFunctions, "state", lambda: None)
+
+
+def _grouped(op: Operation, arguments: Sequence[Any]) -> list[Any]:
+    """Arguments of a high operator as its definition groups them."""
+    remaining = iter(arguments)
+    grouped: list[Any] = []
+    for (_, group), (_, declared) in zip(
+        operand_groups(cast(HighOp, op)), cast(HighOp, op).get_irdl_definition().operands, strict=True
+    ):
+        values = [None if value is None else next(remaining) for value in group]
+        is_single = hasattr(declared, "constr") and type(declared).__name__ != "VarOperandDef"
+        grouped.append(values[0] if is_single else values)
+    return grouped
+
+
+def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
+    """Arrays of an instruction's @in operands, grouped as the operator's definition says."""
+    grouped: list[Any] = []
+    for name, declared in op.OPERATOR.get_irdl_definition().operands:
+        value = getattr(op, name)
+        if type(declared).__name__ == "VarOperandDef":
+            grouped.append([buffers[item].array for item in value])
+        else:
+            grouped.append(None if value is None else buffers[value].array)
+    return grouped
+
+
+def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
+    """`array` seen over the whole index space of `affine`: axes ordered and inserted so that it broadcasts."""
+    index: list[Any] = []
+    axes: list[int] = []
+    for expression in affine.results:
+        if isinstance(expression, AffineConstantExpr):
+            index.append(expression.value)
+        else:
+            assert isinstance(expression, AffineDimExpr)
+            index.append(slice(None))
+            axes.append(expression.position)
+    order = sorted(range(len(axes)), key=lambda position: axes[position])
+    selected = array[tuple(index)].transpose(order)
+    present = set(axes)
+    return selected[tuple(slice(None) if d in present else np.newaxis for d in range(affine.num_dims))]
+
+
+@register_impls
+class GlowFunctions(InterpreterFunctions):
+    """Implementations of the ops that are not derived: storage, memory and stacks."""
+
+    @impl(high.GetOp)
+    def run_get(self, interpreter: Interpreter, op: high.GetOp, args: PythonValues) -> PythonValues:
+        return (_state(interpreter).read(op.storage_name),)
+
+    @impl(high.SaveOp)
+    def run_save(self, interpreter: Interpreter, op: high.SaveOp, args: PythonValues) -> PythonValues:
+        _state(interpreter).bindings[op.storage_name] = np.array(args[0])
+        return ()
+
+    @impl(low.WeightOp)
+    def run_weight(self, interpreter: Interpreter, op: low.WeightOp, args: PythonValues) -> PythonValues:
+        return (wrap(_state(interpreter).read(op.storage_name)),)
+
+    @impl(low.AllocOp)
+    def run_alloc(self, interpreter: Interpreter, op: low.AllocOp, args: PythonValues) -> PythonValues:
+        type_ = op.result.type
+        assert isinstance(type_, MemRefType)
+        offset = op.offset.value.data if isinstance(op.offset, IntegerAttr) else 0
+        arena = _state(interpreter).arena if op.offset is not None else None
+        return (allocate(type_, arena, offset),)
+
+    @impl(low.DeallocOp)
+    def run_dealloc(self, interpreter: Interpreter, op: low.DeallocOp, args: PythonValues) -> PythonValues:
+        scramble(args[0])
+        return ()
+
+    @impl(low.ViewOp)
+    def run_view(self, interpreter: Interpreter, op: low.ViewOp, args: PythonValues) -> PythonValues:
+        type_ = op.result.type
+        assert isinstance(type_, MemRefType)
+        return (args[0].view(type_),)
+
+    @impl(low.CopyOp)
+    def run_copy(self, interpreter: Interpreter, op: low.CopyOp, args: PythonValues) -> PythonValues:
+        target, source = args
+        target.array[...] = source.array
+        return ()
+
+    @impl(StackOp)
+    def run_stack(self, interpreter: Interpreter, op: StackOp, args: PythonValues) -> PythonValues:
+        count = len(op.targets)
+        maps = op.affine_maps()
+        inputs = [
+            _signless(index_array(buffer.array, affine)) for buffer, affine in zip(args[count:], maps[count:], strict=True)
+        ]
+        last = op.block.last_op
+        assert isinstance(last, YieldOp)
+        results = evaluate(op.block, inputs, last.values)
+        for buffer, affine, result in zip(args[:count], maps[:count], results, strict=True):
+            view = index_array(buffer.array, affine)
+            view[...] = _signed(result, view.dtype, np.shape(result))
+        return ()
+
+
+def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+    return apply_semantics(op, _grouped(op, args))
+
+
+def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
+    buffers = dict(zip(op.operands, args, strict=True))
+    results = apply_semantics(op, _low_operands(op, buffers))
+    outputs = cast(Any, op).outputs()
+    for value, result in zip(outputs, results, strict=True):
+        buffers[value].array[...] = result
+    return ()
+
+
+def _derived_functions() -> InterpreterFunctions:
+    """Implementations of all operators and their instructions, from the registry."""
+    members: dict[str, Any] = {}
+    for operator in GLOW_HIGH.operations:
+        if issubclass(operator, HighOp):
+            members[operator.name] = impl(operator)(_run_high)
+    for instruction in INSTRUCTIONS.values():
+        members[instruction.name] = impl(instruction)(_run_low)
+    return register_impls(type("DerivedFunctions", (InterpreterFunctions,), members))()
+
+
+def new_interpreter(
+    module: ModuleOp, bindings: dict[str, np.ndarray], listeners: Sequence[Interpreter.Listener] = ()
+) -> Interpreter:
+    """An interpreter of `module` whose placeholders have the content `bindings`."""
+    interpreter = Interpreter(module, listeners=tuple(listeners))
+    interpreter.register_implementations(GlowFunctions())
+    interpreter.register_implementations(_derived_functions())
+    interpreter.set_data(GlowFunctions, "state", State(module, bindings))
+    return interpreter
+
+
+def find_function(module: ModuleOp, name: str | None = None) -> high.FunctionOp:
+    """The function of that name, or the only one; raises `InputError` where there is none."""
+    functions = [op for op in module.body.block.ops if isinstance(op, high.FunctionOp)]
+    for function in functions:
+        if name in (None, function.sym_name.data):
+            return function
+    known = ", ".join(f"@{function.sym_name.data}" for function in functions) or "none"
+    raise InputError(f"no function @{name or 'main'} in the module (it has {known})")
+
+
+def run_function(
+    module: ModuleOp,
+    inputs: Arrays,
+    name: str | None = None,
+    listeners: Sequence[Interpreter.Listener] = (),
+) -> dict[str, np.ndarray]:
+    """
+    Run a function of either dialect and return the placeholders that it may write, by name.
+
+    `inputs` binds inputs and state by name. Outputs and unbound state start poisoned. Raises `InputError` for a missing
+    or misshapen input.
+    """
+    function = find_function(module, name)
+    bindings: dict[str, np.ndarray] = {}
+    written: list[str] = []
+    for binding in function.binding_names:
+        placeholder = SymbolTable.lookup_symbol(module, binding)
+        assert isinstance(placeholder, high.PlaceholderOp)
+        bindings[binding] = _bind(placeholder, inputs)
+        if placeholder.is_mutable:
+            written.append(binding)
+    interpreter = new_interpreter(module, bindings, listeners)
+    state = _state(interpreter)
+    if (size := function.attributes.get("activations")) is not None:
+        assert isinstance(size, IntegerAttr)
+        state.arena = np.empty(size.value.data, np.uint8)
+    interpreter.run_ssacfg_region(function.body, (), function.sym_name.data)
+    return {binding: state.bindings[binding] for binding in written}
+
+
+def _bind(placeholder: high.PlaceholderOp, inputs: Arrays) -> np.ndarray:
+    name = placeholder.sym_name.data
+    shape = placeholder.tensor_type.get_shape()
+    dtype = numpy_dtype(placeholder.tensor_type.element_type)
+    if placeholder.role == "output" or (placeholder.role == "state" and name not in inputs):
+        array = np.empty(shape, dtype)
+        array.fill(np.nan if dtype.kind == "f" else 1)
+        return array
+    if name not in inputs:
+        raise InputError(f"input '{name}' is missing")
+    array = inputs[name]
+    if array.shape != shape or array.dtype != dtype:
+        raise InputError(f"input '{name}' must be {dtype.name}{list(shape)}, not {array.dtype.name}{list(array.shape)}")
+    return np.array(array) if placeholder.is_mutable else np.ascontiguousarray(array)
+

@@ -1,0 +1,61 @@
+"""Meaning of pooling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
+from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.interpreter.convolution import channels_last, windows_of
+from glow_mlir.registry import semantics
+
+
+def _patches(op: Pool, x: np.ndarray, fill: float) -> tuple[np.ndarray, tuple[int, ...]]:
+    """All windows with the kernel axes last, and those axes."""
+    image = x if is_channels_last(op.layout) else channels_last(x)
+    window = Pool.window(op)
+    patches = windows_of(image, window, fill, window.outputs(image.shape[1:-1]))
+    return patches, tuple(range(-len(window.kernel), 0))
+
+
+def _restored(op: Pool, result: np.ndarray) -> np.ndarray:
+    return result if is_channels_last(op.layout) else np.moveaxis(result, -1, 1)
+
+
+@semantics(MaxPoolOp)
+def max_pool(op: MaxPoolOp, x: np.ndarray) -> np.ndarray:
+    """The maximum; padding is the smallest value there is."""
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    patches, axes = _patches(op, x, lowest)
+    return _restored(op, patches.max(axis=axes))
+
+
+@semantics(AvgPoolOp)
+def avg_pool(op: AvgPoolOp, x: np.ndarray) -> np.ndarray:
+    """The mean over the counted elements."""
+    patches, axes = _patches(op, x, 0.0)
+    counted = np.ones_like(x, dtype=np.float64)
+    if flag(op.count_include_pad):
+        window = Pool.window(op)
+        image = counted if is_channels_last(op.layout) else channels_last(counted)
+        pads = [(0, 0), *(window.padding(axis) for axis in range(len(window.kernel))), (0, 0)]
+        image = np.pad(image, pads, constant_values=1.0)
+        bare = type(window)(window.kernel, window.strides, (0,) * len(window.pads), window.dilations, True)
+        counts = windows_of(image, bare, 0.0, window.outputs(_spatial(op, x))).sum(axis=axes)
+    else:
+        counts = _patches(op, counted, 0.0)[0].sum(axis=axes)
+    return _restored(op, patches.astype(np.float64).sum(axis=axes) / counts).astype(x.dtype)
+
+
+def _spatial(op: Pool, x: np.ndarray) -> tuple[int, ...]:
+    return x.shape[1:-1] if is_channels_last(op.layout) else x.shape[2:]
+
+
+@semantics(LpPoolOp)
+def lp_pool(op: LpPoolOp, x: np.ndarray) -> np.ndarray:
+    """The p-norm."""
+    patches, axes = _patches(op, x, 0.0)
+    p = integer(op.p)
+    powers = np.abs(patches.astype(np.float64)) ** p
+    return _restored(op, powers.sum(axis=axes) ** (1.0 / p)).astype(x.dtype)

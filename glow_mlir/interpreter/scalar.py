@@ -1,0 +1,191 @@
+"""
+The meaning of scalar bodies: `arith` and `math` ops on whole numpy arrays.
+
+Transcendental functions are computed in f64 and rounded once. Integers wrap; division by zero gives 0.
+"""
+
+from __future__ import annotations
+
+import math as libm
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from glow_mlir.dialects.element_types import numpy_dtype
+
+Array = np.ndarray
+
+
+def _unsigned(x: Array) -> Array:
+    return x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
+
+
+def _on_unsigned(function: Callable[..., Array]) -> Callable[..., Array]:
+    def run(*arrays: Array) -> Array:
+        result = function(*(_unsigned(np.asarray(array)) for array in arrays))
+        return result.view(arrays[0].dtype) if result.dtype.kind == "u" else result
+
+    return run
+
+
+def _divide(x: Array, y: Array) -> Array:
+    safe = np.where(y == 0, np.ones_like(y), y)
+    quotient = np.floor_divide(x, safe)
+    quotient += ((x - quotient * safe) != 0) & ((x < 0) != (safe < 0))
+    return np.where(y == 0, np.zeros_like(x), quotient)
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    safe = np.where(y == 0, np.ones_like(y), y)
+    return np.where(y == 0, np.zeros_like(x), np.fmod(x, safe))
+
+
+def _integer_power(x: Array, y: Array) -> Array:
+    result = np.power(x, np.maximum(y, 0))
+    negative = np.where(np.abs(x) == 1, np.where(y % 2 == 0, np.ones_like(x), x), np.zeros_like(x))
+    return np.where(y < 0, negative, result)
+
+
+def _erf(x: Array) -> Array:
+    flat = np.asarray(x, np.float64).reshape(-1)
+    return np.fromiter(map(libm.erf, flat.tolist()), np.float64, flat.size).reshape(np.shape(x))
+
+
+def _wide(function: Callable[..., Array]) -> Callable[..., Array]:
+    """`function` computed in f64, rounded to the operands' type."""
+    return lambda *arrays: function(*(a.astype(np.float64) for a in arrays)).astype(arrays[0].dtype)
+
+
+def _to_integer(x: Array, target: np.dtype, unsigned: bool) -> Array:
+    info = np.iinfo(target.str.replace("i", "u") if unsigned else target)
+    clean = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+    result = np.where(clean >= float(info.max), info.max, 0).astype(info.dtype)
+    inside = (clean > float(info.min)) & (clean < float(info.max))
+    result = np.where(clean <= float(info.min), np.array(info.min, info.dtype), result)
+    return np.where(inside, np.where(inside, clean, 0).astype(info.dtype), result).astype(info.dtype).view(target)
+
+
+_FLOAT_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "oeq": np.equal,
+    "une": np.not_equal,
+    "olt": np.less,
+    "ole": np.less_equal,
+    "ogt": np.greater,
+    "oge": np.greater_equal,
+}
+
+_INTEGER_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "slt": np.less,
+    "sle": np.less_equal,
+    "sgt": np.greater,
+    "sge": np.greater_equal,
+    "ult": _on_unsigned(np.less),
+    "ule": _on_unsigned(np.less_equal),
+    "ugt": _on_unsigned(np.greater),
+    "uge": _on_unsigned(np.greater_equal),
+}
+
+FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
+    arith.AddfOp: np.add,
+    arith.SubfOp: np.subtract,
+    arith.MulfOp: np.multiply,
+    arith.DivfOp: np.divide,
+    arith.MaximumfOp: np.maximum,
+    arith.MinimumfOp: np.minimum,
+    arith.NegfOp: np.negative,
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
+    arith.DivSIOp: _divide,
+    arith.DivUIOp: _on_unsigned(_divide),
+    arith.RemSIOp: _remainder,
+    arith.RemUIOp: _on_unsigned(_remainder),
+    arith.MaxSIOp: np.maximum,
+    arith.MinSIOp: np.minimum,
+    arith.MaxUIOp: _on_unsigned(np.maximum),
+    arith.MinUIOp: _on_unsigned(np.minimum),
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+    arith.ShLIOp: np.left_shift,
+    arith.ShRSIOp: np.right_shift,
+    arith.ShRUIOp: _on_unsigned(np.right_shift),
+    arith.SelectOp: np.where,
+    math.AbsFOp: np.abs,
+    math.CeilOp: np.ceil,
+    math.FloorOp: np.floor,
+    math.RoundEvenOp: np.round,
+    math.TruncOp: np.trunc,
+    math.SqrtOp: np.sqrt,
+    math.AcosOp: _wide(np.arccos),
+    math.AcoshOp: _wide(np.arccosh),
+    math.AsinOp: _wide(np.arcsin),
+    math.AsinhOp: _wide(np.arcsinh),
+    math.AtanOp: _wide(np.arctan),
+    math.AtanhOp: _wide(np.arctanh),
+    math.CosOp: _wide(np.cos),
+    math.CoshOp: _wide(np.cosh),
+    math.ErfOp: _wide(_erf),
+    math.ExpOp: _wide(np.exp),
+    math.ExpM1Op: _wide(np.expm1),
+    math.LogOp: _wide(np.log),
+    math.Log1pOp: _wide(np.log1p),
+    math.PowFOp: _wide(np.power),
+    math.SinOp: _wide(np.sin),
+    math.SinhOp: _wide(np.sinh),
+    math.TanOp: _wide(np.tan),
+    math.TanhOp: _wide(np.tanh),
+    math.IPowIOp: _integer_power,
+}
+"""Op → its function on arrays."""
+
+CONVERSIONS: dict[type[Operation], Callable[[Array, np.dtype], Array]] = {
+    arith.ExtFOp: lambda x, to: x.astype(to),
+    arith.TruncFOp: lambda x, to: x.astype(to),
+    arith.SIToFPOp: lambda x, to: x.astype(to),
+    arith.UIToFPOp: lambda x, to: _unsigned(x).astype(to),
+    arith.FPToSIOp: lambda x, to: _to_integer(x, to, unsigned=False),
+    arith.FPToUIOp: lambda x, to: _to_integer(x, to, unsigned=True),
+    arith.TruncIOp: lambda x, to: x.astype(to),
+    arith.ExtSIOp: lambda x, to: x.astype(to),
+    arith.ExtUIOp: lambda x, to: _unsigned(x).astype(to),
+}
+"""Conversion → its function on an array and the target dtype (signed for integers)."""
+
+
+def _constant(op: arith.ConstantOp) -> Array:
+    value = op.value
+    assert isinstance(value, FloatAttr | IntegerAttr)
+    return np.array(value.value.data).astype(numpy_dtype(value.type))
+
+
+def _evaluate(op: Operation, operands: Sequence[Array]) -> Array:
+    if isinstance(op, arith.ConstantOp):
+        return _constant(op)
+    if isinstance(op, arith.CmpfOp):
+        return _FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]](*operands)
+    if isinstance(op, arith.CmpiOp):
+        return _INTEGER_COMPARE[arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]](*operands)
+    if (conversion := CONVERSIONS.get(type(op))) is not None:
+        return conversion(operands[0], numpy_dtype(op.results[0].type))
+    return FUNCTIONS[type(op)](*operands)
+
+
+def evaluate(block: Block, arguments: Sequence[Array], outputs: Sequence[SSAValue]) -> list[Array]:
+    """
+    Run the ops of a scalar body on whole arrays that broadcast.
+
+    `arguments` are the block's arguments, signless; returns the arrays of `outputs`.
+    """
+    values: dict[SSAValue, Any] = dict(zip(block.args, map(np.asarray, arguments), strict=True))
+    with np.errstate(all="ignore"):
+        for op in block.ops:
+            if op.results:
+                values[op.results[0]] = _evaluate(op, [values[operand] for operand in op.operands])
+    return [values[output] for output in outputs]

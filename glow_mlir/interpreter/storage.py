@@ -1,0 +1,16 @@
+"""Meaning of operators without operands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.storage import SplatOp, splat_element
+from glow_mlir.dialects.properties import ints, number
+from glow_mlir.registry import semantics
+
+
+@semantics(SplatOp)
+def splat(op: SplatOp) -> np.ndarray:
+    """All elements are the value."""
+    return np.full(ints(op.shape), number(op.value), numpy_dtype(splat_element(op.value)))

@@ -1,0 +1,1 @@
+"""What a compiled model needs at run time: numpy and ctypes, no compiler code."""

@@ -1,0 +1,57 @@
+"""Loads the bytes of an object file into this process and gives the addresses of its functions."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+
+@functools.cache
+def _llvm() -> Any:
+    """Return `llvmlite.binding`, ready for this machine."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+class Library:
+    """
+    Machine code in memory, alive as long as this object or a function from it.
+
+    The object must define every symbol it uses: nothing is looked up in the process.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        llvm = _llvm()
+        machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", llvm.create_context()), machine)
+        # MCJIT reads the bytes when it links: they stay with the engine.
+        self._data = data
+        self._object = llvm.ObjectFileRef.from_data(data)
+        self._engine.add_object_file(self._object)
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Return the address of a function. Raises `KeyError` when the object does not define it."""
+        address = cast("int", self._engine.get_function_address(name))
+        if not address:
+            raise KeyError(name)
+        return address
+
+    def function(
+        self, name: str, arguments: Sequence[type[Any]], result: type[Any] | None = None
+    ) -> Callable[..., Any]:
+        """
+        Return a function that can be called from Python with these ctypes.
+
+        Arrays go in as `array.ctypes.data` for a `ctypes.c_void_p`; the global lock is free during the call.
+        Raises `KeyError` when the object does not define `name`.
+        """
+        call = ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
+        # The code has to outlive the function that jumps into it.
+        setattr(call, "library", self)
+        return call

@@ -1,0 +1,107 @@
+"""Module-level storage as passes and frontends see it: constants by value, new constants, unique names."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from glow_mlir.dialects.element_types import element_type, numpy_dtype
+from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, StorageOp
+from glow_mlir.dialects.properties import ints, number
+from glow_mlir.dialects.shapes import tensor
+from glow_mlir.weights import add_weights, weights
+
+
+def constant_array(op: ConstantOp) -> np.ndarray:
+    """The value of a constant."""
+    if op.weights is not None:
+        return weights(op.weights.data)
+    assert op.value is not None
+    return dense_array(op.value, op.tensor_type)
+
+
+def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -> np.ndarray:
+    """The elements of a dense attribute as an array of `type_`."""
+    dtype = numpy_dtype(type_.element_type)
+    return np.array(list(value.get_values())).astype(dtype).reshape(type_.get_shape())
+
+
+def splat_array(op: SplatOp) -> np.ndarray:
+    """The value of a splat."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorType)
+    return np.full(ints(op.shape), number(op.value), numpy_dtype(type_.element_type))
+
+
+class Storage:
+    """The storage of one module, by name; keep one for a whole pass, since making it walks the module."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module
+        self.by_name: dict[str, StorageOp] = {}
+        for op in module.body.block.ops:
+            if isinstance(op, StorageOp):
+                self.by_name[op.sym_name.data] = op
+
+    def unique_name(self, wish: str) -> str:
+        """`wish`, or `wish_1`, … where that is taken."""
+        name, count = wish, 0
+        while name in self.by_name:
+            count += 1
+            name = f"{wish}_{count}"
+        return name
+
+    def add(self, op: StorageOp) -> StorageOp:
+        """Append `op` to the module's storage, before the functions."""
+        block = self.module.body.block
+        anchor = next((other for other in block.ops if not isinstance(other, StorageOp)), None)
+        if anchor is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, anchor)
+        self.by_name[op.sym_name.data] = op
+        return op
+
+    def add_constant(self, wish: str, array: np.ndarray, location: LocationAttr | None = None) -> ConstantOp:
+        """A new constant with the value of `array`, named like `wish`."""
+        type_ = tensor(array.shape, element_type(array.dtype))
+        op = ConstantOp.stored(self.unique_name(wish), type_, add_weights(array), location)
+        self.add(op)
+        return op
+
+    def value_of(self, value: SSAValue) -> np.ndarray | None:
+        """The array behind a value that is a constant or a splat; `None` for every other value."""
+        owner = value.owner
+        if isinstance(owner, SplatOp):
+            return splat_array(owner)
+        if isinstance(owner, GetOp):
+            op = self.by_name.get(owner.storage_name)
+            return constant_array(op) if isinstance(op, ConstantOp) else None
+        return None
+
+
+def constant_op(storage: Storage, array: np.ndarray, wish: str, location: LocationAttr | None = None) -> Operation:
+    """An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`."""
+    if array.size == 1:
+        element = element_type(array.dtype)
+        return SplatOp.make(value=scalar_attribute(array.reshape(-1)[0], element), shape=array.shape, location=location)
+    return GetOp.of(storage.add_constant(wish, array, location), location)
+
+
+def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute:
+    """The attribute of one element of that type."""
+    number_ = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number_, float):
+        return FloatAttr(number_, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return IntegerAttr(int(number_), element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def legal_name(name: str) -> str:
+    """`name` as a symbol or SSA name: letters, digits and `_`, not starting with a digit."""
+    legal = re.sub(r"\W+", "_", name).strip("_")
+    return legal if legal and not legal[0].isdigit() else f"_{legal}"
+
+

@@ -1,0 +1,1 @@
+"""Passes that stay within a dialect, one per file, named like the file."""

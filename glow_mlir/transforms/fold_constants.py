@@ -1,0 +1,83 @@
+"""`fold-constants`: replace operators on constants by their value, computed by the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.irdl import VarOperandDef, OptOperandDef
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.storage import Storage, constant_op, legal_name
+from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+
+
+@dataclass(frozen=True)
+class FoldConstantsPass(ModulePass):
+    """
+    Replace operators whose operands are all constants by a constant (Glow's ConstantFold).
+
+    A result larger than `limit` bytes folds only where it is no larger than its operands together, so that an expanded
+    constant does not bloat the weights.
+    """
+
+    name = "fold-constants"
+
+    limit: int = 1 << 20
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in high_functions(op):
+            for candidate in list(function.block.ops):
+                if isinstance(candidate, HighOp) and not isinstance(candidate, SplatOp):
+                    self._fold(candidate, storage)
+            erase_dead(function.block)
+
+    def _fold(self, op: HighOp, storage: Storage) -> None:
+        operands = grouped_arrays(op, storage)
+        if operands is None:
+            return
+        available = sum(array.nbytes for array in flatten(operands))
+        results = apply_semantics(op, operands)
+        if any(array.nbytes > max(self.limit, available) for array in results):
+            return
+        replacements: list[SSAValue] = []
+        block = op.parent_block()
+        assert block is not None
+        for result, array in zip(op.results, results, strict=True):
+            wish = result.name_hint or legal_name(op.name.split(".", 1)[1])
+            new = constant_op(storage, np.asarray(array), wish, op.location)
+            block.insert_op_before(new, op)
+            replacements.append(new.results[0])
+        replace(op, replacements)
+
+
+def flatten(operands: Sequence[Any]) -> list[np.ndarray]:
+    """The arrays among grouped operands."""
+    arrays: list[np.ndarray] = []
+    for operand in operands:
+        items = operand if isinstance(operand, list) else [operand]
+        arrays += [item for item in items if item is not None]
+    return arrays
+
+
+def grouped_arrays(op: HighOp, storage: Storage) -> list[Any] | None:
+    """The values of all operands, grouped as the definition says, or `None` where one is no constant."""
+    known = [storage.value_of(value) for value in op.operands]
+    if not known or any(array is None for array in known):
+        return None
+    remaining = iter(known)
+    grouped: list[Any] = []
+    for (_, group), (_, declared) in zip(operand_groups(op), op.get_irdl_definition().operands, strict=True):
+        values = [None if value is None else next(remaining) for value in group]
+        variadic = isinstance(declared, VarOperandDef) and not isinstance(declared, OptOperandDef)
+        grouped.append(values if variadic else values[0])
+    return grouped

@@ -1,0 +1,14 @@
+"""Locations as text."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import FusedLoc, LocationAttr, NameLoc
+
+
+def location_name(location: LocationAttr) -> str:
+    """The ONNX names in a location, joined by `+`; empty where it has none."""
+    if isinstance(location, NameLoc):
+        return location.desc.data
+    if isinstance(location, FusedLoc):
+        return "+".join(filter(None, (location_name(part) for part in location.locations.data)))  # pyright: ignore
+    return ""

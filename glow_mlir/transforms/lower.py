@@ -1,0 +1,55 @@
+"""`lower`: replace operators that the backend does not execute by simpler ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.registry import LOWERINGS
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+
+
+@dataclass(frozen=True)
+class LowerPass(ModulePass):
+    """
+    Lower operators that `backend` does not support, until it supports all or no lowering is left (paper §3.4).
+
+    A backend's own lowering of an operator goes before the general one. What cannot be lowered stays; `verify-lowered`
+    reports it.
+    """
+
+    name = "lower"
+
+    backend: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_backend(self.backend)
+        storage = Storage(op)
+        for function in high_functions(op):
+            pending: list[Operation] = list(function.block.ops)
+            while pending:
+                candidate = pending.pop()
+                if isinstance(candidate, HighOp):
+                    pending += lower_one(candidate, target, storage)
+            erase_dead(function.block)
+
+
+def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
+    """Lower one operator where the backend needs it; returns the operators that replace it."""
+    if target.supports(op):
+        return []
+    function = LOWERINGS.get(target.lowering(op) or type(op))
+    if function is None:
+        return []
+    emit = Emitter(op, storage)
+    values = function(op, emit)
+    replace(op, [values] if isinstance(values, SSAValue) else list(values))
+    return emit.emitted

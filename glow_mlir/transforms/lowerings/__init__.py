@@ -1,0 +1,1 @@
+"""Lowerings of composite operators to simpler ones, one file per operator family."""

@@ -1,0 +1,85 @@
+"""Lowering of resizing to gathers with constant indices, weighted where elements are interpolated."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import is_float, numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, RoundOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.properties import number, text
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.interpreter.resize import AxisSampling, samplings
+from glow_mlir.registry import lowering
+from glow_mlir.transforms.emitter import Emitter
+
+MOST_GATHERS = 4
+"""With more taps than this, as antialiasing has, a matrix product is the better way."""
+
+
+@lowering(ResizeOp)
+def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
+    """One axis after the other; integers are interpolated as f32 and rounded."""
+    value = op.input
+    weighted = text(op.mode) != "nearest"
+    element = element_of(value)
+    through_floats = weighted and not is_float(element)
+    if through_floats:
+        value = emit(CastOp, value, to=f32)
+    for sampling in samplings(op):
+        if not weighted:
+            value = _gather(emit, value, sampling, 0)
+        elif sampling.indices.shape[1] <= MOST_GATHERS:
+            value = _weighted_gathers(emit, value, sampling)
+        else:
+            value = _matrix_product(emit, value, sampling)
+        if sampling.outside.any():
+            mask = emit.constant(_along_axis(sampling.outside, sampling.axis, value), "outside")
+            value = emit(WhereOp, mask, emit.splat(number(op.extrapolation), value), value)
+    return emit(CastOp, emit(RoundOp, value), to=element) if through_floats else value
+
+
+def _along_axis(row: np.ndarray, axis: int, value: SSAValue) -> np.ndarray:
+    """A row of numbers in the shape that broadcasts along `axis` of `value`."""
+    return row.reshape(-1, *(1,) * (rank_of(value) - 1 - axis))
+
+
+def _gather(emit: Emitter, value: SSAValue, sampling: AxisSampling, tap: int) -> SSAValue:
+    indices = np.ascontiguousarray(sampling.indices[:, tap])
+    # `get` of a constant, also for a single index: a splat of one element would lose the axis.
+    return emit(GatherOp, value, emit.constant(indices, "indices"), axis=sampling.axis)
+
+
+def _weighted_gathers(emit: Emitter, value: SSAValue, sampling: AxisSampling) -> SSAValue:
+    dtype = numpy_dtype(element_of(value))
+    terms: list[SSAValue] = []
+    for tap in range(sampling.indices.shape[1]):
+        weights = _along_axis(sampling.weights[:, tap].astype(dtype), sampling.axis, value)
+        terms.append(emit(MulOp, _gather(emit, value, sampling, tap), emit.constant(weights, "weights")))
+    total = terms[0]
+    for term in terms[1:]:
+        total = emit(AddOp, total, term)
+    return total
+
+
+def _matrix_product(emit: Emitter, value: SSAValue, sampling: AxisSampling) -> SSAValue:
+    """The axis, moved to the end, times a matrix with the weights of each place as a column."""
+    shape, axis = shape_of(value), sampling.axis
+    places = len(sampling.indices)
+    matrix = np.zeros((shape[axis], places), numpy_dtype(element_of(value)))
+    columns = np.broadcast_to(np.arange(places)[:, None], sampling.indices.shape)
+    np.add.at(matrix, (sampling.indices, columns), sampling.weights.astype(matrix.dtype))
+    order = (*(i for i in range(len(shape)) if i != axis), axis)
+    rest = tuple(shape[i] for i in order[:-1])
+    rows = emit(ReshapeOp, emit(TransposeOp, value, permutation=order), shape=(math.prod(rest), shape[axis]))
+    product = emit(MatMulOp, rows, emit.constant(matrix, "weights"))
+    product = emit(ReshapeOp, product, shape=(*rest, places))
+    return emit(TransposeOp, product, permutation=tuple(order.index(i) for i in range(len(shape))))

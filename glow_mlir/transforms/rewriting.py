@@ -1,0 +1,64 @@
+"""Helpers that all rewriting goes through: replacement that keeps names and locations, erasure of what died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
+
+from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
+from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
+
+
+def functions(module: ModuleOp) -> list[FunctionOp]:
+    """The functions of a module, of both dialects."""
+    return [op for op in module.body.block.ops if isinstance(op, FunctionOp)]
+
+
+def high_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions of `glow_high` in a module."""
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+
+
+def low_functions(module: ModuleOp) -> list[LowFuncOp]:
+    """The functions of `glow_low` in a module."""
+    return [op for op in module.body.block.ops if isinstance(op, LowFuncOp)]
+
+
+def replace(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Replace the results of `op` by `values` and erase it; the values take its names."""
+    for result, value in zip(op.results, values, strict=True):
+        if result.name_hint and not value.name_hint:
+            value.name_hint = result.name_hint
+        result.replace_all_uses_with(value)
+    block = op.parent_block()
+    assert block is not None
+    block.erase_op(op)
+
+
+def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
+    """One location for an op made of several: theirs without repetition, fused where they differ."""
+    parts: list[LocationAttr] = []
+    for location in locations:
+        members = location.locations.data if isinstance(location, FusedLoc) else (location,)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        for member in members:  # pyright: ignore[reportUnknownVariableType]
+            if member not in parts and not isinstance(member, UnknownLoc):
+                parts.append(member)  # pyright: ignore[reportUnknownArgumentType]
+    if not parts:
+        return UnknownLoc()
+    return parts[0] if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
+
+
+def erase_dead(block: Block) -> bool:
+    """Erase ops without effect whose results nobody uses, in one backward walk; whether there were any."""
+    changed = False
+    op = block.last_op
+    while op is not None:
+        previous = op.prev_op
+        if op.results and is_trivially_dead(op):
+            block.erase_op(op)
+            changed = True
+        op = previous
+    return changed

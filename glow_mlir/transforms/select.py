@@ -1,0 +1,37 @@
+"""`select`: let the backend choose kernel, tiles and operand packing of each instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class SelectPass(ModulePass):
+    """
+    Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
+
+    Nothing behind this pass decides anything.
+    """
+
+    name = "select"
+
+    backend: str = "cpu"
+    target: str = "host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        chooser = get_backend(self.backend)
+        storage = Storage(op)
+        for function in low_functions(op):
+            for instruction in list(function.block.ops):
+                if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
+                    chooser.select(instruction, storage, self.target)

@@ -1,0 +1,59 @@
+"""`shorten-lifetimes`: allocate right before the first use, deallocate right after the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, root_of
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class ShortenLifetimesPass(ModulePass):
+    """
+    Sink allocations to their first use, hoist deallocations to behind the last, and drop those that nothing uses
+    (Glow's SinkAllocas, HoistDealloc and DeleteDeadAllocs).
+    """
+
+    name = "shorten-lifetimes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in low_functions(op):
+            shorten(function.block)
+
+
+def shorten(block: Block) -> None:
+    """Move the allocations and deallocations of one block, in one walk."""
+    first: dict[SSAValue, Operation] = {}
+    last: dict[SSAValue, Operation] = {}
+    frees: dict[SSAValue, DeallocOp] = {}
+    for op in block.ops:
+        if isinstance(op, DeallocOp):
+            frees[op.buffer] = op
+            continue
+        for value in op.operands:
+            root = root_of(value)
+            first.setdefault(root, op)
+            if not isinstance(op, ViewOp) or op.result.uses:
+                last[root] = op
+    for op in list(block.ops):
+        if not isinstance(op, AllocOp):
+            continue
+        free = frees.get(op.result)
+        if op.result not in first:
+            if free is not None:
+                block.erase_op(free)
+            block.erase_op(op)
+            continue
+        op.detach()
+        block.insert_op_before(op, first[op.result])
+        if free is None:
+            free = DeallocOp.of(op.result, location=op.location)
+        else:
+            free.detach()
+        block.insert_op_after(free, last[op.result])

@@ -1,0 +1,35 @@
+"""`verify-lowered`: from here on the backend executes every operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.errors import UnsupportedOperatorsError
+from glow_mlir.transforms.locations import location_name
+from glow_mlir.transforms.rewriting import high_functions
+
+
+@dataclass(frozen=True)
+class VerifyLoweredPass(ModulePass):
+    """Raise one `UnsupportedOperatorsError` that lists every operator which `backend` does not execute."""
+
+    name = "verify-lowered"
+
+    backend: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_backend(self.backend)
+        unsupported = [
+            (f"{inner.name} : {', '.join(map(str, inner.result_types))}", location_name(inner.location))
+            for function in high_functions(op)
+            for inner in function.block.ops
+            if isinstance(inner, HighOp) and not target.supports(inner)
+        ]
+        if unsupported:
+            raise UnsupportedOperatorsError(unsupported, by=f"the backend '{self.backend}'")

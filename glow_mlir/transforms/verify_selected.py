@@ -1,0 +1,34 @@
+"""`verify-selected`: from here on every instruction names its kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.errors import UnsupportedOperatorsError
+from glow_mlir.transforms.locations import location_name
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class VerifySelectedPass(ModulePass):
+    """Raise one `UnsupportedOperatorsError` that lists every instruction without a kernel."""
+
+    name = "verify-selected"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        missing = [
+            (inner.name, location_name(inner.location))
+            for function in low_functions(op)
+            for inner in function.block.ops
+            if isinstance(inner, Instruction)
+            and not isinstance(inner, DeallocOp)
+            and inner.properties.get("kernel") is None
+        ]
+        if missing:
+            raise UnsupportedOperatorsError(missing, by="kernel selection")

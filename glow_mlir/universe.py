@@ -1,0 +1,64 @@
+"""What xDSL's tools find by the entry point `xdsl.universe`: our dialects and passes, each imported when first named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+
+DIALECTS: dict[str, str] = {
+    "glow_high": "glow_mlir.dialects.glow_high.dialect:GLOW_HIGH",
+    "glow_low": "glow_mlir.dialects.glow_low.dialect:GLOW_LOW",
+}
+"""Dialect → where it is defined."""
+
+PASSES: dict[str, str] = {
+    "allocate": "glow_mlir.transforms.allocate:AllocatePass",
+    "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",
+    "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",
+    "fold-into-convolution": "glow_mlir.transforms.fold_into_convolution:FoldIntoConvolutionPass",
+    "glow-high-to-glow-low": "glow_mlir.conversion.glow_high_to_glow_low:GlowHighToGlowLowPass",
+    "glow-low-to-llvm": "glow_mlir.codegen.glow_low_to_llvm:GlowLowToLlvmPass",
+    "lower": "glow_mlir.transforms.lower:LowerPass",
+    "remove-unused-storage": "glow_mlir.transforms.remove_unused_storage:RemoveUnusedStoragePass",
+    "schedule": "glow_mlir.transforms.schedule:SchedulePass",
+    "select": "glow_mlir.transforms.select:SelectPass",
+    "shorten-lifetimes": "glow_mlir.transforms.shorten_lifetimes:ShortenLifetimesPass",
+    "sink-transposes": "glow_mlir.transforms.sink_transposes:SinkTransposesPass",
+    "stack": "glow_mlir.transforms.stack:StackPass",
+    "verify-allocated": "glow_mlir.transforms.verify_allocated:VerifyAllocatedPass",
+    "verify-low": "glow_mlir.transforms.verify_low:VerifyLowPass",
+    "verify-lowered": "glow_mlir.transforms.verify_lowered:VerifyLoweredPass",
+    "verify-selected": "glow_mlir.transforms.verify_selected:VerifySelectedPass",
+}
+"""Pass → where it is defined."""
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+def _lazy(place: str) -> Callable[[], Any]:
+    return lambda: _load(place)
+
+
+def pass_class(name: str) -> type[ModulePass]:
+    """The class of one of our passes."""
+    return _load(PASSES[name])
+
+
+def dialect(name: str) -> Dialect:
+    """One of our dialects."""
+    return _load(DIALECTS[name])
+
+
+GLOW_UNIVERSE = Universe(
+    all_dialects={name: _lazy(place) for name, place in DIALECTS.items()},
+    all_passes={name: _lazy(place) for name, place in PASSES.items()},
+)
+"""Our dialects and passes, found by `xdsl-opt` through the entry point."""

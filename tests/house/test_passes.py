@@ -1,0 +1,28 @@
+"""A pass is one word in three places: its name, its file, its FileCheck test."""
+
+from __future__ import annotations
+
+import pytest
+from filecheck_runner import filecheck_tests
+
+from glow_mlir.universe import GLOW_UNIVERSE
+
+PASSES = sorted(GLOW_UNIVERSE.all_passes)
+TESTS = {path.stem for path in filecheck_tests()}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_is_registered_under_its_own_name(name: str) -> None:
+    assert GLOW_UNIVERSE.all_passes[name]().name == name
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_file_of_a_pass_has_its_name(name: str) -> None:
+    module = GLOW_UNIVERSE.all_passes[name]().__module__
+    assert module.startswith(("glow_mlir.transforms.", "glow_mlir.conversion.", "glow_mlir.codegen."))
+    assert module.rpartition(".")[2] == name.replace("-", "_")
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_has_a_filecheck_test_of_its_name(name: str) -> None:
+    assert {name, name.replace("-", "_")} & TESTS, f"tests/filecheck/**/{name}.mlir is missing"

@@ -1,0 +1,58 @@
+"""The checkout as data: its hand-written files, its packages, and what pyproject.toml says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mlir_tools import ROOT
+
+_SKIPPED_FOLDERS = frozenset({"build", "dist", "node_modules", "__pycache__"})
+_ROOMS_ON_TOP = {"dialects": "glow_mlir.dialects", "tools": "glow_mlir.tools"}
+
+
+def files(*suffixes: str) -> list[Path]:
+    """Return the sorted files with one of the suffixes, without links and ignored folders."""
+    return sorted(path for path in _walk(ROOT) if path.suffix in suffixes)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder without following links: a linked room would be seen twice."""
+    for entry in os.scandir(folder):
+        if entry.is_symlink() or entry.name.startswith(".") or entry.name in _SKIPPED_FOLDERS:
+            continue
+        if entry.is_dir():
+            if not (Path(entry.path) / "pyvenv.cfg").exists() and not entry.name.endswith(".egg-info"):
+                yield from _walk(Path(entry.path))
+        else:
+            yield Path(entry.path)
+
+
+def packages_on_disk() -> list[str]:
+    """Return the dotted names of the folders with an `__init__.py`, as they are called when installed."""
+    names: list[str] = []
+    for path in files(".py"):
+        if path.name != "__init__.py":
+            continue
+        top, *rest = path.parent.relative_to(ROOT).parts
+        names.append(".".join((_ROOMS_ON_TOP.get(top, top), *rest)))
+    return sorted(names)
+
+
+def pyproject() -> dict[str, Any]:
+    """Return the contents of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def run_python(code: str, *arguments: str, cwd: Path = ROOT) -> str:
+    """Run a snippet in a fresh Python and return what it printed; a failure raises with its stderr."""
+    completed = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=cwd, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout

@@ -1,0 +1,1 @@
+"""The command-line tools: arguments, printing and exit codes, nothing another module imports."""
