@@ -40,7 +40,7 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage elementwise_math activations elementwise_binary convolution linear pooling "
-        "normalization data_movement indexing resize reductions recurrent",
+        "normalization data_movement indexing resize reductions recurrence recurrent",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
@@ -49,12 +49,12 @@ BUILTIN = OperatorPackage(
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
-        "elementwise convolution linear pooling normalization data_movement constants indexing resize "
+        "elementwise convolution linear pooling normalization data_movement constants control_flow indexing resize "
         "reductions recurrent",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear normalization resize convolution reductions recurrent",
+        "linear normalization resize convolution reductions recurrent padding",
     ),
     kernels=_modules("glow_mlir.codegen.kernels", "elementwise"),
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),

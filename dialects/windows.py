@@ -46,6 +46,7 @@ class Window:
         require(len(window.strides) == rank, f"strides must have {rank} elements, one for each spatial axis")
         require(len(window.dilations) == rank, f"dilations must have {rank} elements, one for each spatial axis")
         require(len(window.pads) == 2 * rank, f"pads must have {2 * rank} elements, two for each spatial axis")
+        require(min(window.pads, default=0) >= 0, "pads must not be negative")
         require(min(window.strides, default=1) > 0, "strides must be positive")
         require(min(window.dilations, default=1) > 0, "dilations must be positive")
         return window

@@ -7,13 +7,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from glow_mlir.context import new_context
+from glow_mlir.errors import OptionError
 from glow_mlir.pipelines import Stage, stages
 
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
+
+
+STAGE = "glow.stage"
+"""The attribute of a module that names the last stage it went through."""
+
+
+LAST = "llvm"
+"""The stage that is LLVM's own dialect, whose modules carry nothing of ours."""
+
+
+def stage_of(module: ModuleOp) -> str:
+    """The stage that a module is at; empty where it does not say."""
+    attribute = module.attributes.get(STAGE)
+    return attribute.data if isinstance(attribute, StringAttr) else ""
 
 
 @dataclass
@@ -34,8 +49,16 @@ class Compilation:
         return stages(self.backend, self.target, self.profile)
 
     def run(self, until: str | None = None, observers: Sequence[Observer] = ()) -> ModuleOp:
-        """Run the stages up to and including `until`, by default all."""
-        for stage in self.ladder:
+        """Run the stages behind the one that the module is at, up to and including `until`, by default all."""
+        names = [stage.name for stage in self.ladder]
+        if until is not None and until not in names:
+            raise OptionError(f"no stage '{until}'", hint=f"stages are {', '.join(names)}")
+        reached = names.index(stage_of(self.module)) if stage_of(self.module) in names else -1
+        if until is not None and reached > names.index(until):
+            raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
+        for stage in self.ladder[reached + 1 :]:
+            if until is not None and reached == names.index(until):
+                break
             self.run_stage(stage, observers)
             if stage.name == until:
                 break
@@ -48,6 +71,8 @@ class Compilation:
             item.apply(self.context, self.module)
             if self.verify:
                 self.module.verify()
+        if stage.name != LAST:
+            self.module.attributes[STAGE] = StringAttr(stage.name)
         seconds = time.perf_counter() - start
         self.seconds[stage.name] = seconds
         for observer in observers:

@@ -9,7 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
-from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window, join_image, split_image
 
 
@@ -87,20 +87,30 @@ class ConvTransposeOp(HighOp):
         _, kernel, _ = split_image(shape_of(self.filter), self.layout)
         return Window.of(kernel, self.strides, self.pads, self.dilations)
 
+    def extents(self, spatial: Shape) -> Shape:
+        """How far the windows of all input elements reach along each spatial axis, with `output_padding`."""
+        window = self.window()
+        extra = ints(self.output_padding) or (0,) * len(spatial)
+        require(len(extra) == len(spatial), f"output_padding must have {len(spatial)} elements, one a spatial axis")
+        require(min(extra) >= 0, "output_padding must not be negative")
+        return tuple(
+            (size - 1) * window.strides[axis] + window.extent(axis) + extra[axis] for axis, size in enumerate(spatial)
+        )
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_image(self.input, self.layout)
         depth, kernel, per_group = split_image(self.filter, self.layout)
         require(is_float(element_of(self.input)), f"conv_transpose takes floats, not {element_of(self.input)}")
         require(depth == channels, f"the filter reads {depth} channels, the input has {channels}")
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
+        require(element_of(self.filter) == element_of(self.input), "filter and input have different element types")
+        group = integer(self.group)
+        require(group > 0 and channels % group == 0, f"{group} groups do not divide {channels} channels")
         window = self.window()
-        extra = ints(self.output_padding) or (0,) * len(spatial)
-        sizes = tuple(
-            (size - 1) * window.strides[axis] + window.extent(axis) + extra[axis] - sum(window.padding(axis))
-            for axis, size in enumerate(spatial)
-        )
+        extents = self.extents(spatial)
+        sizes = tuple(extent - sum(window.padding(axis)) for axis, extent in enumerate(extents))
         require(min(sizes) > 0, f"the output would have the spatial sizes {sizes}")
-        outputs = per_group * integer(self.group)
+        outputs = per_group * group
         if self.bias is not None:
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         return (tensor(join_image(batch, sizes, outputs, self.layout), element_of(self.input)),)

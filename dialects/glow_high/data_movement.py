@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute
+from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
+from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, optional_ints_prop, text, text_prop
@@ -23,8 +26,25 @@ from glow_mlir.dialects.shapes import (
 )
 
 
+class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
+    """An operator that moves elements; where it moves none, its first operand takes its place."""
+
+    def is_identity(self) -> bool:
+        """Whether the result always equals the first operand."""
+        return False
+
+    def fold(self) -> Sequence[SSAValue | Attribute] | None:
+        return (self.operands[0],) if self.is_identity() else None
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_high.canonicalization.data_movement import PATTERNS
+
+        return PATTERNS.get(cls, ())
+
+
 @irdl_op_definition
-class ReshapeOp(HighOp):
+class ReshapeOp(DataMovement):
     """
     The same elements in the same order under another `shape` (ONNX Reshape, Flatten, Squeeze, Unsqueeze).
 
@@ -39,6 +59,9 @@ class ReshapeOp(HighOp):
     shape = ints_prop()
     result = result_def(TENSOR)
 
+    def is_identity(self) -> bool:
+        return shape_of(self.input) == shape_of(self.result)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = ints(self.shape)
         size = size_of(self.input.type)
@@ -47,7 +70,7 @@ class ReshapeOp(HighOp):
 
 
 @irdl_op_definition
-class TransposeOp(HighOp):
+class TransposeOp(DataMovement):
     """
     The axes in another order: axis i of the result is axis `permutation`[i] of the input (ONNX Transpose).
 
@@ -62,6 +85,9 @@ class TransposeOp(HighOp):
     permutation = ints_prop()
     result = result_def(TENSOR)
 
+    def is_identity(self) -> bool:
+        return ints(self.permutation) == tuple(range(rank_of(self.input)))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         permutation = ints(self.permutation)
         rank = rank_of(self.input)
@@ -71,7 +97,7 @@ class TransposeOp(HighOp):
 
 
 @irdl_op_definition
-class ConcatOp(HighOp):
+class ConcatOp(DataMovement):
     """
     Operands one after the other along `axis` (ONNX Concat).
 
@@ -85,6 +111,9 @@ class ConcatOp(HighOp):
     parts = var_operand_def(TENSOR)
     axis = int_prop()
     result = result_def(TENSOR)
+
+    def is_identity(self) -> bool:
+        return len(self.parts) == 1
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require(len(self.parts) > 0, "concat needs at least one operand")
@@ -100,7 +129,7 @@ class ConcatOp(HighOp):
 
 
 @irdl_op_definition
-class SliceOp(HighOp):
+class SliceOp(DataMovement):
     """
     Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
 
@@ -127,6 +156,9 @@ class SliceOp(HighOp):
         require(0 not in steps, "a step of 0 leads nowhere")
         return tuple(range(*bounds) for bounds in zip(starts, ends, steps, strict=True))
 
+    def is_identity(self) -> bool:
+        return all(taken == range(size) for taken, size in zip(self.ranges(), shape_of(self.input), strict=True))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, ranges = shape_of(self.input), self.ranges()
         require(len(ranges) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
@@ -141,7 +173,7 @@ PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
 
 @irdl_op_definition
-class PadOp(HighOp):
+class PadOp(DataMovement):
     """
     The input within a border (ONNX Pad), which `mode` fills.
 
@@ -167,6 +199,9 @@ class PadOp(HighOp):
         rank = len(pads) // 2
         return tuple(zip(pads[:rank], pads[rank:], strict=True))
 
+    def is_identity(self) -> bool:
+        return not any(ints(self.pads))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, pads, mode = shape_of(self.input), ints(self.pads), text(self.mode)
         require(mode in PAD_MODES, f"mode must be one of {', '.join(PAD_MODES)}, not '{mode}'")
@@ -185,7 +220,7 @@ class PadOp(HighOp):
 
 
 @irdl_op_definition
-class ExpandOp(HighOp):
+class ExpandOp(DataMovement):
     """
     The input repeated along axes of size one, and along new leading axes, to `shape` (ONNX Expand; Glow's Broadcast).
 
@@ -200,6 +235,9 @@ class ExpandOp(HighOp):
     shape = ints_prop()
     result = result_def(TENSOR)
 
+    def is_identity(self) -> bool:
+        return shape_of(self.input) == shape_of(self.result)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape: Shape = ints(self.shape)
         given = shape_of(self.input)
@@ -208,7 +246,7 @@ class ExpandOp(HighOp):
 
 
 @irdl_op_definition
-class TileOp(HighOp):
+class TileOp(DataMovement):
     """
     The whole input `repeats` times along each axis (ONNX Tile; Glow's Tile and InsertTensor).
 
@@ -222,6 +260,9 @@ class TileOp(HighOp):
     input = operand_def(TENSOR)
     repeats = ints_prop()
     result = result_def(TENSOR)
+
+    def is_identity(self) -> bool:
+        return all(count == 1 for count in ints(self.repeats))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, repeats = shape_of(self.input), ints(self.repeats)

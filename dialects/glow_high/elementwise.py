@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1
-from xdsl.ir import Attribute
+from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
+from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
@@ -37,7 +39,7 @@ DOMAINS: dict[str, Callable[[Attribute], bool]] = {
 """Name of a domain → whether an element type belongs to it."""
 
 
-class Elementwise(HighOp):
+class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
     """
     An operator that computes each element of its result from the elements at the same place of its operands.
 
@@ -70,6 +72,17 @@ class Elementwise(HighOp):
         element = self.check_elements()
         shape = broadcast(*(shape_of(value) for value in self.inputs()))
         return (tensor(shape, i1 if self.TRUTH else element),)
+
+    def fold(self) -> Sequence[SSAValue | Attribute] | None:
+        from glow_mlir.dialects.glow_high.canonicalization.elementwise import fold_elementwise
+
+        return fold_elementwise(self)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_high.canonicalization.elementwise import patterns_of
+
+        return patterns_of(cls)
 
 
 class Unary(Elementwise):

@@ -15,6 +15,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
 
@@ -36,7 +37,7 @@ def check_reduction(reduction: Attribute, element: Attribute) -> None:
 
 
 @irdl_op_definition
-class GatherOp(HighOp):
+class GatherOp(DataMovement):
     """
     The slices of `input` along `axis` that `indices` select (ONNX Gather).
 

@@ -1,1 +1,212 @@
-"""Recurrent networks."""
+"""Recurrent layers as ONNX has them: one or two directions, optional states, either layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, f32, i32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import base, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
+
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR, HighOp
+from glow_mlir.dialects.glow_high.recurrence import (
+    GruRecurrenceOp,
+    LstmRecurrenceOp,
+    Recurrence,
+    RnnRecurrenceOp,
+    gate_function,
+    names_of,
+    parameters_of,
+)
+from glow_mlir.dialects.properties import flag, flag_prop, float_prop, text, text_prop
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+
+DIRECTIONS: dict[str, tuple[bool, ...]] = {
+    "forward": (False,),
+    "reverse": (True,),
+    "bidirectional": (False, True),
+}
+"""Name of a direction → for each recurrence of the layer, whether it goes backwards."""
+
+
+class Recurrent(HighOp):
+    """
+    What recurrent layers share.
+
+    `input` is [steps, batch, width], or [batch, steps, width] with `batch_first`. For each direction, `weights`
+    [directions, gates·hidden, width] multiply the input, `recurrence` [directions, gates·hidden, hidden] the state;
+    `bias` [directions, 2·gates·hidden] has those of the input, then those of the state. All states come as
+    [steps, directions, batch, hidden], the last ones as [directions, batch, hidden]; with `batch_first`, the batch is
+    the first axis of these and of the initial states. `activations` lists the gate functions of all directions, with
+    their parameters in `alphas` and `betas`; `clip` limits their arguments.
+    """
+
+    RECURRENCE: ClassVar[type[Recurrence]]
+    """The recurrence of one direction."""
+
+    direction = text_prop("forward")
+    activations = opt_prop_def(base(ArrayAttr))
+    alphas = opt_prop_def(base(DenseArrayBase))
+    betas = opt_prop_def(base(DenseArrayBase))
+    clip = float_prop(0.0)
+    batch_first = flag_prop()
+
+    def directions(self) -> tuple[bool, ...]:
+        """For each direction, whether it goes backwards."""
+        word = text(self.direction)
+        require(word in DIRECTIONS, f"direction must be one of {', '.join(DIRECTIONS)}, not '{word}'")
+        return DIRECTIONS[word]
+
+    def gate_names(self) -> tuple[str, ...]:
+        """The names of the gate functions of all directions; raises where names or parameters do not fit."""
+        default = self.RECURRENCE.FUNCTIONS * len(self.directions())
+        names = names_of(self.activations, default)
+        require(len(names) == len(default), f"expected {len(default)} gate functions, got {len(names)}")
+        parameters_of(self.alphas, len(names), "alphas")
+        parameters_of(self.betas, len(names), "betas")
+        for name in names:
+            gate_function(name, None, None, 0.0)
+        return names
+
+    def direction_properties(self, index: int) -> dict[str, Attribute]:
+        """The properties of the recurrence of one direction."""
+        count = len(self.RECURRENCE.FUNCTIONS)
+        chosen = slice(index * count, (index + 1) * count)
+        properties: dict[str, Attribute] = {"reverse": to_attribute(self.directions()[index]), "clip": self.clip}
+        if self.activations is not None:
+            properties["activations"] = ArrayAttr(list(self.activations.data)[chosen])
+        for name, values in (("alphas", self.alphas), ("betas", self.betas)):
+            if values is not None:
+                properties[name] = DenseArrayBase.from_list(f32, [float(v) for v in values.iter_values()][chosen])
+        return properties
+
+
+def layer_types(
+    op: Recurrent, operands: Sequence[SSAValue], bias: SSAValue | None, lengths: SSAValue | None
+) -> tuple[TensorType[Attribute], TensorType[Attribute]]:
+    """The types of all states and of the last ones, from input, weights and recurrence; raises where they do not fit."""
+    op.gate_names()
+    shape, element, directions = shape_of(operands[0]), element_of(operands[0]), len(op.directions())
+    require(is_float(element), f"a recurrent layer takes floats, not {element}")
+    require(len(shape) == 3, f"the input must have 3 axes, not the shape {shape}")
+    batch_first = flag(op.batch_first)
+    batch, steps = (shape[0], shape[1]) if batch_first else (shape[1], shape[0])
+    hidden = shape_of(operands[2])[-1]
+    gates = op.RECURRENCE.GATES * hidden
+    require_shape(operands[1], (directions, gates, shape[2]), "weights")
+    require_shape(operands[2], (directions, gates, hidden), "recurrence")
+    require_shape(bias, (directions, 2 * gates), "bias")
+    require_shape(lengths, (batch,), "sequence_lens")
+    require(lengths is None or element_of(lengths) == i32, "sequence_lens must have the element type i32")
+    all_shape = (batch, steps, directions, hidden) if batch_first else (steps, directions, batch, hidden)
+    last_shape = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
+    return tensor(all_shape, element), tensor(last_shape, element)
+
+
+def require_shape(value: SSAValue | None, shape: Shape, what: str) -> None:
+    """Raise unless an operand is absent or has that shape."""
+    if value is not None:
+        require(shape_of(value) == shape, f"{what} must have shape {shape}, not {shape_of(value)}")
+
+
+@irdl_op_definition
+class LstmOp(Recurrent):
+    """
+    A layer of long short-term memory (ONNX LSTM): gates input, output, forget, cell.
+
+    `peepholes` [directions, 3·hidden] are those of input, output and forget gate.
+
+    ```mlir
+    %y, %h, %c = glow_high.lstm %x, %weights, %recurrence, %bias
+        : tensor<7x1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>
+    ```
+    """
+
+    name = "glow_high.lstm"
+    RECURRENCE: ClassVar[type[Recurrence]] = LstmRecurrenceOp
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    recurrence = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    sequence_lens = opt_operand_def(TENSOR)
+    initial_h = opt_operand_def(TENSOR)
+    initial_c = opt_operand_def(TENSOR)
+    peepholes = opt_operand_def(TENSOR)
+    input_forget = flag_prop()
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+    last_c = result_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        operands = (self.input, self.weights, self.recurrence)
+        states, last = layer_types(self, operands, self.bias, self.sequence_lens)
+        require_shape(self.initial_h, last.get_shape(), "initial_h")
+        require_shape(self.initial_c, last.get_shape(), "initial_c")
+        directions, _, hidden = shape_of(self.recurrence)
+        require_shape(self.peepholes, (directions, 3 * hidden), "peepholes")
+        return states, last, last
+
+    def direction_properties(self, index: int) -> dict[str, Attribute]:
+        """The properties of the recurrence of one direction."""
+        return {**Recurrent.direction_properties(self, index), "input_forget": self.input_forget}
+
+
+@irdl_op_definition
+class GruOp(Recurrent):
+    """
+    A layer of gated recurrent units (ONNX GRU): gates update, reset, candidate.
+
+    With `linear_before_reset`, the reset gate multiplies the product with the state instead of the state.
+    """
+
+    name = "glow_high.gru"
+    RECURRENCE: ClassVar[type[Recurrence]] = GruRecurrenceOp
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    recurrence = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    sequence_lens = opt_operand_def(TENSOR)
+    initial_h = opt_operand_def(TENSOR)
+    linear_before_reset = flag_prop()
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        operands = (self.input, self.weights, self.recurrence)
+        states, last = layer_types(self, operands, self.bias, self.sequence_lens)
+        require_shape(self.initial_h, last.get_shape(), "initial_h")
+        return states, last
+
+
+@irdl_op_definition
+class RnnOp(Recurrent):
+    """A layer of a simple recurrent network (ONNX RNN): the state is its only gate."""
+
+    name = "glow_high.rnn"
+    RECURRENCE: ClassVar[type[Recurrence]] = RnnRecurrenceOp
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    recurrence = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    sequence_lens = opt_operand_def(TENSOR)
+    initial_h = opt_operand_def(TENSOR)
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        operands = (self.input, self.weights, self.recurrence)
+        states, last = layer_types(self, operands, self.bias, self.sequence_lens)
+        require_shape(self.initial_h, last.get_shape(), "initial_h")
+        return states, last

@@ -7,7 +7,8 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import TENSOR
+from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -39,7 +40,7 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 @irdl_op_definition
-class ResizeOp(HighOp):
+class ResizeOp(DataMovement):
     """
     The input resampled to `shape` (ONNX Resize and Upsample), one axis after the other.
 
@@ -78,6 +79,10 @@ class ResizeOp(HighOp):
         """Where the region of interest starts and ends along an axis."""
         roi = floats(self.roi)
         return (roi[axis], roi[axis + len(roi) // 2]) if roi else (0.0, 1.0)
+
+    def is_identity(self) -> bool:
+        same = shape_of(self.input) == ints(self.shape) and all(ratio == 1.0 for ratio in self.ratios())
+        return same and text(self.coordinates) != "tf_crop_and_resize"
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given, element = ints(self.shape), shape_of(self.input), element_of(self.input)

@@ -110,9 +110,7 @@ class AtomicRMWOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         volatile = parser.parse_optional_keyword("volatile") is not None
-        bin_op = parser.expect(
-            lambda: parser.parse_optional_keyword_in(ATOMIC_BINARY), "expected an atomic operation"
-        )
+        bin_op = parser.expect(lambda: parser.parse_optional_keyword_in(ATOMIC_BINARY), "expected an atomic operation")
         ptr = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         val = parser.parse_unresolved_operand()
@@ -232,9 +230,7 @@ class AtomicCmpXchgOp(IRDLOperation):
         printer.print_string(" volatile " if self.volatile_ else " ")
         printer.print_list(self.operands, printer.print_ssa_value)
         print_syncscope(printer, self.syncscope)
-        printer.print_string(
-            f" {ordering_name(self.success_ordering)} {ordering_name(self.failure_ordering)}"
-        )
+        printer.print_string(f" {ordering_name(self.success_ordering)} {ordering_name(self.failure_ordering)}")
         printer.print_op_attributes({**present(alignment=self.alignment), **self.attributes})
         printer.print_string(" : ")
         printer.print_list([self.ptr.type, self.val.type], printer.print_attribute)

@@ -69,9 +69,7 @@ def verify_same_lanes(op: Operation, *types: Attribute) -> None:
     """
     if len({lanes(type_) for type_ in types}) > 1:
         listed = ", ".join(str(type_) for type_ in types)
-        raise VerifyException(
-            f"'{op.name}' mixes vectors of different lengths, or vectors with scalars: {listed}"
-        )
+        raise VerifyException(f"'{op.name}' mixes vectors of different lengths, or vectors with scalars: {listed}")
 
 
 class FloatIntrinsic(IRDLOperation, ABC):
@@ -86,9 +84,7 @@ class FloatIntrinsic(IRDLOperation, ABC):
     assembly_format = INTRINSIC_FORMAT
     irdl_options = (ParsePropInAttrDict(),)
 
-    def __init__(
-        self, *operands: Value, flags: FastMathAttr | FastMathFlag | Sequence[FastMathFlag] | None = None
-    ):
+    def __init__(self, *operands: Value, flags: FastMathAttr | FastMathFlag | Sequence[FastMathFlag] | None = None):
         super().__init__(
             operands=operands,
             result_types=[SSAValue.get(operands[0]).type],

@@ -137,9 +137,7 @@ class GEPOp(IRDLOperation):
             printer.print_string(" " + "|".join(names))
         printer.print_string(" ")
         printer.print_ssa_value(self.ptr)
-        print_dynamic_index_list(
-            printer, GEP_USE_SSA_VAL, self.ssa_indices, self.rawConstantIndices.iter_values()
-        )
+        print_dynamic_index_list(printer, GEP_USE_SSA_VAL, self.ssa_indices, self.rawConstantIndices.iter_values())
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_function_type([operand.type for operand in self.operands], [self.result.type])
@@ -149,14 +147,10 @@ class GEPOp(IRDLOperation):
     def verify_(self) -> None:
         dynamic = sum(index == GEP_USE_SSA_VAL for index in self.rawConstantIndices.iter_values())
         if dynamic != len(self.ssa_indices):
-            raise VerifyException(
-                f"'{self.name}' marks {dynamic} dynamic indices but has {len(self.ssa_indices)}"
-            )
+            raise VerifyException(f"'{self.name}' marks {dynamic} dynamic indices but has {len(self.ssa_indices)}")
 
 
-def _pop_access(
-    parser: Parser, attributes: dict[str, Attribute]
-) -> tuple[IntegerAttr[IntegerType] | None, bool]:
+def _pop_access(parser: Parser, attributes: dict[str, Attribute]) -> tuple[IntegerAttr[IntegerType] | None, bool]:
     """Take alignment and `nontemporal`, which print inside the attribute dictionary, out of it."""
     alignment = attributes.pop("alignment", None)
     if alignment is not None and not isinstance(alignment, IntegerAttr):
@@ -348,9 +342,7 @@ class MaskedLoadOp(IRDLOperation):
     assembly_format = "operands attr-dict `:` functional-type(operands, results)"
     irdl_options = (ParsePropInAttrDict(),)
 
-    def __init__(
-        self, data: Value, mask: Value, pass_thru: Value | None, result_type: Attribute, alignment: int
-    ):
+    def __init__(self, data: Value, mask: Value, pass_thru: Value | None, result_type: Attribute, alignment: int):
         super().__init__(
             operands=[data, mask, pass_thru],
             result_types=[result_type],
@@ -375,9 +367,7 @@ class MaskedStoreOp(IRDLOperation):
 
     alignment = prop_def(IntegerAttr[I32])
 
-    assembly_format = (
-        "$value `,` $data `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($data)"
-    )
+    assembly_format = "$value `,` $data `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($data)"
     irdl_options = (ParsePropInAttrDict(),)
 
     def __init__(self, value: Value, data: Value, mask: Value, alignment: int):
@@ -403,9 +393,7 @@ class MaskedGatherOp(IRDLOperation):
     assembly_format = "operands attr-dict `:` functional-type(operands, results)"
     irdl_options = (ParsePropInAttrDict(),)
 
-    def __init__(
-        self, ptrs: Value, mask: Value, pass_thru: Value | None, result_type: Attribute, alignment: int
-    ):
+    def __init__(self, ptrs: Value, mask: Value, pass_thru: Value | None, result_type: Attribute, alignment: int):
         super().__init__(
             operands=[ptrs, mask, pass_thru],
             result_types=[result_type],
@@ -428,9 +416,7 @@ class MaskedScatterOp(IRDLOperation):
 
     alignment = prop_def(IntegerAttr[I32])
 
-    assembly_format = (
-        "$value `,` $ptrs `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($ptrs)"
-    )
+    assembly_format = "$value `,` $ptrs `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($ptrs)"
     irdl_options = (ParsePropInAttrDict(),)
 
     def __init__(self, value: Value, ptrs: Value, mask: Value, alignment: int):
@@ -458,9 +444,7 @@ class PrefetchOp(IRDLOperation):
 
     def __init__(self, addr: Value, rw: int = 0, hint: int = 3, cache: int = 1):
         flags = {"rw": rw, "hint": hint, "cache": cache}
-        super().__init__(
-            operands=[addr], properties={name: IntegerAttr(value, i32) for name, value in flags.items()}
-        )
+        super().__init__(operands=[addr], properties={name: IntegerAttr(value, i32) for name, value in flags.items()})
 
 
 class _BlockTransfer(IRDLOperation, ABC):

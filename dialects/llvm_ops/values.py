@@ -86,9 +86,7 @@ class ICmpOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    def __init__(
-        self, predicate: str, lhs: Value, rhs: Value, attributes: dict[str, Attribute] | None = None
-    ):
+    def __init__(self, predicate: str, lhs: Value, rhs: Value, attributes: dict[str, Attribute] | None = None):
         super().__init__(
             operands=[lhs, rhs],
             attributes=attributes or {},
@@ -100,9 +98,7 @@ class ICmpOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         predicate, lhs, rhs, attributes = _parse_comparison(parser)
         type_ = parser.parse_type()
-        return cls(
-            predicate, parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), attributes
-        )
+        return cls(predicate, parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), attributes)
 
     def print(self, printer: Printer) -> None:
         predicate = ICmpPredicateFlag.from_int(self.predicate.value.data)

@@ -77,9 +77,7 @@ class FloatReduction(IRDLOperation, ABC):
     assembly_format = INTRINSIC_FORMAT
     irdl_options = (ParsePropInAttrDict(),)
 
-    def __init__(
-        self, vector: Value, flags: FastMathAttr | FastMathFlag | Sequence[FastMathFlag] | None = None
-    ):
+    def __init__(self, vector: Value, flags: FastMathAttr | FastMathFlag | Sequence[FastMathFlag] | None = None):
         super().__init__(
             operands=[vector],
             result_types=[_element_type(vector)],

@@ -269,9 +269,7 @@ class Arithmetic(Emission):
 
 def _widest(value: Value, *others: Number) -> bool:
     """Whether `value` is a vector, or none of the others is one."""
-    return value.info.is_vector or not any(
-        isinstance(other, Value) and other.info.is_vector for other in others
-    )
+    return value.info.is_vector or not any(isinstance(other, Value) and other.info.is_vector for other in others)
 
 
 def _is_zero_index(value: Number) -> bool:

@@ -85,11 +85,7 @@ class Builder(Memory):
         Yields the index, an i64, or, when values are carried, a `Loop`. A loop that Python knows to run once
         leaves no loop behind.
         """
-        return (
-            self._indexed(start, stop, step)
-            if carried is None
-            else self._carrying(start, stop, step, carried)
-        )
+        return self._indexed(start, stop, step) if carried is None else self._carrying(start, stop, step, carried)
 
     @contextmanager
     def _indexed(self, start: Index, stop: Index, step: Index) -> Generator[Value]:

@@ -58,9 +58,7 @@ class Emission:
         properties: Mapping[str, Attribute] | None = None,
     ) -> None:
         """Append an operation without result."""
-        self.block.add_op(
-            kind.create(operands=[operand.ssa for operand in operands], properties=properties or {})
-        )
+        self.block.add_op(kind.create(operands=[operand.ssa for operand in operands], properties=properties or {}))
 
     def constant(self, value: float | Sequence[float], type_: Attribute) -> Value:
         """

@@ -45,6 +45,7 @@ class GlowLowToLlvmPass(ModulePass):
         builder = ModuleBuilder(target_named(self.target))
         for function in low_functions(op):
             FunctionEmission(function, builder, self.profile).run()
+        op.attributes.clear()
         block = op.body.block
         for old in list(block.ops):
             block.erase_op(old, safe_erase=False)

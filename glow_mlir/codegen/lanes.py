@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.dialects.llvm import (
     BitcastOp,
     FPExtOp,
@@ -58,7 +57,7 @@ class Lanes(Arithmetic):
             return self.cast(self.cast(value, f32), type_info(result).element)
         return self.emit(FPExtOp if source < target else FPTruncOp, (value,), result)
 
-    def to_int_saturating(self, value: Value, element: IntegerType, signed: bool = True) -> Value:
+    def to_int_saturating(self, value: Value, element: Attribute, signed: bool = True) -> Value:
         """Return a float as an integer, towards zero, clamped to the range of the type; NaN gives 0."""
         result = vector(element, value.lanes)
         name = f"llvm.fpto{'s' if signed else 'u'}i.sat"

@@ -43,9 +43,7 @@ class Memory(Lanes):
             return self.emit(memory.GEPOp, (pointer,), ptr, properties)
         return self.emit(memory.GEPOp, (pointer, self.index(index)), ptr, properties)
 
-    def load(
-        self, pointer: Value, type_: Attribute, align: int | None = None, *, nontemporal: bool = False
-    ) -> Value:
+    def load(self, pointer: Value, type_: Attribute, align: int | None = None, *, nontemporal: bool = False) -> Value:
         """Return the scalar or vector in memory at `pointer`; `align` in bytes, one element by default."""
         info = type_info(type_)
         properties = _access(align or info.bytes_in_memory, nontemporal)
@@ -69,9 +67,7 @@ class Memory(Lanes):
             value = self.constant(value, type_)
         if value.info.bits == 1:
             value = self.cast(value, i8)
-        self.perform(
-            memory.StoreOp, (value, pointer), _access(align or value.info.bytes_in_memory, nontemporal)
-        )
+        self.perform(memory.StoreOp, (value, pointer), _access(align or value.info.bytes_in_memory, nontemporal))
 
     def mask(self, count: Index, lanes: int, bits: int = 32) -> Value:
         """

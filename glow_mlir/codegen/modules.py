@@ -122,9 +122,7 @@ class ModuleBuilder:
         builder = Builder(self, self.target, region, entry)
         yield builder, [Value(builder, argument) for argument in entry.args]
         builder.finish()
-        self.module.body.block.add_op(
-            self._function_op(name, params, result, region, internal, inline, passes)
-        )
+        self.module.body.block.add_op(self._function_op(name, params, result, region, internal, inline, passes))
 
     def _function_op(
         self,
@@ -142,9 +140,7 @@ class ModuleBuilder:
         if inline is False:
             properties["no_inline"] = UnitAttr()
         if passes:
-            properties["passthrough"] = ArrayAttr(
-                [ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)])]
-            )
+            properties["passthrough"] = ArrayAttr([ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)])])
         return FuncOp(
             name,
             LLVMFunctionType([param.type for param in params], result),
@@ -193,9 +189,7 @@ class ModuleBuilder:
             self.module.body.block.add_op(op)
         return self._tables[key]
 
-    def emit_call(
-        self, builder: Builder, name: str, operands: Sequence[Value], signature: Signature
-    ) -> Value | None:
+    def emit_call(self, builder: Builder, name: str, operands: Sequence[Value], signature: Signature) -> Value | None:
         """Append a call to `builder`; what `Builder.call` does once it knows the operands."""
         op = CallOp.create(
             operands=[operand.ssa for operand in operands],

@@ -1,4 +1,4 @@
-"""Loop nests over index spaces: collapse of dimensions, and vectorised loops with a scalar tail."""
+"""Loop nests over index spaces: collapse of dimensions, and vectorised loops with shorter vectors at the end."""
 
 from __future__ import annotations
 
@@ -41,15 +41,28 @@ def nest(b: Builder, extents: Shape, body: Callable[[list[Index]], None]) -> Non
         body([stack.enter_context(b.loop(0, size, 1)) for size in extents])
 
 
+def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
+    """
+    A cover of `extent` elements by vectors of at most `width` (a power of two): start, stop and lanes of each piece.
+
+    Whole vectors come first, then what remains as one vector of half the width, of a quarter, and so on.
+    """
+    pieces: list[tuple[int, int, int]] = []
+    position, lanes = 0, width
+    while position < extent:
+        count = (extent - position) // lanes * lanes
+        if count:
+            pieces.append((position, position + count, lanes))
+            position += count
+        lanes //= 2
+    return pieces
+
+
 def vector_loop(b: Builder, extent: int, width: int, body: Callable[[Index, int], None]) -> None:
-    """A loop over `extent` elements in vectors of `width`, then one by one; `body` gets first element and lanes."""
-    whole = extent // width * width
-    if whole:
-        with b.loop(0, whole, width) as i:
-            body(i, width)
-    if whole < extent:
-        with b.loop(whole, extent, 1) as i:
-            body(i, 1)
+    """Loops over `extent` elements in vectors of `width` and what remains; `body` gets first element and lanes."""
+    for start, stop, lanes in chunks(extent, width):
+        with b.loop(start, stop, lanes) as i:
+            body(i, lanes)
 
 
 def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:

@@ -187,4 +187,3 @@ def widest(block: Block, elements: Sequence[Attribute]) -> int:
     """Bits of the widest element that a body or its operands hold; it fixes how many lanes fit a register."""
     types = [*elements, *(result.type for op in block.ops for result in op.results)]
     return max((8 * byte_width(type_) for type_ in types if not is_bool(type_)), default=8)
-

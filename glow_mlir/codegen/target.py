@@ -134,7 +134,5 @@ def target_named(name: str) -> Target:
     if name == "host":
         return host_target()
     if (preset := PRESETS.get(name)) is None:
-        raise OptionError(
-            f"no target is called '{name}'", hint=f"there are host, {', '.join(sorted(PRESETS))}"
-        )
+        raise OptionError(f"no target is called '{name}'", hint=f"there are host, {', '.join(sorted(PRESETS))}")
     return preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.registry import semantics
@@ -57,6 +57,32 @@ def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None
         kernel = np.moveaxis(weights[index * per_group : (index + 1) * per_group], -1, 1)
         parts.append(np.tensordot(chosen.astype(np.float64), kernel, (axes, list(range(1, rank + 2)))))
     result = np.concatenate(parts, axis=-1)
+    if bias is not None:
+        result = result + bias.astype(np.float64)
+    return (result if last else np.moveaxis(result, -1, 1)).astype(x.dtype)
+
+
+@semantics(ConvTransposeOp)
+def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """Each input element adds its products with the filter to a window of the output, from which the pads are cut."""
+    last = is_channels_last(op.layout)
+    image = (x if last else channels_last(x)).astype(np.float64)
+    weights = (filter_ if last else channels_last(filter_)).astype(np.float64)
+    window, group, spatial = op.window(), integer(op.group), image.shape[1:-1]
+    extents = op.extents(spatial)
+    result = np.zeros((image.shape[0], *extents, weights.shape[-1] * group))
+    inputs, kernels = np.split(image, group, axis=-1), np.split(weights, group, axis=0)
+    for place in np.ndindex(*window.kernel):
+        products = [part @ kernel[(slice(None), *place)] for part, kernel in zip(inputs, kernels, strict=True)]
+        firsts = [index * dilation for index, dilation in zip(place, window.dilations, strict=True)]
+        places = tuple(
+            slice(first, first + size * stride, stride)
+            for first, size, stride in zip(firsts, spatial, window.strides, strict=True)
+        )
+        result[(slice(None), *places)] += np.concatenate(products, axis=-1)
+    pads = (window.padding(axis) for axis in range(len(extents)))
+    kept = [slice(before, extent - after) for extent, (before, after) in zip(extents, pads, strict=True)]
+    result = result[(slice(None), *kept)]
     if bias is not None:
         result = result + bias.astype(np.float64)
     return (result if last else np.moveaxis(result, -1, 1)).astype(x.dtype)

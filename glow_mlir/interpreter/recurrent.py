@@ -1,1 +1,238 @@
-"""Recurrent networks."""
+"""Meaning of recurrent layers: each step in f64, its states rounded to the element type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import f64
+from xdsl.ir import Block, Operation
+
+from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.registry import semantics
+
+Array = np.ndarray
+Step = Callable[[Array, list[Array]], list[Array]]
+"""One step in f64: from the inputs of all gates [batch, gates·hidden] and the states to the new states."""
+
+
+def on_arrays(count: int, body: Callable[..., Scalar | tuple[Scalar, ...]]) -> Callable[..., list[Array]]:
+    """Scalar code of `count` f64 arguments as a function on arrays that broadcast."""
+    block = Block(arg_types=[f64] * count)
+
+    def insert(op: Operation) -> Operation:
+        block.add_op(op)
+        return op
+
+    builder = ScalarBuilder(insert)
+    results = body(builder, *(builder.wrap(argument, f64) for argument in block.args))
+    outputs = [result.value for result in (results if isinstance(results, tuple) else (results,))]
+    return lambda *arrays: evaluate(block, arrays, outputs)
+
+
+def _exact(array: Array | None) -> Array | None:
+    return None if array is None else array.astype(np.float64)
+
+
+def lstm_step(op: LstmRecurrenceOp, weights: Array, peepholes: Array | None) -> Step:
+    """One step of `lstm_recurrence`; states are h and c."""
+    extra = [] if peepholes is None else np.split(peepholes, 3)
+    cell = on_arrays(5 + len(extra), lambda b, i, o, f, g, c, *p: op.cell(b, (i, o, f, g), c, p))
+
+    def step(inputs: Array, states: list[Array]) -> list[Array]:
+        h, c = states
+        return cell(*np.split(inputs + h @ weights, 4, axis=1), c, *extra)
+
+    return step
+
+
+def gru_step(op: GruRecurrenceOp, weights: Array, bias: Array | None) -> Step:
+    """One step of `gru_recurrence`; the state is h."""
+    hidden = weights.shape[0]
+    gate = on_arrays(1, op.gate)
+    blend = on_arrays(3, op.blend)
+
+    def step(inputs: Array, states: list[Array]) -> list[Array]:
+        (h,) = states
+        (gates,) = gate(inputs[:, : 2 * hidden] + h @ weights[:, : 2 * hidden])
+        update, reset = gates[:, :hidden], gates[:, hidden:]
+        last = weights[:, 2 * hidden :]
+        product = (reset * h) @ last if bias is None else reset * (h @ last + bias)
+        return blend(update, inputs[:, 2 * hidden :] + product, h)
+
+    return step
+
+
+def rnn_step(op: RnnRecurrenceOp, weights: Array) -> Step:
+    """One step of `rnn_recurrence`; the state is h."""
+    cell = on_arrays(1, op.cell)
+    return lambda inputs, states: cell(inputs + states[0] @ weights)
+
+
+def run_steps(op: Recurrence, step: Step, inputs: Array, states: Sequence[Array], lengths: Array | None) -> list[Array]:
+    """All states, then the last ones. Steps from `lengths` on leave the states and give 0."""
+    steps, batch, _ = inputs.shape
+    dtype, current = states[0].dtype, list(states)
+    results = np.zeros((steps, *states[0].shape), dtype)
+    limits = np.full(batch, steps) if lengths is None else lengths
+    for time in reversed(range(steps)) if flag(op.reverse) else range(steps):
+        new = [state.astype(dtype) for state in step(inputs[time], [state.astype(np.float64) for state in current])]
+        active = (time < limits)[:, np.newaxis]
+        current = [np.where(active, after, before) for after, before in zip(new, current, strict=True)]
+        results[time] = np.where(active, current[0], 0)
+    return [results, *current]
+
+
+@semantics(LstmRecurrenceOp)
+def lstm_recurrence(
+    op: LstmRecurrenceOp,
+    inputs: Array,
+    weights: Array,
+    initial_h: Array,
+    initial_c: Array,
+    peepholes: Array | None,
+    lengths: Array | None,
+) -> tuple[Array, ...]:
+    """Step by step."""
+    step = lstm_step(op, weights.astype(np.float64), _exact(peepholes))
+    return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h, initial_c), lengths))
+
+
+@semantics(GruRecurrenceOp)
+def gru_recurrence(
+    op: GruRecurrenceOp,
+    inputs: Array,
+    weights: Array,
+    initial_h: Array,
+    bias: Array | None,
+    lengths: Array | None,
+) -> tuple[Array, ...]:
+    """Step by step."""
+    step = gru_step(op, weights.astype(np.float64), _exact(bias))
+    return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
+
+
+@semantics(RnnRecurrenceOp)
+def rnn_recurrence(
+    op: RnnRecurrenceOp, inputs: Array, weights: Array, initial_h: Array, lengths: Array | None
+) -> tuple[Array, ...]:
+    """Step by step."""
+    step = rnn_step(op, weights.astype(np.float64))
+    return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
+
+
+def _layer(
+    op: Recurrent,
+    x: Array,
+    states: Sequence[Array | None],
+    lengths: Array | None,
+    make_step: Callable[[int], tuple[Recurrence, Step, Array]],
+) -> tuple[Array, ...]:
+    """
+    All directions of a layer, stacked.
+
+    `make_step` gives for a direction its recurrence, its step and the input of its gates for rows of `x`.
+    """
+    batch_first = flag(op.batch_first)
+    inputs = np.moveaxis(x, 1, 0) if batch_first else x
+    results: list[list[Array]] = []
+    for index in range(len(op.directions())):
+        recurrence, step, gates = make_step(index)
+        hidden = gates.shape[-1] // op.RECURRENCE.GATES
+        zero = np.zeros((inputs.shape[1], hidden), x.dtype)
+        initial = [zero if s is None else (s[:, index] if batch_first else s[index]) for s in states]
+        results.append(run_steps(recurrence, step, gates, initial, lengths))
+    first, *last = (list(parts) for parts in zip(*results, strict=True))
+    stacked = np.stack(first, axis=2).transpose(1, 0, 2, 3) if batch_first else np.stack(first, axis=1)
+    return (stacked, *(np.stack(parts, axis=1 if batch_first else 0) for parts in last))
+
+
+def _gates(op: Recurrent, index: int, x: Array, weights: Array, addend: Array) -> Array:
+    """What input and biases add to the gates of one direction, for all steps, in f64."""
+    inputs = np.moveaxis(x, 1, 0) if flag(op.batch_first) else x
+    return inputs.astype(np.float64) @ weights[index].astype(np.float64).T + addend
+
+
+def _biases(op: Recurrent, index: int, bias: Array | None, width: int) -> tuple[Array, Array]:
+    """The biases of input and state of one direction, in f64."""
+    both = np.zeros(2 * width) if bias is None else bias[index].astype(np.float64)
+    return both[:width], both[width:]
+
+
+@semantics(LstmOp)
+def lstm(
+    op: LstmOp,
+    x: Array,
+    weights: Array,
+    recurrence: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    initial_h: Array | None,
+    initial_c: Array | None,
+    peepholes: Array | None,
+) -> tuple[Array, ...]:
+    """All directions."""
+
+    def make_step(index: int) -> tuple[Recurrence, Step, Array]:
+        part = cast(LstmRecurrenceOp, _part(op, index))
+        extra = None if peepholes is None else peepholes[index].astype(np.float64)
+        addend = sum(_biases(op, index, bias, weights.shape[1]))
+        step = lstm_step(part, recurrence[index].astype(np.float64).T, extra)
+        return part, step, _gates(op, index, x, weights, np.asarray(addend))
+
+    return _layer(op, x, (initial_h, initial_c), lengths, make_step)
+
+
+@semantics(GruOp)
+def gru(
+    op: GruOp,
+    x: Array,
+    weights: Array,
+    recurrence: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    initial_h: Array | None,
+) -> tuple[Array, ...]:
+    """All directions."""
+
+    def make_step(index: int) -> tuple[Recurrence, Step, Array]:
+        part = cast(GruRecurrenceOp, _part(op, index))
+        addend, of_state = _biases(op, index, bias, weights.shape[1])
+        hidden = recurrence.shape[-1]
+        before = flag(op.linear_before_reset)
+        joined = np.concatenate([of_state[: 2 * hidden], np.zeros(hidden)]) if before else of_state
+        step = gru_step(part, recurrence[index].astype(np.float64).T, of_state[2 * hidden :] if before else None)
+        return part, step, _gates(op, index, x, weights, addend + joined)
+
+    return _layer(op, x, (initial_h,), lengths, make_step)
+
+
+@semantics(RnnOp)
+def rnn(
+    op: RnnOp,
+    x: Array,
+    weights: Array,
+    recurrence: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    initial_h: Array | None,
+) -> tuple[Array, ...]:
+    """All directions."""
+
+    def make_step(index: int) -> tuple[Recurrence, Step, Array]:
+        part = cast(RnnRecurrenceOp, _part(op, index))
+        addend = sum(_biases(op, index, bias, weights.shape[1]))
+        step = rnn_step(part, recurrence[index].astype(np.float64).T)
+        return part, step, _gates(op, index, x, weights, np.asarray(addend))
+
+    return _layer(op, x, (initial_h,), lengths, make_step)
+
+
+def _part(op: Recurrent, index: int) -> Recurrence:
+    """The recurrence of one direction, without operands: only its gates and its direction are asked for."""
+    return op.RECURRENCE.create(properties=op.direction_properties(index))

@@ -43,9 +43,7 @@ def through_llvm(text: str) -> list[str]:
 def test_same_as_mlir_translate(source: str):
     tool = find_mlir_tool("mlir-translate")
     if tool is None:
-        pytest.skip(
-            "no mlir-translate: GLOW_MLIR_TRANSLATE names none, and `make mlir-tools` has not been run"
-        )
+        pytest.skip("no mlir-translate: GLOW_MLIR_TRANSLATE names none, and `make mlir-tools` has not been run")
     path = Path(__file__).with_name(source)
     done = subprocess.run([tool, "--mlir-to-llvmir", path], capture_output=True, text=True, check=True)
     ours, theirs = through_llvm(emit_module(parse(path.read_text()))), through_llvm(done.stdout)

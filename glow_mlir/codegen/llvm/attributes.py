@@ -67,9 +67,7 @@ SIZED_PARAMETERS = {
 
 def quoted(text: str) -> str:
     """Return a string literal of LLVM IR, everything unusual escaped."""
-    plain = (
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in text.encode()
-    )
+    plain = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in text.encode())
     return '"' + "".join(plain) + '"'
 
 

@@ -127,9 +127,7 @@ class _Function:
     def _phis(self, block: Block) -> list[str]:
         lines: list[str] = []
         for index, argument in enumerate(block.args):
-            pairs = (
-                f"[ {self.names[values[index]]}, %{source} ]" for source, values in self._incoming[block]
-            )
+            pairs = (f"[ {self.names[values[index]]}, %{source} ]" for source, values in self._incoming[block])
             lines.append(f"  {self.names[argument]} = phi {self.type(argument.type)} {', '.join(pairs)}")
         return lines
 
@@ -238,14 +236,10 @@ def _function(op: FuncOp, module: _Module) -> list[str]:
         raise EmissionError(f"{where}: the attribute '{extra[0]} = {attributes[extra[0]]}' is not translated")
     body = _Function(op, module)
     lines = body.lines()
-    convention = (
-        op.CConv.cconv_name if isinstance(op.properties.get("CConv"), CallingConventionAttr) else "ccc"
-    )
+    convention = op.CConv.cconv_name if isinstance(op.properties.get("CConv"), CallingConventionAttr) else "ccc"
     convention = "" if convention == "ccc" else f" {convention}"
     result = "".join(parameter_text(result, where) for result in op.res_attrs or ())
-    group = function_attributes(
-        {name: attributes[name] for name in attributes if name in _FUNCTION_GROUP}, where
-    )
+    group = function_attributes({name: attributes[name] for name in attributes if name in _FUNCTION_GROUP}, where)
     head = (
         f"{'define' if lines else 'declare'}{_linkage(op)}{' dso_local' if 'dso_local' in attributes else ''}"
         f"{VISIBILITIES[_flag(attributes.get('visibility_'))]}{convention}"

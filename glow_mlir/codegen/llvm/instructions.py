@@ -101,9 +101,7 @@ def _binary(keyword: str, flags: Callable[[Operation], str] = lambda _: "") -> E
     def emit(scope: Scope, op: Operation) -> str:
         lhs, rhs = op.operands
         names = scope.names
-        return (
-            f"{names[op.results[0]]} = {keyword}{flags(op)} {scope.type(lhs.type)} {names[lhs]}, {names[rhs]}"
-        )
+        return f"{names[op.results[0]]} = {keyword}{flags(op)} {scope.type(lhs.type)} {names[lhs]}, {names[rhs]}"
 
     return emit
 
@@ -396,9 +394,7 @@ _INTEGER_INTRINSICS = """
 
 def _intrinsics(names: str, properties: Iterable[str] = ()) -> dict[str, Rule]:
     """Return one rule for each `llvm.intr.<name>` that is just a call of the intrinsic `llvm.<name>`."""
-    return {
-        f"llvm.intr.{name}": Rule(_intrinsic(f"llvm.{name}"), frozenset(properties)) for name in names.split()
-    }
+    return {f"llvm.intr.{name}": Rule(_intrinsic(f"llvm.{name}"), frozenset(properties)) for name in names.split()}
 
 
 def _single(name: str, emit: Emit, *properties: str) -> dict[str, Rule]:
@@ -453,9 +449,7 @@ RULES: dict[str, Rule] = {
         "volatile_",
     ),
     **_single("fence", _fence, "ordering", "syncscope"),
-    **_single(
-        "call_intrinsic", _call_intrinsic, "fastmathFlags", "intrin", "op_bundle_sizes", "operandSegmentSizes"
-    ),
+    **_single("call_intrinsic", _call_intrinsic, "fastmathFlags", "intrin", "op_bundle_sizes", "operandSegmentSizes"),
     **_single(
         "call",
         _call,

@@ -84,9 +84,7 @@ class TypeText:
                 return self._struct(type_)
             case LLVMFunctionType():
                 inputs = [self(argument) for argument in type_.inputs]
-                return (
-                    f"{self(type_.output)} ({', '.join([*inputs, '...'] if type_.is_variadic else inputs)})"
-                )
+                return f"{self(type_.output)} ({', '.join([*inputs, '...'] if type_.is_variadic else inputs)})"
             case _:
                 if (name := _FLOAT_NAMES.get(type(type_))) is not None:
                     return name
@@ -94,9 +92,7 @@ class TypeText:
 
     def _vector(self, type_: VectorType[Attribute]) -> str:
         if type_.get_num_dims() != 1 or type_.get_num_scalable_dims():
-            raise EmissionError(
-                f"the type '{type_}' has no counterpart in LLVM IR: vectors have one fixed dimension"
-            )
+            raise EmissionError(f"the type '{type_}' has no counterpart in LLVM IR: vectors have one fixed dimension")
         return f"<{type_.get_shape()[0]} x {self(type_.element_type)}>"
 
     def _struct(self, type_: LLVMStructType) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.shapes import Shape
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_channels_last
 from glow_mlir.registry import onnx_operator
@@ -24,6 +25,53 @@ def conv(node: Node) -> SSAValue:
         strides=strides,
         pads=padding(node, kernel, strides, dilations),
         dilations=dilations,
+        group=node.int("group", 1),
+    )
+    return to_channels_first(node, result)
+
+
+def _transposed_padding(
+    node: Node, kernel: Shape, strides: Shape, dilations: Shape, extra: Shape
+) -> tuple[Shape, Shape]:
+    """Pads and output padding, from `pads`, or from the wanted output shape: `output_shape` or that of `auto_pad`."""
+    spatial, mode = node.shape()[2:], node.text("auto_pad", "NOTSET")
+    if node.has("output_shape"):
+        wanted = node.ints("output_shape")[-len(spatial) :]
+    elif mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = tuple(size * stride for size, stride in zip(spatial, strides, strict=True))
+    else:
+        return padding(node, kernel, strides, dilations), extra
+    before: list[int] = []
+    after: list[int] = []
+    for axis, size in enumerate(spatial):
+        reach = strides[axis] * (size - 1) + extra[axis] + (kernel[axis] - 1) * dilations[axis] + 1
+        total = reach - wanted[axis]
+        front = max(total, 0) // 2 if mode == "SAME_UPPER" else max(total, 0) - max(total, 0) // 2
+        before.append(front)
+        after.append(total - front)
+    # Where windows do not reach as far as wanted, the end of the output holds only the bias.
+    missing = tuple(max(0, -pad) for pad in after)
+    pads = (*before, *(max(0, pad) for pad in after))
+    return pads, tuple(given + more for given, more in zip(extra, missing, strict=True))
+
+
+@onnx_operator("ConvTranspose")
+def conv_transpose(node: Node) -> SSAValue:
+    """A channels-last transposed convolution between transposes."""
+    kernel = node.shape(1)[2:]
+    ones = (1,) * len(kernel)
+    strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
+    extra = node.ints("output_padding", (0,) * len(kernel))
+    pads, extra = _transposed_padding(node, kernel, strides, dilations, extra)
+    result = node.emit(
+        ConvTransposeOp,
+        to_channels_last(node, node.input(0)),
+        to_channels_last(node, node.input(1)),
+        node.optional(2),
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+        output_padding=extra,
         group=node.int("group", 1),
     )
     return to_channels_first(node, result)

@@ -2,69 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, UnknownLoc
+from onnx import checker, numpy_helper
+from onnx.external_data_helper import uses_external_data
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, TensorType
 from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import OptionalDef, VariadicDef
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
-from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, tensor
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
-from glow_mlir.frontends.onnx.node import Node, node_name
+from glow_mlir.frontends.onnx.scope import Scope, named_location
+from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.registry import IMPORTERS
 from glow_mlir.storage import Storage, constant_op, legal_name
-
-OLDEST_OPSET = 7
 
 
 @dataclass
 class GraphImporter:
-    """Imports one graph: keeps what each ONNX name stands for, and what the values of constants are."""
+    """
+    Imports one graph into a function: keeps its storage, and what the values of constants are.
+
+    `directory` is where external data lies, `None` where the model has no place in the file system.
+    """
 
     graph: onnx.GraphProto
     opsets: Mapping[str, int]
     dimensions: Mapping[str, int]
-    directory: str = ""
+    directory: str | None = None
     storage: Storage = field(default_factory=lambda: Storage(ModuleOp([])))
-    values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
-    folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
+    function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
     unsupported: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Kind and name of each node without an importer."""
     reasons: list[UnsupportedError] = field(default_factory=list[UnsupportedError])
-    missing: set[str] = field(default_factory=set[str])
-    initializers: dict[str, onnx.TensorProto] = field(default_factory=dict[str, onnx.TensorProto])
+    """Errors of importers."""
+    folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
+    """Values that are known to be an array, or to depend on an input (`None`)."""
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
-        self.initializers = {tensor.name: tensor for tensor in self.graph.initializer}
-        inputs = [value for value in self.graph.input if value.name not in self.initializers]
+        initializers = {tensor.name: tensor for tensor in self.graph.initializer}
+        inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
-        self.function = FuncOp.named(name, [*(value.name for value in inputs)])
-        for value in inputs:
-            self._import_input(value)
-        for proto in sorted_nodes(self.graph, set(self.initializers) | {value.name for value in inputs}):
-            self._import_node(proto)
-        if self.unsupported or self.reasons:
-            self._raise_unsupported()
+        _check_unique("input", (value.name for value in self.graph.input))
+        _check_unique("output", outputs)
+        _check_unique("initializer", (tensor.name for tensor in self.graph.initializer))
+        if self.graph.sparse_initializer:
+            raise UnsupportedError(f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse")
+        scope = Scope(self, self.opsets, initializers=initializers)
+        for input_, type_ in input_types(inputs, self.dimensions).items():
+            scope.values[input_] = self._import_input(input_, type_)
+        scope.run(self.graph.node)
+        self._check_supported(scope, outputs)
         bindings = [value.name for value in inputs]
-        for output in outputs:
-            bindings.append(self._import_output(output))
-        self.function.bindings = FuncOp.named(name, bindings).bindings
+        bindings += [self._import_output(scope, output) for output in outputs]
+        self.function.properties.update(FuncOp.named(name, bindings).properties)
         self.storage.module.body.block.add_op(self.function)
         return self.storage.module
-
-    def lookup(self, name: str) -> SSAValue:
-        """The value that an ONNX name stands for."""
-        if name not in self.values and name in self.initializers:
-            array = self._initializer(self.initializers[name])
-            self.values[name] = self.constant(array, name, named_location(name))
-        return self.values[name]
 
     def insert(self, op: Operation) -> Operation:
         """Append an op to the function; its results take their names from the location."""
@@ -72,6 +73,8 @@ class GraphImporter:
         if isinstance(op.location, NameLoc):
             for result in op.results:
                 result.name_hint = legal_name(op.location.desc.data)
+        if any(self.folded.get(operand, ()) is None for operand in op.operands):
+            self.folded.update(dict.fromkeys(op.results))
         return op
 
     def constant(
@@ -86,144 +89,93 @@ class GraphImporter:
         value = np.asarray(array, dtype)
         if value.dtype.name not in ELEMENT_TYPES:
             raise UnsupportedError(f"element type {value.dtype.name} is not supported", node=name)
-        op = self.insert(constant_op(self.storage, value, name, location))
+        # The names of outputs are kept for them.
+        wish = f"{name}_constant" if any(name == output.name for output in self.graph.output) else name
+        op = self.insert(constant_op(self.storage, value, wish, location))
         self.folded[op.results[0]] = value
         return op.results[0]
 
+    def initializer(self, proto: onnx.TensorProto, location: LocationAttr) -> SSAValue:
+        """The constant that an initializer is."""
+        element_of_onnx(proto.data_type, f"initializer '{proto.name}'")
+        return self.constant(self.array(proto, f"initializer '{proto.name}'"), proto.name, location)
+
+    def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
+        """The content of an ONNX tensor; raises `ModelError` about `what` where it cannot be read."""
+        if uses_external_data(proto) and self.directory is None:
+            hint = "import the model by its path"
+            raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
+        try:
+            # ONNX refuses paths that leave the folder.
+            return numpy_helper.to_array(proto, self.directory or "")
+        except (ValueError, OSError, KeyError, TypeError, checker.ValidationError) as error:
+            raise ModelError(f"{what} cannot be read: {_one_line(error)}") from error
+
     def fold(self, value: SSAValue) -> np.ndarray | None:
         """The array that `value` always is, or `None` where it depends on an input."""
-        if value not in self.folded:
-            self.folded[value] = self._fold(value)
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            if current in self.folded:
+                pending.pop()
+            elif missing := [item for item in _operands(current) if item not in self.folded]:
+                pending += missing
+            else:
+                self.folded[current] = self._fold(current)
         return self.folded[value]
 
     def _fold(self, value: SSAValue) -> np.ndarray | None:
+        """Like `fold`, for a value whose operands are folded."""
         if (array := self.storage.value_of(value)) is not None:
             return array
         owner = value.owner
-        if not isinstance(owner, HighOp):
+        if not isinstance(owner, HighOp) or any(self.folded[item] is None for item in owner.operands):
             return None
         operands: list[object] = []
-        for (_, group), (_, declared) in zip(
-            operand_groups(owner), owner.get_irdl_definition().operands, strict=True
-        ):
-            arrays = [None if item is None else self.fold(item) for item in group]
-            if any(array is None and item is not None for array, item in zip(arrays, group, strict=True)):
-                return None
-            operands.append(arrays if type(declared).__name__ == "VarOperandDef" else arrays[0])
-        results = apply_semantics(owner, operands)
-        return results[owner.results.index(value)]  # pyright: ignore[reportArgumentType]
+        for (_, group), (_, declared) in zip(operand_groups(owner), owner.get_irdl_definition().operands, strict=True):
+            arrays = [None if item is None else self.folded[item] for item in group]
+            is_list = isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef)
+            operands.append(arrays if is_list else arrays[0])
+        return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]
 
-    def _initializer(self, proto: onnx.TensorProto) -> np.ndarray:
-        try:
-            return numpy_helper.to_array(proto, self.directory)
-        except (ValueError, OSError, KeyError, TypeError) as error:
-            raise ModelError(f"initializer '{proto.name}' cannot be read: {error}") from error
-
-    def _import_input(self, value: onnx.ValueInfoProto) -> None:
-        if not value.type.HasField("tensor_type"):
-            raise UnsupportedError(f"input '{value.name}' is no tensor")
-        described = value.type.tensor_type
-        kind = onnx.helper.tensor_dtype_to_np_dtype(described.elem_type).name
-        if kind not in ELEMENT_TYPES:
-            raise UnsupportedError(f"input '{value.name}' has the unsupported element type {kind}")
-        shape = [self._dimension(value.name, dimension) for dimension in described.shape.dim]
-        placeholder = PlaceholderOp.bound(
-            value.name, tensor(shape, ELEMENT_TYPES[kind]), "input", named_location(value.name)
-        )
+    def _import_input(self, name: str, type_: TensorType) -> SSAValue:
+        placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
         self.storage.add(placeholder)
-        self.values[value.name] = self.insert(GetOp.of(placeholder, named_location(value.name))).results[0]
+        value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
+        self.folded[value] = None
+        return value
 
-    def _dimension(self, name: str, dimension: onnx.TensorShapeProto.Dimension) -> int:
-        if dimension.HasField("dim_value"):
-            return dimension.dim_value
-        label = dimension.dim_param
-        if label in self.dimensions:
-            return self.dimensions[label]
-        raise UnsupportedError(
-            f"dimension '{label or '?'}' of input '{name}' has no size",
-            hint=f"bind it, for example {label or 'N'}=1",
-        )
-
-    def _import_node(self, proto: onnx.NodeProto) -> None:
-        version = self.opsets.get(proto.domain, self.opsets.get("", 0) if proto.domain == "ai.onnx" else 0)
-        function = find_importer(proto.domain, proto.op_type, version)
-        if function is None:
-            self.unsupported.append((proto.op_type, node_name(proto)))
-        if function is None or any(name in self.missing for name in proto.input):
-            self.missing.update(proto.output)
-            return
-        node = Node(proto, version, named_location(node_name(proto)), self)
-        try:
-            results = function(node)
-        except UnsupportedError as error:
-            self.reasons.append(error)
-            self.missing.update(proto.output)
-            return
-        values = [results] if isinstance(results, SSAValue) else list(results)
-        for name, value in zip(proto.output, values, strict=False):
-            self.values[name] = value
-        if surplus := [name for name in proto.output[len(values) :] if name]:
-            raise UnsupportedError(f"{proto.op_type}: output '{surplus[0]}' is not supported", node=node_name(proto))
-
-    def _raise_unsupported(self) -> None:
+    def _check_supported(self, scope: Scope, outputs: Sequence[str]) -> None:
+        """Raise for all that is not supported at once."""
+        scope.lacks(outputs)
         if not self.unsupported and len(self.reasons) == 1:
             raise self.reasons[0]
-        listed = [*self.unsupported, *((error.reason, error.node) for error in self.reasons)]
-        raise UnsupportedOperatorsError(listed)
+        if self.unsupported or self.reasons:
+            listed = [*self.unsupported, *((error.reason, error.node) for error in self.reasons)]
+            raise UnsupportedOperatorsError(listed)
 
-    def _import_output(self, name: str) -> str:
-        if name not in self.values and name not in self.initializers:
+    def _import_output(self, scope: Scope, name: str) -> str:
+        value = scope.lookup(name) if scope.knows(name) else None
+        if value is None:
             raise ModelError(f"output '{name}' is computed by no node")
-        value = self.lookup(name)
+        assert isinstance(value.type, TensorType)
         symbol = self.storage.unique_name(name)
-        type_ = value.type
-        placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))  # pyright: ignore[reportArgumentType]
-        self.storage.add(placeholder)
+        self.storage.add(PlaceholderOp.bound(symbol, value.type, "output", named_location(name)))
         self.function.block.add_op(SaveOp.to(value, symbol, named_location(name)))
         return symbol
 
 
-def named_location(name: str) -> LocationAttr:
-    """The location of what comes from the ONNX node or value `name`."""
-    return NameLoc(StringAttr(name), UnknownLoc())
+def _operands(value: SSAValue) -> Sequence[SSAValue]:
+    return value.owner.operands if isinstance(value.owner, HighOp) else ()
 
 
-def find_importer(domain: str, kind: str, version: int):
-    """The importer of an operator for an opset version: the newest that is not newer; `None` where there is none."""
-    domain = "" if domain == "ai.onnx" else domain
-    best = max(
-        (since for d, k, since in IMPORTERS.all() if d == domain and k == kind and since <= version), default=None
-    )
-    return None if best is None else IMPORTERS.get((domain, kind, best))
+def _check_unique(what: str, names: Iterable[str]) -> None:
+    counted = Counter(names)
+    if "" in counted:
+        raise ModelError(f"an {what} has no name")
+    if twice := [name for name, count in counted.items() if count > 1]:
+        raise ModelError(f"{what} '{twice[0]}' is listed twice")
 
 
-def sorted_nodes(graph: onnx.GraphProto, known: set[str]) -> list[onnx.NodeProto]:
-    """The nodes in an order in which every operand comes before its use; raises `ModelError` for a cycle."""
-    producer = {name: node for node in graph.node for name in node.output if name}
-    ordered: list[onnx.NodeProto] = []
-    done: set[str] = set(known)
-    pending = list(graph.node)
-    while pending:
-        waiting: list[onnx.NodeProto] = []
-        for node in pending:
-            if all(name in done for name in node.input if name):
-                ordered.append(node)
-                done.update(node.output)
-            else:
-                waiting.append(node)
-        if len(waiting) == len(pending):
-            _raise_stuck(waiting, done, producer)
-        pending = waiting
-    return ordered
-
-
-def _raise_stuck(waiting: list[onnx.NodeProto], done: set[str], producer: Mapping[str, onnx.NodeProto]) -> None:
-    for node in waiting:
-        for name in node.input:
-            if name and name not in done and name not in producer:
-                raise ModelError(
-                    f"operand '{name}' is neither an input, an initializer nor computed by a node",
-                    node=node_name(node),
-                )
-    names = ", ".join(f"'{node_name(node)}'" for node in waiting[:5])
-    raise ModelError(f"the graph has a cycle through {names}", node=node_name(waiting[0]))
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

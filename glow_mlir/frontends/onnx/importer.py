@@ -7,11 +7,13 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import inliner
+from onnx import checker, defs, inliner
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.graph import OLDEST_OPSET, GraphImporter
+from glow_mlir.frontends.onnx.graph import GraphImporter
+
+OLDEST_OPSET = 7
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 
@@ -37,29 +39,41 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
     return model, path
 
 
-def import_model(
-    source: ModelSource, dimensions: Mapping[str, int] | None = None, name: str = "main"
-) -> ModuleOp:
+def import_model(source: ModelSource, dimensions: Mapping[str, int] | None = None, name: str = "main") -> ModuleOp:
     """
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
 
-    `dimensions` gives the free dimensions of the inputs their sizes. Weights go to the weight store. Raises `ModelError`
-    for a damaged or contradictory model, and `UnsupportedError`, which lists every unsupported node.
+    `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store.
+    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError`, which lists every unsupported node.
     """
     model, path = load_model(source)
-    file = "" if path is None else str(path)
-    if model.functions:
-        model = inliner.inline_local_functions(model)
-    opsets = {opset.domain: opset.version for opset in model.opset_import}
-    if opsets.get("", OLDEST_OPSET) < OLDEST_OPSET:
-        raise UnsupportedError(
-            f"opset {opsets['']} is older than {OLDEST_OPSET}",
-            file=file,
-            hint="convert the model with onnx.version_converter",
-        )
-    directory = "" if path is None else str(path.parent)
     try:
-        return GraphImporter(model.graph, opsets, dict(dimensions or {}), directory).run(name)
+        opsets = _opsets(model)
+        directory = None if path is None else str(path.parent)
+        return GraphImporter(_inlined(model).graph, opsets, dict(dimensions or {}), directory).run(name)
     except GlowError as error:
-        error.file = error.file or file
+        error.file = error.file or ("" if path is None else str(path))
         raise
+
+
+def _opsets(model: onnx.ModelProto) -> dict[str, int]:
+    """The opset version of each domain; raises `UnsupportedError` for those of ONNX that are too old or too new."""
+    opsets = {"" if opset.domain == "ai.onnx" else opset.domain: opset.version for opset in model.opset_import}
+    version = opsets.get("", OLDEST_OPSET)
+    if version < OLDEST_OPSET:
+        hint = "convert the model with onnx.version_converter"
+        raise UnsupportedError(f"opset {version} is older than {OLDEST_OPSET}", hint=hint)
+    if version > defs.onnx_opset_version():
+        newest = defs.onnx_opset_version()
+        raise UnsupportedError(f"opset {version} is newer than {newest}, the newest that this onnx package knows")
+    return opsets
+
+
+def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without functions of its own."""
+    if not model.functions:
+        return model
+    try:
+        return inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
+        raise ModelError(f"the model's functions cannot be inlined: {' '.join(str(error).split())}") from error

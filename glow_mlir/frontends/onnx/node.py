@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
@@ -18,24 +17,29 @@ from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.errors import ModelError, UnsupportedError
 
 if TYPE_CHECKING:
-    from glow_mlir.frontends.onnx.graph import GraphImporter
+    from glow_mlir.frontends.onnx.scope import Scope
 
 
 class Node:
     """
     An ONNX node under import.
 
-    `version` is the opset version of its domain. Values are operands and results in `glow_high`.
+    `domain` and `version` are those of its operator set, `name` is what errors call it. Values are operands and results
+    in `glow_high`.
     """
 
-    def __init__(self, proto: onnx.NodeProto, version: int, location: LocationAttr, graph: GraphImporter) -> None:
+    def __init__(
+        self, proto: onnx.NodeProto, domain: str, version: int, name: str, location: LocationAttr, scope: Scope
+    ) -> None:
         self.proto = proto
+        self.domain = domain
         self.version = version
         self.location = location
-        self.graph = graph
+        self.scope = scope
+        self.graph = scope.graph
         self.kind: str = proto.op_type
-        self.name: str = node_name(proto)
-        self.inputs: list[SSAValue | None] = [graph.lookup(name) if name else None for name in proto.input]
+        self.name = name
+        self.inputs: list[SSAValue | None] = [scope.lookup(operand) if operand else None for operand in proto.input]
         self._attributes: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
 
     # Operands
@@ -121,7 +125,13 @@ class Node:
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor attribute."""
-        return numpy_helper.to_array(self._attribute(name, None), self.graph.directory)
+        return self.graph.array(self._attribute(name, None), f"attribute '{name}' of node '{self.name}'")
+
+    def subgraph(self, name: str) -> onnx.GraphProto:
+        """A graph attribute."""
+        graph = self._attribute(name, None)
+        assert isinstance(graph, onnx.GraphProto)
+        return graph
 
     def _attribute(self, name: str, default: Any) -> Any:
         if name in self._attributes:
@@ -137,19 +147,14 @@ class Node:
         return position < len(self.proto.output) and bool(self.proto.output[position])
 
     def emit(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
-        """Emit an operator and return its first result; raises `ModelError` where operands do not fit."""
+        """Emit an operator and return its first result; raises `VerifyException` where operands do not fit."""
         return self.emit_all(operator, *operands, **properties)[0]
 
     def emit_all(
         self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
     ) -> tuple[SSAValue, ...]:
-        """Emit an operator and return all its results."""
-        try:
-            op = operator.make(*operands, location=self.location, **properties)
-        except VerifyException as error:
-            raise ModelError(f"{self.kind}: {error}", node=self.name) from error
-        self.graph.insert(op)
-        return tuple(op.results)
+        """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
+        return tuple(self.graph.insert(operator.make(*operands, location=self.location, **properties)).results)
 
     def constant(self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None) -> SSAValue:
         """A constant; `like` gives a plain number its element type."""
@@ -162,8 +167,3 @@ class Node:
     def unsupported(self, reason: str) -> UnsupportedError:
         """The error for something that this importer does not do."""
         return UnsupportedError(f"{self.kind}: {reason}", node=self.name)
-
-
-def node_name(proto: onnx.NodeProto) -> str:
-    """The name of a node: its own, or that of its first output."""
-    return proto.name or next((name for name in proto.output if name), proto.op_type)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
@@ -136,13 +137,13 @@ def rms_normalization(node: Node) -> SSAValue:
     return node.emit(ops.RmsNormalizationOp, node.input(0), node.input(1), axis=axis, epsilon=epsilon)
 
 
-def _kept(node: Node, mask_element: object) -> Sequence[SSAValue]:
+def _kept(node: Node, mask: Attribute) -> Sequence[SSAValue]:
     """The operand itself, and a mask that is true throughout where it is asked for."""
     x = node.input()
     if not node.wants(1):
         return (x,)
-    mask = node.emit(SplatOp, value=scalar_attribute(1, mask_element), shape=shape_of(x))  # pyright: ignore[reportArgumentType]
-    return x, mask
+    true = scalar_attribute(numpy_dtype(mask).type(1), mask)
+    return x, node.emit(SplatOp, value=true, shape=shape_of(x))
 
 
 @onnx_operator("Dropout")

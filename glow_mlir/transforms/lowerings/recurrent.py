@@ -1,1 +1,146 @@
-"""Recurrent networks."""
+"""Lowerings of recurrent layers: one matrix product for the inputs of all steps, then a recurrence a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.registry import lowering
+from glow_mlir.transforms.emitter import Emitter
+
+
+def _slice(value: SSAValue, start: int, end: int, emit: Emitter) -> SSAValue:
+    """Elements [start, end) along axis 0."""
+    rest = shape_of(value)[1:]
+    return emit(SliceOp, value, starts=(start, *(0 for _ in rest)), ends=(end, *rest))
+
+
+def _direction(value: SSAValue, index: int, emit: Emitter) -> SSAValue:
+    """The part of one direction: element `index` along axis 0, without that axis."""
+    shape = shape_of(value)
+    part = value if shape[0] == 1 else _slice(value, index, index + 1, emit)
+    return emit(ReshapeOp, part, shape=shape[1:])
+
+
+def _time_major(op: Recurrent, value: SSAValue, emit: Emitter) -> SSAValue:
+    """Input or initial state with steps, or directions, in front of the batch."""
+    return emit(TransposeOp, value, permutation=(1, 0, 2)) if flag(op.batch_first) else value
+
+
+def _state(op: Recurrent, value: SSAValue | None, like: SSAValue, index: int, emit: Emitter) -> SSAValue:
+    """The initial state of one direction, zeros where it is absent; `like` are the gates' inputs."""
+    if value is None:
+        _, batch, width = shape_of(like)
+        return emit.splat(0.0, like, (batch, width // op.RECURRENCE.GATES))
+    return _direction(_time_major(op, value, emit), index, emit)
+
+
+def _gate_inputs(
+    x: SSAValue, weights: SSAValue, bias: SSAValue | None, index: int, emit: Emitter
+) -> SSAValue:
+    """What the input adds to the gates of one direction: [steps, batch, gates·hidden], as one matrix product."""
+    steps, batch, width = shape_of(x)
+    matrix = _direction(weights, index, emit)
+    rows = emit(ReshapeOp, x, shape=(steps * batch, width))
+    product = emit(MatMulOp, rows, matrix, bias, transpose_right=True)
+    return emit(ReshapeOp, product, shape=(steps, batch, shape_of(matrix)[0]))
+
+
+def _transposed(recurrence: SSAValue, index: int, emit: Emitter) -> SSAValue:
+    """The weights of the state of one direction as [hidden, gates·hidden]."""
+    return emit(TransposeOp, _direction(recurrence, index, emit), permutation=(1, 0))
+
+
+def _halves(bias: SSAValue, index: int, emit: Emitter) -> tuple[SSAValue, SSAValue]:
+    """The biases of input and state of one direction."""
+    both = _direction(bias, index, emit)
+    (width,) = shape_of(both)
+    return _slice(both, 0, width // 2, emit), _slice(both, width // 2, width, emit)
+
+
+def _summed_bias(bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue | None:
+    return None if bias is None else emit(AddOp, *_halves(bias, index, emit))
+
+
+def _joined(op: Recurrent, parts: Sequence[Sequence[SSAValue]], emit: Emitter) -> list[SSAValue]:
+    """The results of the layer from those of its directions: all states, then the last ones."""
+    results: list[SSAValue] = []
+    for position, values in enumerate(zip(*parts, strict=True)):
+        axis = 1 if position == 0 else 0
+        shape = shape_of(values[0])
+        columns = [emit(ReshapeOp, value, shape=(*shape[:axis], 1, *shape[axis:])) for value in values]
+        result = columns[0] if len(columns) == 1 else emit(ConcatOp, columns, axis=axis)
+        if flag(op.batch_first):
+            result = emit(TransposeOp, result, permutation=(2, 0, 1, 3) if position == 0 else (1, 0, 2))
+        results.append(result)
+    return results
+
+
+@lowering(LstmOp)
+def lstm(op: LstmOp, emit: Emitter) -> list[SSAValue]:
+    """One recurrence a direction."""
+    x = _time_major(op, op.input, emit)
+    parts: list[Sequence[SSAValue]] = []
+    for index in range(len(op.directions())):
+        gates = _gate_inputs(x, op.weights, _summed_bias(op.bias, index, emit), index, emit)
+        parts.append(
+            emit.all(
+                op.RECURRENCE,
+                gates,
+                _transposed(op.recurrence, index, emit),
+                _state(op, op.initial_h, gates, index, emit),
+                _state(op, op.initial_c, gates, index, emit),
+                None if op.peepholes is None else _direction(op.peepholes, index, emit),
+                op.sequence_lens,
+                **op.direction_properties(index),
+            )
+        )
+    return _joined(op, parts, emit)
+
+
+def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, SSAValue | None]:
+    """The bias of the gates' inputs, and that of the candidate's product with the state before the reset gate."""
+    before = flag(op.linear_before_reset)
+    hidden = shape_of(op.recurrence)[-1]
+    if op.bias is None:
+        return None, emit.splat(0.0, op.input, (hidden,)) if before else None
+    if not before:
+        return _summed_bias(op.bias, index, emit), None
+    of_input, of_state = _halves(op.bias, index, emit)
+    of_gates = emit(PadOp, _slice(of_state, 0, 2 * hidden, emit), pads=(0, hidden))
+    return emit(AddOp, of_input, of_gates), _slice(of_state, 2 * hidden, 3 * hidden, emit)
+
+
+@lowering(GruOp)
+def gru(op: GruOp, emit: Emitter) -> list[SSAValue]:
+    """One recurrence a direction."""
+    x = _time_major(op, op.input, emit)
+    parts: list[Sequence[SSAValue]] = []
+    for index in range(len(op.directions())):
+        bias, state_bias = _gru_biases(op, index, emit)
+        gates = _gate_inputs(x, op.weights, bias, index, emit)
+        initial = _state(op, op.initial_h, gates, index, emit)
+        weights = _transposed(op.recurrence, index, emit)
+        operands = (gates, weights, initial, state_bias, op.sequence_lens)
+        parts.append(emit.all(op.RECURRENCE, *operands, **op.direction_properties(index)))
+    return _joined(op, parts, emit)
+
+
+@lowering(RnnOp)
+def rnn(op: RnnOp, emit: Emitter) -> list[SSAValue]:
+    """One recurrence a direction."""
+    x = _time_major(op, op.input, emit)
+    parts: list[Sequence[SSAValue]] = []
+    for index in range(len(op.directions())):
+        gates = _gate_inputs(x, op.weights, _summed_bias(op.bias, index, emit), index, emit)
+        initial = _state(op, op.initial_h, gates, index, emit)
+        operands = (gates, _transposed(op.recurrence, index, emit), initial, op.sequence_lens)
+        parts.append(emit.all(op.RECURRENCE, *operands, **op.direction_properties(index)))
+    return _joined(op, parts, emit)

@@ -1,0 +1,1 @@
+"""Rewrites of single operators to simpler forms, one file per operator family; `canonicalize` applies them."""

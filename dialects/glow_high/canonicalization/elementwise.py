@@ -1,0 +1,138 @@
+"""
+Rewrites of elementwise operators: neutral operands, repetition without effect, broadcasts that happen anyway.
+
+They keep every number but two properties of floats: the sign of a zero to which zero is added, and NaN payloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as math
+from glow_mlir.dialects.glow_high.activations import ReluOp
+from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.shapes import broadcast, element_of, shape_of
+
+NEUTRAL: Mapping[type[Elementwise], tuple[tuple[int, int], ...]] = {
+    binary.AddOp: ((1, 0), (0, 0)),
+    binary.AndOp: ((1, 1), (0, 1)),
+    binary.BitShiftOp: ((1, 0),),
+    binary.BitwiseOrOp: ((1, 0), (0, 0)),
+    binary.BitwiseXorOp: ((1, 0), (0, 0)),
+    binary.DivOp: ((1, 1),),
+    binary.MulOp: ((1, 1), (0, 1)),
+    binary.OrOp: ((1, 0), (0, 0)),
+    binary.PowOp: ((1, 1),),
+    binary.SubOp: ((1, 0),),
+    binary.XorOp: ((1, 0), (0, 0)),
+}
+"""Operator → (position of an operand, number that leaves the other operand as it is)."""
+
+INVOLUTIONS: tuple[type[Elementwise], ...] = (math.BitwiseNotOp, math.NegOp, math.NotOp)
+"""Operators that undo themselves."""
+
+IDEMPOTENT: tuple[type[Elementwise], ...] = (
+    ReluOp,
+    math.AbsOp,
+    math.CeilOp,
+    math.FloorOp,
+    math.RoundOp,
+    math.SignOp,
+)
+"""Operators that change nothing when applied again."""
+
+INTEGRAL: tuple[type[Elementwise], ...] = (math.CeilOp, math.FloorOp, math.RoundOp)
+"""Operators that leave whole numbers as they are, which each of them gives."""
+
+
+def fold_elementwise(op: Elementwise) -> Sequence[SSAValue] | None:
+    """The value that the result always is, where an operand is that value."""
+    candidate = _unchanged_operand(op)
+    if candidate is None or candidate.type != op.result.type:
+        return None
+    return (candidate,)
+
+
+def _unchanged_operand(op: Elementwise) -> SSAValue | None:
+    """The value that the result equals, but perhaps for its shape."""
+    for position, neutral in NEUTRAL.get(type(op), ()):
+        if _is(op.operands[position], neutral):
+            return op.operands[1 - position]
+    first = op.operands[0]
+    inner = first.owner
+    if isinstance(op, math.CastOp) and element_of(op.result) == element_of(first):
+        return first
+    if isinstance(op, INVOLUTIONS) and type(inner) is type(op):
+        return inner.operands[0]
+    if (isinstance(op, IDEMPOTENT) and type(inner) is type(op)) or (
+        isinstance(op, INTEGRAL) and isinstance(inner, INTEGRAL)
+    ):
+        return first
+    if isinstance(op, ReluOp) and isinstance(inner, binary.ClipOp):
+        low, high = splat_number(inner.low), splat_number(inner.high)
+        not_negative = low is not None and low >= 0 and (inner.high is None or (high is not None and high >= 0))
+        return first if not_negative else None
+    return None
+
+
+def _is(value: SSAValue, neutral: int) -> bool:
+    """Whether all elements of `value` are known to be that number."""
+    known = splat_number(value)
+    # `true` is 1 as a number, but -1 where a signless bit is read as signed.
+    return known == neutral or (known == -1 and neutral == 1 and is_bool(element_of(value)))
+
+
+class DropExpand(RewritePattern):
+    """An operand that the operator broadcasts anyway needs no expand."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        for position, operand in enumerate(op.operands):
+            if not isinstance(operand.owner, ExpandOp):
+                continue
+            shapes = [shape_of(other) for other in op.operands]
+            shapes[position] = shape_of(operand.owner.input)
+            if broadcast(*shapes) == shape_of(op.results[0]):
+                op.operands[position] = operand.owner.input
+                rewriter.notify_op_modified(op)
+
+
+class ClipOfClip(RewritePattern):
+    """Two clips to known ranges that overlap are one."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: binary.ClipOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if not isinstance(inner, binary.ClipOp):
+            return
+        limits = (op.low, inner.low, op.high, inner.high)
+        numbers = [splat_number(limit) for limit in limits]
+        if any(limit is not None and number is None for limit, number in zip(limits, numbers, strict=True)):
+            return
+        lows = [(number, limit) for number, limit in zip(numbers[:2], limits[:2], strict=True) if number is not None]
+        highs = [(number, limit) for number, limit in zip(numbers[2:], limits[2:], strict=True) if number is not None]
+        low = max(lows, key=lambda pair: pair[0], default=(None, None))
+        high = min(highs, key=lambda pair: pair[0], default=(None, None))
+        if low[0] is not None and high[0] is not None and low[0] > high[0]:
+            return
+        merged = binary.ClipOp.make(inner.input, low[1], high[1], location=op.location)
+        if merged.result.type == op.result.type:
+            rewriter.replace(op, merged)
+
+
+DROP_EXPAND = DropExpand()
+
+PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {binary.ClipOp: (ClipOfClip(),)}
+"""Operator → its own patterns, besides those that all elementwise operators have."""
+
+
+def patterns_of(operator: type[Elementwise]) -> tuple[RewritePattern, ...]:
+    """The patterns of an elementwise operator."""
+    return (DROP_EXPAND, *PATTERNS.get(operator, ()))
+

@@ -1,0 +1,235 @@
+"""
+Recurrences: the part of a recurrent layer that has to go step by step, with one direction and one layer.
+
+All products with the layer's input are done before, for all steps at once. What a step does with its gates is scalar
+code (`cell` and its kin), so that kernels and the interpreter compute the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, i32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import base, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
+from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR, HighOp
+from glow_mlir.dialects.properties import flag, flag_prop, float_prop, number, text
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+
+Function = Callable[[ScalarBuilder, Scalar], Scalar]
+
+
+def gate_function(name: str, alpha: float | None, beta: float | None, clip: float) -> Function:
+    """The gate function of that name; its argument is limited to ±`clip` unless that is 0. Raises for others."""
+    require(name in GATE_FUNCTIONS, f"'{name}' is no gate function; there are {', '.join(GATE_FUNCTIONS)}")
+    function = GATE_FUNCTIONS[name]
+    first = (function.alpha or 0.0) if alpha is None else alpha
+    second = (function.beta or 0.0) if beta is None else beta
+
+    def build(b: ScalarBuilder, x: Scalar) -> Scalar:
+        return function.build(b, b.clamp(x, -clip, clip) if clip else x, first, second)
+
+    return build
+
+
+def names_of(activations: Attribute | None, default: Sequence[str]) -> tuple[str, ...]:
+    """The words of a property that lists gate functions, or the default."""
+    if activations is None:
+        return tuple(default)
+    require(isinstance(activations, ArrayAttr), f"expected a list of words, got {activations}")
+    assert isinstance(activations, ArrayAttr)
+    return tuple(text(item) for item in activations.data)
+
+
+def parameters_of(values: DenseArrayBase | None, count: int, what: str) -> tuple[float | None, ...]:
+    """The parameters of `count` gate functions; absent ones are `None` throughout."""
+    if values is None:
+        return (None,) * count
+    given = tuple(float(value) for value in values.iter_values())
+    require(len(given) == count, f"{what} must have {count} elements, one for each gate function")
+    return given
+
+
+class Recurrence(HighOp):
+    """
+    What recurrences share: gates, gate functions, direction.
+
+    `activations` names the gate functions, with their parameters in `alphas` and `betas`; the argument of each but that
+    of a cell's output is limited to ±`clip`, unless that is 0. With `reverse`, steps go from the last to the first.
+    """
+
+    GATES: ClassVar[int]
+    """How many gates the network has: the width of the input over that of the state."""
+    FUNCTIONS: ClassVar[tuple[str, ...]]
+    """Names of the gate functions by default."""
+    UNCLIPPED: ClassVar[tuple[int, ...]] = ()
+    """Positions of the gate functions that `clip` does not concern."""
+
+    reverse = flag_prop()
+    activations = opt_prop_def(base(ArrayAttr))
+    alphas = opt_prop_def(base(DenseArrayBase))
+    betas = opt_prop_def(base(DenseArrayBase))
+    clip = float_prop(0.0)
+
+    def functions(self) -> tuple[Function, ...]:
+        """The gate functions, in order; raises where names or parameters do not fit."""
+        names = names_of(self.activations, self.FUNCTIONS)
+        require(len(names) == len(self.FUNCTIONS), f"expected {len(self.FUNCTIONS)} gate functions, got {len(names)}")
+        alphas = parameters_of(self.alphas, len(names), "alphas")
+        betas = parameters_of(self.betas, len(names), "betas")
+        clip = float(number(self.clip))
+        require(clip >= 0.0, "clip must not be negative")
+        return tuple(
+            gate_function(name, alpha, beta, 0.0 if position in self.UNCLIPPED else clip)
+            for position, (name, alpha, beta) in enumerate(zip(names, alphas, betas, strict=True))
+        )
+
+
+def recurrence_types(
+    op: Recurrence, inputs: SSAValue, weights: SSAValue, states: Sequence[SSAValue], lengths: SSAValue | None
+) -> tuple[TensorType[Attribute], ...]:
+    """The types of all states and of the last ones; raises where operands do not fit."""
+    op.functions()
+    element, shape = element_of(inputs), shape_of(inputs)
+    require(is_float(element), f"a recurrence takes floats, not {element}")
+    require(len(shape) == 3, f"the input must be [steps, batch, gates], not of shape {shape}")
+    steps, batch, width = shape
+    hidden = width // op.GATES
+    require(shape_of(weights) == (hidden, width) and hidden * op.GATES == width, _misfit("weights", (hidden, width)))
+    for state in states:
+        require(shape_of(state) == (batch, hidden), _misfit("an initial state", (batch, hidden)))
+    if lengths is not None:
+        fits = shape_of(lengths) == (batch,) and element_of(lengths) == i32
+        require(fits, f"sequence_lens must be ({batch},) of i32")
+    last = tensor((batch, hidden), element)
+    return (tensor((steps, batch, hidden), element), *(last for _ in states))
+
+
+def _misfit(what: str, shape: Shape) -> str:
+    return f"{what} must have shape {shape}"
+
+
+@irdl_op_definition
+class LstmRecurrenceOp(Recurrence):
+    """
+    The steps of a long short-term memory (part of ONNX LSTM).
+
+    `input` [steps, batch, 4·hidden] holds what input and biases add to the gates input, output, forget, cell; `weights`
+    [hidden, 4·hidden] multiply the state. `peepholes` [3·hidden] are those of input, output, forget. Steps from
+    `sequence_lens` on leave the states and give 0. With `input_forget`, the forget gate is one minus the input gate.
+
+    ```mlir
+    %y, %h, %c = glow_high.lstm_recurrence %gates, %weights, %h0, %c0 : tensor<7x1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
+    ```
+    """
+
+    name = "glow_high.lstm_recurrence"
+    GATES: ClassVar[int] = 4
+    FUNCTIONS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh", "tanh")
+    UNCLIPPED: ClassVar[tuple[int, ...]] = (2,)
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    initial_h = operand_def(TENSOR)
+    initial_c = operand_def(TENSOR)
+    peepholes = opt_operand_def(TENSOR)
+    sequence_lens = opt_operand_def(TENSOR)
+    input_forget = flag_prop()
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+    last_c = result_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        if self.peepholes is not None:
+            wanted = (3 * shape_of(self.weights)[0],)
+            require(shape_of(self.peepholes) == wanted, _misfit("peepholes", wanted))
+        states = (self.initial_h, self.initial_c)
+        return recurrence_types(self, self.input, self.weights, states, self.sequence_lens)
+
+    def cell(
+        self, b: ScalarBuilder, gates: Sequence[Scalar], c: Scalar, peepholes: Sequence[Scalar] = ()
+    ) -> tuple[Scalar, Scalar]:
+        """The new state and cell, from the sums of the four gates, the cell before and the peepholes of its element."""
+        gate, candidate, output = self.functions()
+        at_input, at_output, at_forget, at_cell = gates
+        if peepholes:
+            at_input, at_forget = at_input + peepholes[0] * c, at_forget + peepholes[2] * c
+        enters = gate(b, at_input)
+        stays = 1.0 - enters if flag(self.input_forget) else gate(b, at_forget)
+        new = stays * c + enters * candidate(b, at_cell)
+        leaves = gate(b, at_output + peepholes[1] * new if peepholes else at_output)
+        return leaves * output(b, new), new
+
+
+@irdl_op_definition
+class GruRecurrenceOp(Recurrence):
+    """
+    The steps of a gated recurrent unit (part of ONNX GRU).
+
+    `input` [steps, batch, 3·hidden] holds what input and biases add to update, reset and candidate; `weights` [hidden,
+    3·hidden] multiply the state, for the candidate the state times the reset gate. With `bias` [hidden] it is the other
+    way round (ONNX's `linear_before_reset`): the reset gate multiplies the product with the state plus the bias.
+    """
+
+    name = "glow_high.gru_recurrence"
+    GATES: ClassVar[int] = 3
+    FUNCTIONS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh")
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    initial_h = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    sequence_lens = opt_operand_def(TENSOR)
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        if self.bias is not None:
+            wanted = shape_of(self.weights)[:1]
+            require(shape_of(self.bias) == wanted, _misfit("bias", wanted))
+        return recurrence_types(self, self.input, self.weights, (self.initial_h,), self.sequence_lens)
+
+    def gate(self, b: ScalarBuilder, total: Scalar) -> Scalar:
+        """The update or reset gate from its sum."""
+        return self.functions()[0](b, total)
+
+    def blend(self, b: ScalarBuilder, update: Scalar, total: Scalar, h: Scalar) -> Scalar:
+        """The new state from the update gate, the sum of the candidate and the state before."""
+        candidate = self.functions()[1](b, total)
+        return (1.0 - update) * candidate + update * h
+
+
+@irdl_op_definition
+class RnnRecurrenceOp(Recurrence):
+    """
+    The steps of a simple recurrent network (part of ONNX RNN).
+
+    `input` [steps, batch, hidden] holds what input and biases add to the state; `weights` [hidden, hidden] multiply it.
+    """
+
+    name = "glow_high.rnn_recurrence"
+    GATES: ClassVar[int] = 1
+    FUNCTIONS: ClassVar[tuple[str, ...]] = ("tanh",)
+
+    input = operand_def(TENSOR)
+    weights = operand_def(TENSOR)
+    initial_h = operand_def(TENSOR)
+    sequence_lens = opt_operand_def(TENSOR)
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return recurrence_types(self, self.input, self.weights, (self.initial_h,), self.sequence_lens)
+
+    def cell(self, b: ScalarBuilder, total: Scalar) -> Scalar:
+        """The new state from its sum."""
+        return self.functions()[0](b, total)

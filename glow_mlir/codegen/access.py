@@ -1,0 +1,72 @@
+"""How kernels read and write elements of operands: as numbers to compute with, or as bits to move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Operand
+from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.types import f32, i8, integer_of_width, vector
+from glow_mlir.codegen.value import Index, Value
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
+
+
+def raw(element: Attribute) -> Attribute:
+    """The integer type whose bits an element is moved as; moving needs no other type."""
+    return integer_of_width(8 * byte_width(element))
+
+
+def computed(element: Attribute) -> Attribute:
+    """The type that kernels compute an element in: f32 for 16-bit floats, a byte for a truth value, else its own."""
+    if isinstance(element, Float16Type | BFloat16Type):
+        return f32
+    return i8 if is_bool(element) else signless(element)
+
+
+def load_as(b: Builder, operand: Operand, type_: Attribute, offset: Index, stride: int, lanes: int) -> Value:
+    """`lanes` elements of `type_` from an element offset on; one element for all lanes where `stride` is 0."""
+    address = operand.pointer.at(offset, type_)
+    if stride == 0 and lanes > 1:
+        return b.splat(address.load(type_), lanes)
+    return address.load(vector(type_, lanes))
+
+
+def load_raw(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int) -> Value:
+    """`lanes` elements as bits, see `load_as`."""
+    return load_as(b, operand, raw(operand.element), offset, stride, lanes)
+
+
+def load(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int) -> Value:
+    """`lanes` elements in the type that kernels compute in, see `load_as`."""
+    element = operand.element
+    in_memory = i8 if is_bool(element) else signless(element)
+    value = load_as(b, operand, in_memory, offset, stride, lanes)
+    return b.cast(value, computed(element))
+
+
+def store(b: Builder, operand: Operand, offset: Index, value: Value) -> None:
+    """Write a value of the type that kernels compute in to neighbouring elements."""
+    element = operand.element
+    in_memory = i8 if is_bool(element) else signless(element)
+    operand.pointer.at(offset, in_memory).store(b.cast(value, in_memory))
+
+
+def read_index(b: Builder, operand: Operand, offset: Index) -> Value:
+    """One integer element as an i64."""
+    element = signless(operand.element)
+    value = operand.pointer.at(offset, element).load(element)
+    return b.cast(value, integer_of_width(64), signed=not is_unsigned(operand.element))
+
+
+def lanes_for(target: Target, element: Attribute, steps: Sequence[int], vectors: int = 1) -> int:
+    """
+    Lanes of a loop whose operands move by `steps` in its innermost dimension: 1 where one of them jumps.
+
+    More than one of `vectors` gives independent work to hide latencies: LLVM splits wide vectors into registers.
+    """
+    width = target.vector_width(element)
+    return width * vectors if width > 1 and all(step in (0, 1) for step in steps) else 1

@@ -1,0 +1,79 @@
+"""From an allocated module to an artifact: constants region, manifest and machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.target import target_named
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp, WeightOp
+from glow_mlir.errors import CompilerBugError
+from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
+from glow_mlir.runtime.executable import aligned
+from glow_mlir.storage import Storage, constant_array
+from glow_mlir.transforms.locations import location_name
+from glow_mlir.transforms.rewriting import low_functions
+
+
+def build_manifest(function: FuncOp, storage: Storage, target: str, profile: bool) -> Manifest:
+    """How to call the entry of an allocated function."""
+    bindings: list[Binding] = []
+    for name in function.binding_names:
+        op = storage.by_name[name]
+        assert isinstance(op, PlaceholderOp)
+        dtype = numpy_dtype(op.tensor_type.element_type).name
+        bindings.append(Binding(name, op.role, dtype, op.tensor_type.get_shape()))
+    steps = [
+        Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
+        for op in function.block.ops
+        if isinstance(op, Instruction) and not isinstance(op, DeallocOp)
+    ]
+    return Manifest(
+        entry=function.sym_name.data,
+        bindings=tuple(bindings),
+        activations=_size(function, "activations"),
+        activations_bound=_size(function, "activations_bound"),
+        constants=_size(function, "constants"),
+        target=target,
+        profile=profile,
+        steps=tuple(steps),
+    )
+
+
+def _size(function: FuncOp, name: str) -> int:
+    attribute = function.attributes.get(name)
+    if not isinstance(attribute, IntegerAttr):
+        raise CompilerBugError(f"@{function.sym_name.data} is not allocated", hint="run the pass 'allocate' first")
+    return attribute.value.data
+
+
+def build_constants(function: FuncOp, storage: Storage, size: int) -> np.ndarray:
+    """The constants region of an allocated function."""
+    region = aligned(size)
+    region.fill(0)
+    for op in function.block.ops:
+        if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
+            constant = storage.by_name[op.storage_name]
+            assert isinstance(constant, ConstantOp)
+            assert isinstance(op.offset, IntegerAttr)
+            data = np.ascontiguousarray(constant_array(constant)).reshape(-1).view(np.uint8)
+            begin = op.offset.value.data
+            region[begin : begin + data.size] = data
+    return region
+
+
+def build_artifact(module: ModuleOp, context: Context, target: str = "host", profile: bool = False) -> Artifact:
+    """Compile the only function of an allocated module; the module is turned into the `llvm` dialect."""
+    storage = Storage(module)
+    (function,) = low_functions(module)
+    manifest = build_manifest(function, storage, target, profile)
+    constants = build_constants(function, storage, manifest.constants)
+    GlowLowToLlvmPass(target=target, profile=profile).apply(context, module)
+    return Artifact(compile_text(emit_module(module), target_named(target)), constants, manifest)

@@ -1,0 +1,130 @@
+"""
+The exponential and what is made of it: exp, exp2, expm1, sigmoid, tanh, sinh, cosh.
+
+All reduce to `2^n * (1 + r + r^2 P(r))` with `|r| <= ln(2) / 2`. P is a minimax fit (Remez exchange in 50 digits,
+weighted so that expm1 has the same relative error over the whole interval: 2^-26.2 for f32, 2^-55.6 for f64),
+derived for this project. Errors measured over the whole range are in `tests/codegen/test_scalar_math.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.float_format import (
+    clamp_keeping_nan,
+    keep_tiny,
+    nearest_integer,
+    polynomial,
+    power_of_two,
+    scale,
+)
+from glow_mlir.codegen.value import Value
+
+P = {
+    32: (0.5, 0.16666543, 0.04166628, 0.008366611, 0.0013946497),
+    64: (
+        *(0.5000000000000006, 0.16666666666666685, 0.04166666666657332, 0.008333333333314487),
+        *(0.0013888888932484765, 0.00019841269903262082, 2.4801504311178137e-05, 2.755722774275984e-06),
+        *(2.7626382657263797e-07, 2.51145412797036e-08),
+    ),
+}
+LN2 = {32: (0.693115234375, 3.1946184945309415e-05), 64: (0.6931471806019545, -4.2009150726810846e-11)}
+"""ln(2) in two parts; the first has so few bits that its product with any exponent is exact."""
+
+EXP_RANGE = {32: (-104.0, 89.0), 64: (-746.0, 710.0)}
+"""Below the first exp is 0, from the second on it is infinite."""
+
+EXP2_RANGE = {32: (-151.0, 129.0), 64: (-1076.0, 1025.0)}
+TANH_LIMIT = {32: 10.0, 64: 20.0}
+"""From here on tanh rounds to 1."""
+
+OVERFLOW = {32: 88.0, 64: 709.0}
+"""Up to here exp is finite."""
+
+
+def reduce_by_ln2(b: Builder, x: Value) -> tuple[Value, Value, Value]:
+    """
+    Return n as a float, n in the low bits of a float, and r, with `x = n * ln(2) + r` and r in `+-ln(2) / 2`.
+
+    `x` is within the range of exp, or NaN.
+    """
+    high, low = LN2[x.info.bits]
+    n, shifted = nearest_integer(b, x * math.log2(math.e))
+    return n, shifted, b.fma(n, -low, b.fma(n, -high, x))
+
+
+def expm1_reduced(b: Builder, r: Value) -> Value:
+    """Return `exp(r) - 1` for r in `+-ln(2) / 2`."""
+    return b.fma(r * r, polynomial(b, r, P[r.info.bits]), r)
+
+
+def exp(b: Builder, x: Value) -> Value:
+    """Return e to the power x."""
+    n, _, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, *EXP_RANGE[x.info.bits]))
+    return scale(b, expm1_reduced(b, r) + 1.0, n)
+
+
+def exp_small(b: Builder, x: Value) -> Value:
+    """Return e to the power x where the result is a normal number for certain: one multiplication less."""
+    _, shifted, r = reduce_by_ln2(b, x)
+    return (expm1_reduced(b, r) + 1.0) * power_of_two(b, shifted)
+
+
+def exp2(b: Builder, x: Value) -> Value:
+    """Return two to the power x."""
+    x = clamp_keeping_nan(b, x, *EXP2_RANGE[x.info.bits])
+    n, _ = nearest_integer(b, x)
+    return scale(b, expm1_reduced(b, (x - n) * math.log(2)) + 1.0, n)
+
+
+def expm1_of_normal(b: Builder, x: Value) -> Value:
+    """Return `exp(x) - 1`, with +0 for -0 and without the last bit of denormal numbers."""
+    low, high = -40.0, EXP_RANGE[x.info.bits][1]
+    _, shifted, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, low, high))
+    # Half the power of two stays finite where the power itself does not; for n = 0 the sum is exp(r) - 1 exactly.
+    half = power_of_two(b, shifted - 1.0)
+    return (b.fma(half, expm1_reduced(b, r), half - 0.5)) * 2.0
+
+
+def expm1(b: Builder, x: Value) -> Value:
+    """Return `exp(x) - 1`, accurate near zero."""
+    return keep_tiny(b, x, expm1_of_normal(b, x))
+
+
+def sigmoid(b: Builder, x: Value) -> Value:
+    """Return `1 / (1 + exp(-x))`."""
+    # The exponential of the negative magnitude cannot overflow, and gives the denormal results their digits.
+    e = exp(b, -b.fabs(x))
+    positive = 1.0 / (e + 1.0)
+    return b.select(x < 0.0, e * positive, positive)
+
+
+def tanh(b: Builder, x: Value) -> Value:
+    """Return the hyperbolic tangent."""
+    magnitude = b.min(TANH_LIMIT[x.info.bits], b.fabs(x))
+    t = expm1_of_normal(b, magnitude * 2.0)
+    return b.copysign(t / (t + 2.0), x)
+
+
+def _half_exp(b: Builder, magnitude: Value) -> Value:
+    """Return `exp(x) / 2` where exp itself may overflow."""
+    root = exp(b, magnitude * 0.5)
+    return (root * 0.5) * root
+
+
+def sinh(b: Builder, x: Value) -> Value:
+    """Return the hyperbolic sine."""
+    magnitude = b.fabs(x)
+    t = expm1_of_normal(b, magnitude)
+    usual = (t + t / (t + 1.0)) * 0.5
+    result = b.select(magnitude > OVERFLOW[x.info.bits], _half_exp(b, magnitude), usual)
+    return keep_tiny(b, x, b.copysign(result, x))
+
+
+def cosh(b: Builder, x: Value) -> Value:
+    """Return the hyperbolic cosine."""
+    magnitude = b.fabs(x)
+    e = exp(b, magnitude)
+    usual = e * 0.5 + 0.5 / e
+    return b.select(magnitude > OVERFLOW[x.info.bits], _half_exp(b, magnitude), usual)

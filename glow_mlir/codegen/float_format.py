@@ -1,0 +1,128 @@
+"""What mathematical functions need to know of a float format, and the small steps they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.types import f32, f64, i32, i64
+from glow_mlir.codegen.value import Value
+
+
+@dataclass(frozen=True)
+class FloatFormat:
+    """
+    A binary float format.
+
+    `mantissa` counts the stored bits. Adding `magic`, 1.5 times 2 to that power, to a small number rounds it to an
+    integer, which then stands in the low bits: no conversion instruction, and nothing undefined for a NaN.
+    """
+
+    type: Attribute
+    integer: Attribute
+    mantissa: int
+    bias: int
+
+    @property
+    def magic(self) -> float:
+        """The number whose unit in the last place is one."""
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest number that is not denormal."""
+        return 2.0 ** (1 - self.bias)
+
+
+FORMATS = {32: FloatFormat(f32, i32, 23, 127), 64: FloatFormat(f64, i64, 52, 1023)}
+
+Function = Callable[[Builder, Value], Value]
+
+
+def format_of(x: Value) -> FloatFormat:
+    """Return the format of a float or vector of floats. Raises `KeyError` for another width than 32 or 64 bits."""
+    return FORMATS[x.info.bits]
+
+
+def polynomial(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
+    """Return the polynomial in `x` with these coefficients, the constant one first (Horner's scheme)."""
+    result = b.constant(coefficients[-1], x.type)
+    for coefficient in reversed(coefficients[:-1]):
+        result = b.fma(result, x, coefficient)
+    return result
+
+
+def nearest_integer(b: Builder, x: Value) -> tuple[Value, Value]:
+    """Return `x` rounded to an integer twice over: as a float, and with the integer in the low bits of a float."""
+    shifted = x + format_of(x).magic
+    return shifted - format_of(x).magic, shifted
+
+
+def power_of_two(b: Builder, shifted: Value) -> Value:
+    """Return two to the integer in the low bits of `shifted`; it must be the exponent of a normal number."""
+    form = format_of(shifted)
+    bits = (b.bits_of(shifted) << form.mantissa) + (form.bias << form.mantissa)
+    return b.bitcast(bits, form.type)
+
+
+def scale(b: Builder, x: Value, exponent: Value) -> Value:
+    """Return `x` times two to an integral float, right up to infinity and down into the denormal numbers."""
+    first, first_shifted = nearest_integer(b, exponent * 0.5)
+    # Both factors are normal where their product is not; the second multiplication is the one that rounds.
+    rest_shifted = (exponent - first) + format_of(x).magic
+    return x * power_of_two(b, first_shifted) * power_of_two(b, rest_shifted)
+
+
+def clamp_keeping_nan(b: Builder, x: Value, low: float, high: float) -> Value:
+    """Return `x` brought into a range; a NaN stays."""
+    return b.max(low, b.min(high, x))
+
+
+def keep_tiny(b: Builder, x: Value, result: Value) -> Value:
+    """Return `result`, but `x` itself where that is denormal: -0 keeps its sign, and the last bit its place."""
+    return b.select(b.fabs(x) < format_of(x).smallest_normal, x, result)
+
+
+def in_double(function: Function) -> Function:
+    """
+    Return `function`, made for f64, for f32 and f64: an f32 is computed in f64 and rounded once at the end.
+
+    This is how the rare functions get their accuracy; the frequent ones are computed in f32.
+    """
+
+    def wide(b: Builder, x: Value) -> Value:
+        if x.info.bits == 64:
+            return function(b, x)
+        return b.cast(function(b, b.cast(x, f64)), f32)
+
+    return wide
+
+
+def product_and_error(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    """Return the rounded product of two f64 and what the rounding lost, exactly."""
+    product = x * y
+    if b.target.fma:
+        return product, b.fma(x, y, -product)
+    # Veltkamp's splitting into halves of 26 bits, whose products are exact (Dekker 1971).
+    x_high, x_low = _halves(x)
+    y_high, y_low = _halves(y)
+    return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+
+
+def _halves(x: Value) -> tuple[Value, Value]:
+    spread = x * 134217729.0
+    high = spread - (spread - x)
+    return high, x - high
+
+
+def is_negative(b: Builder, x: Value) -> Value:
+    """Return whether the sign bit is set, of zeros and NaNs as well."""
+    return b.bits_of(x) < 0
+
+
+INFINITY = math.inf
+NAN = math.nan

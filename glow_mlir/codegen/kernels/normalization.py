@@ -1,0 +1,169 @@
+"""Kernels of softmax and of normalization over trailing axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernels.reductions import VECTORS
+from glow_mlir.codegen.lines import Line, Lines
+from glow_mlir.codegen.nests import Index
+from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.glow_high import normalization as ops
+from glow_mlir.dialects.properties import integer, number
+from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.registry import kernel
+
+
+def _sum(x: list[Value], y: list[Value]) -> list[Value]:
+    return [x[0] + y[0]]
+
+
+@kernel("softmax")
+class SoftmaxKernel(Kernel):
+    """
+    Three passes over each line: its largest element, exponentials and their sum, division.
+
+    The result holds the exponentials in between. `log_softmax` stores only in the last pass.
+    """
+
+    name = "softmax"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) in (ops.SoftmaxOp, ops.LogSoftmaxOp)
+
+    def emit(self, call: KernelCall) -> None:
+        source, result = call.one("input"), call.result
+        rank = len(source.shape)
+        axes = (normalize_axis(integer(cast(ops.SoftmaxOp, call.op).axis), rank),) if rank else ()
+        lines = Lines.of(source.shape, axes, [result.strides, source.strides])
+        emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
+        # Exponentials fill the registers with two vectors at a time; a maximum alone would take more.
+        width = lanes_for(call.target, computed(source.element), (0,), 2)
+        lines.each(call.b, width, lambda line: emit_line(call, line))
+
+
+def _peak(call: KernelCall, line: Line) -> Value:
+    """The largest element of each line; NaN if one is."""
+    b, source = call.b, call.one("input")
+
+    def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+        return [b.maximum(values[0], load(b, source, offsets[1], line.lines.innermost(1), lanes))]
+
+    initial = [(-math.inf, computed(source.element))]
+    (peak,) = line.fold(initial, step, lambda x, y: [b.maximum(x[0], y[0])])
+    return peak
+
+
+def _softmax_line(call: KernelCall, line: Line) -> None:
+    b, source, result = call.b, call.one("input"), call.result
+    peak = _peak(call, line)
+
+    def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+        x = load(b, source, offsets[1], line.lines.innermost(1), lanes)
+        power = MATH["exp"](b, x - peak)
+        store(b, result, offsets[0], power)
+        return [values[0] + power]
+
+    (total,) = line.fold([(0.0, computed(source.element))], accumulate, _sum)
+    factor = 1.0 / total
+
+    def scale(_: Index, offsets: list[Index], lanes: int) -> None:
+        store(b, result, offsets[0], load(b, result, offsets[0], line.lines.innermost(0), lanes) * factor)
+
+    line.each(scale)
+
+
+def _log_softmax_line(call: KernelCall, line: Line) -> None:
+    b, source, result = call.b, call.one("input"), call.result
+    peak = _peak(call, line)
+
+    def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+        x = load(b, source, offsets[1], line.lines.innermost(1), lanes)
+        return [values[0] + MATH["exp"](b, x - peak)]
+
+    (total,) = line.fold([(0.0, computed(source.element))], accumulate, _sum)
+    logarithm = MATH["log"](b, total)
+
+    def subtract(_: Index, offsets: list[Index], lanes: int) -> None:
+        x = load(b, source, offsets[1], line.lines.innermost(1), lanes)
+        # Two differences: the sum of both subtrahends would lose the smaller one's digits.
+        store(b, result, offsets[0], x - peak - logarithm)
+
+    line.each(subtract)
+
+
+def broadcast_strides(operand: Operand, shape: Shape) -> Shape:
+    """By how much an operand that broadcasts to `shape` moves along each axis of it."""
+    missing = len(shape) - len(operand.shape)
+    own = [0 if size == 1 else stride for size, stride in zip(operand.shape, operand.strides, strict=True)]
+    return (*(0,) * missing, *own)
+
+
+@kernel("layer-normalization")
+class LayerNormalizationKernel(Kernel):
+    """
+    Statistics in two passes over each line (the mean, then the squares of differences from it), and a third to store.
+
+    A line that the first pass read is in the cache for the others.
+    """
+
+    name = "layer-normalization"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) in (ops.LayerNormalizationOp, ops.RmsNormalizationOp)
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(ops.LayerNormalizationOp, call.op)
+        source, result = call.one("input"), call.result
+        factors: Sequence[Operand] = (call.one("scale"), *call.many("bias"))
+        strides = [broadcast_strides(operand, source.shape) for operand in factors]
+        axes = op.normalized_axes()
+        lines = Lines.of(source.shape, axes, [result.strides, source.strides, *strides])
+        width = lanes_for(call.target, computed(source.element), (0,), VECTORS)
+        count = math.prod(source.shape[axis] for axis in axes)
+        centred = kind_of(call.op) is ops.LayerNormalizationOp
+        lines.each(call.b, width, lambda line: _normalize_line(call, line, factors, count, centred))
+
+
+def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], count: int, centred: bool) -> None:
+    b, source, result = call.b, call.one("input"), call.result
+    zero = [(0.0, computed(source.element))]
+    share = 1.0 / max(count, 1)
+
+    def element(offsets: list[Index], lanes: int) -> Value:
+        return load(b, source, offsets[1], line.lines.innermost(1), lanes)
+
+    def add(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+        return [values[0] + element(offsets, lanes)]
+
+    mean = line.fold(zero, add, _sum)[0] * share if centred else None
+
+    def centre(x: Value) -> Value:
+        return x if mean is None else x - mean
+
+    def add_square(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+        difference = centre(element(offsets, lanes))
+        return [b.fma(difference, difference, values[0])]
+
+    (squares,) = line.fold(zero, add_square, _sum)
+    epsilon = number(cast(ops.LayerNormalizationOp, call.op).epsilon)
+    factor = 1.0 / b.sqrt(squares * share + float(epsilon))
+
+    def normalize(_: Index, offsets: list[Index], lanes: int) -> None:
+        value = centre(element(offsets, lanes)) * factor
+        scale, *bias = (
+            load(b, operand, offsets[2 + position], line.lines.innermost(2 + position), lanes)
+            for position, operand in enumerate(factors)
+        )
+        store(b, result, offsets[0], b.fma(value, scale, bias[0]) if bias else value * scale)
+
+    line.each(normalize)
+
+

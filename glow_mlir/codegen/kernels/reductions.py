@@ -1,0 +1,255 @@
+"""Kernels of reductions along axes, of positions of extremes, and of running totals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.lines import Line, Lines
+from glow_mlir.codegen.nests import Index
+from glow_mlir.codegen.types import f64, i32, i64, type_info, vector
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
+from glow_mlir.dialects.glow_high import reductions as ops
+from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.registry import kernel
+
+Choose = Callable[[Builder, Value, Value], Value]
+
+
+def spread_strides(result: Operand, rank: int, axes: Sequence[int], keepdims: bool) -> Shape:
+    """By how much `result`, without `axes` or with size 1 there, moves along each axis of the index space."""
+    kept = iter(result.strides)
+    strides: list[int] = []
+    for axis in range(rank):
+        if axis in axes:
+            strides.append(0)
+            if keepdims:
+                next(kept)
+        else:
+            strides.append(next(kept))
+    return tuple(strides)
+
+
+def add(b: Builder, x: Value, y: Value) -> Value:
+    """Sum."""
+    return x + y
+
+
+def multiply(b: Builder, x: Value, y: Value) -> Value:
+    """Product."""
+    return x * y
+
+
+def largest_of(element: Attribute) -> Choose:
+    """The larger of two values that are read as `element`; NaN if either is."""
+    if is_float(element):
+        return lambda b, x, y: b.maximum(x, y)
+    predicate = "ugt" if is_unsigned(element) else "sgt"
+    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
+
+
+def smallest_of(element: Attribute) -> Choose:
+    """The smaller of two values that are read as `element`; NaN if either is."""
+    if is_float(element):
+        return lambda b, x, y: b.minimum(x, y)
+    predicate = "ult" if is_unsigned(element) else "slt"
+    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
+
+
+def lowest(element: Attribute) -> float:
+    """The smallest value of an element type, minus infinity for floats."""
+    if is_float(element):
+        return -math.inf
+    return 0 if is_unsigned(element) else -(1 << (type_info(computed(element)).bits - 1))
+
+
+def highest(element: Attribute) -> float:
+    """The largest value of an element type, infinity for floats."""
+    bits = type_info(signless(element)).bits
+    if is_float(element):
+        return math.inf
+    return (1 << bits) - 1 if is_unsigned(element) else (1 << (bits - 1)) - 1
+
+
+def keep(b: Builder, value: Value, count: int, element: Attribute) -> Value:
+    """The value itself."""
+    return value
+
+
+def divide_by_count(b: Builder, value: Value, count: int, element: Attribute) -> Value:
+    """The mean of `count` elements whose sum is `value`; integers truncate."""
+    if is_float(element):
+        return value / float(count)
+    signed = not is_unsigned(element)
+    # An i64 holds every count; the element type may not.
+    wide, divisor = b.cast(value, i64, signed=signed), max(count, 1)
+    return b.cast(b.sdiv(wide, divisor) if signed else b.udiv(wide, divisor), value.info.element)
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """How a reduction combines elements."""
+
+    initial: Callable[[Attribute], float]
+    """The value over nothing."""
+    combine: Callable[[Attribute], Choose]
+    finish: Callable[[Builder, Value, int, Attribute], Value] = keep
+
+
+REDUCERS: dict[type[Operation], Reducer] = {
+    ops.ReduceSumOp: Reducer(lambda _: 0, lambda _: add),
+    ops.ReduceMeanOp: Reducer(lambda _: 0, lambda _: add, divide_by_count),
+    ops.ReduceProdOp: Reducer(lambda _: 1, lambda _: multiply),
+    ops.ReduceMaxOp: Reducer(lowest, largest_of),
+    ops.ReduceMinOp: Reducer(highest, smallest_of),
+}
+"""Reduction → how it combines elements."""
+
+VECTORS = 4
+"""Vectors of independent work: an addition takes four cycles."""
+
+
+@kernel("reduce")
+class ReduceKernel(Kernel):
+    """
+    One pass over the input.
+
+    Sums of floats are taken in their own type (16-bit ones in f32), in as many parts as a line has lanes.
+    """
+
+    name = "reduce"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) in REDUCERS
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(ops.Reduction, call.op)
+        b, source, result = call.b, call.one("input"), call.result
+        axes = op.reduced_axes()
+        target_strides = spread_strides(result, len(source.shape), axes, flag(op.keepdims))
+        lines = Lines.of(source.shape, axes, [source.strides, target_strides])
+        reducer = REDUCERS[kind_of(call.op)]
+        type_ = computed(source.element)
+        combine = reducer.combine(source.element)
+        count = math.prod(source.shape[axis] for axis in axes)
+        width = lanes_for(call.target, type_, (0,), VECTORS)
+
+        def body(line: Line) -> None:
+            def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+                return [combine(b, values[0], load(b, source, offsets[0], lines.innermost(0), lanes))]
+
+            (total,) = line.fold(
+                [(reducer.initial(source.element), type_)], step, lambda x, y: [combine(b, x[0], y[0])]
+            )
+            store(b, result, line.starts[1], reducer.finish(b, total, count, source.element))
+
+        lines.each(b, width, body)
+
+
+def exceeds(element: Attribute, largest: bool) -> Choose:
+    """Whether x goes before y: it is larger (or smaller), or it is NaN and y is not."""
+    if is_float(element):
+        predicate = "ugt" if largest else "ult"
+        return lambda b, x, y: b.compare(predicate, x, y) & b.compare("ord", y, y)
+    sign = "u" if is_unsigned(element) else "s"
+    return lambda b, x, y: b.compare(f"{sign}{'gt' if largest else 'lt'}", x, y)
+
+
+@kernel("position")
+class PositionKernel(Kernel):
+    """One pass that keeps the best element and its position, for each lane."""
+
+    name = "position"
+    PREFERENCE = {ops.ArgMaxOp: True, ops.ArgMinOp: False}
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) in self.PREFERENCE
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(ops.ArgMaxOp, call.op)
+        b, source, result = call.b, call.one("input"), call.result
+        axis = normalize_axis(integer(op.axis), len(source.shape))
+        target_strides = spread_strides(result, len(source.shape), (axis,), flag(op.keepdims))
+        lines = Lines.of(source.shape, (axis,), [source.strides, target_strides])
+        # Positions are as wide as the elements, so that both fill the same registers.
+        type_ = computed(source.element)
+        position_type = i64 if type_info(type_).bits == 64 else i32
+        largest = self.PREFERENCE[kind_of(call.op)]
+        better = exceeds(source.element, largest)
+        last = flag(op.select_last_index)
+        width = lanes_for(call.target, position_type, (0,), 2)
+
+        def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+            best, place = values
+            x = load(b, source, offsets[0], lines.innermost(0), lanes)
+            replaces = ~better(b, best, x) if last else better(b, x, best)
+            here = b.splat(b.cast(b.index(position), position_type), lanes)
+            if not lines.across and lanes > 1:
+                here = here + b.iota(position_type, lanes)
+            # The first element always replaces what the fold starts from, which may be better than it.
+            replaces = replaces | (place < 0)
+            return [b.select(replaces, x, best), b.select(replaces, here, place)]
+
+        def join(x: list[Value], y: list[Value]) -> list[Value]:
+            after, before = better(b, y[0], x[0]), better(b, x[0], y[0])
+            further = (y[1] > x[1]) if last else (y[1] < x[1])
+            take = (after | (~before & further) | (x[1] < 0)) & (y[1] >= 0)
+            return [b.select(take, y[0], x[0]), b.select(take, y[1], x[1])]
+
+        def body(line: Line) -> None:
+            _, place = line.fold([(0, type_), (-1, position_type)], step, join)
+            store(b, result, line.starts[1], b.cast(place, i64))
+
+        lines.each(b, width, body)
+
+
+RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), ops.CumProdOp: (1, multiply)}
+"""Running total → its start and how it takes in an element."""
+
+
+@kernel("running")
+class RunningKernel(Kernel):
+    """One pass along each line; totals of floats are carried in f64 and rounded where they are stored."""
+
+    name = "running"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) in RUNNING
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(ops.CumSumOp, call.op)
+        b, source, result = call.b, call.one("input"), call.result
+        rank = len(source.shape)
+        axes = (normalize_axis(integer(op.axis), rank),) if rank else ()
+        lines = Lines.of(source.shape, axes, [source.strides, result.strides])
+        start, combine = RUNNING[kind_of(call.op)]
+        element = computed(source.element)
+        carrier = f64 if is_float(source.element) else element
+        last = lines.along[-1] - 1
+        exclusive, backwards = flag(op.exclusive), flag(op.reverse)
+        width = lanes_for(call.target, carrier, (0,), 2) if lines.across else 1
+
+        def body(line: Line) -> None:
+            lanes = line.lanes
+            total = b.constant(start, vector(carrier, lanes))
+            with b.loop(0, last + 1, 1, carried=[total]) as loop:
+                place = last - loop.index if backwards else loop.index
+                into, out_of = (
+                    place * steps[-1] + first
+                    for steps, first in zip(lines.along_steps[::-1], line.starts[::-1], strict=True)
+                )
+                x = load(b, source, out_of, lines.innermost(0) if lines.across else 1, lanes)
+                following = combine(b, loop.values[0], b.cast(x, carrier))
+                store(b, result, into, b.cast(loop.values[0] if exclusive else following, element))
+                loop.set(following)
+
+        lines.each(b, width, body)

@@ -1,0 +1,185 @@
+"""
+Lines of elements: the frame of every kernel that combines the elements along some axes.
+
+A line runs along those axes, and there is one for each index of the others. Where neighbours in memory belong to one
+line, vectors run along it and their lanes are combined at the end; where they belong to different lines, each lane has
+a line of its own, so that nothing has to be combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.nests import Index, chunks, collapse, linear, nest, vector_loop
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.glow_low.memory import contiguous_strides
+from glow_mlir.dialects.shapes import Shape
+
+Initial = Sequence[tuple[float, Attribute]]
+"""What a fold starts from: numbers and their element types."""
+Step = Callable[[Index, list[Index], int, list[Value]], list[Value]]
+"""Position along the line, element offset of each operand, lanes, values so far → values with that element."""
+Combine = Callable[[list[Value], list[Value]], list[Value]]
+"""The values of two parts of a line → those of both together."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of an index space: extents, and for each operand the strides, of the loops over and along them."""
+
+    outer: Shape
+    outer_steps: list[Shape]
+    along: Shape
+    along_steps: list[Shape]
+    across: bool
+    """Whether lanes are lines, else they are neighbours in a line."""
+
+    @staticmethod
+    def of(shape: Shape, axes: Sequence[int], strides: Sequence[Shape]) -> Lines:
+        """Lines along `axes` of an index space over which operands move by `strides`, one tuple an operand."""
+        # The marker keeps axes along lines from merging with others.
+        kept = iter(contiguous_strides(tuple(size for axis, size in enumerate(shape) if axis not in axes)))
+        marker = tuple(0 if axis in axes else next(kept) for axis in range(len(shape)))
+        extents, (marks, *steps) = collapse(shape, [marker, *strides])
+        over = [d for d, mark in enumerate(marks) if mark]
+        inside = [d for d, mark in enumerate(marks) if not mark]
+
+        def pick(values: Shape, dimensions: list[int]) -> Shape:
+            return tuple(values[d] for d in dimensions)
+
+        even = all(step[-1] in (0, 1) for step in steps)
+        return Lines(
+            pick(extents, over),
+            [pick(step, over) for step in steps],
+            pick(extents, inside) if inside else (1,),
+            [pick(step, inside) if inside else (0,) for step in steps],
+            bool(over) and over[-1] == len(extents) - 1 and even,
+        )
+
+    def innermost(self, operand: int) -> int:
+        """By how much an operand moves from lane to lane."""
+        return (self.outer_steps if self.across else self.along_steps)[operand][-1]
+
+    @property
+    def width_limit(self) -> int | None:
+        """1 where lanes would not be neighbours in memory, else `None`."""
+        return None if all(self.innermost(o) in (0, 1) for o in range(len(self.along_steps))) else 1
+
+    def each(self, b: Builder, width: int, body: Callable[[Line], None]) -> None:
+        """Loops over all lines, in vectors of at most `width` lanes."""
+        width = self.width_limit or width
+
+        def at(indices: list[Index], lanes: int) -> None:
+            body(Line(b, self, [linear(indices, steps) for steps in self.outer_steps], lanes, width))
+
+        if self.across:
+            nest(
+                b,
+                self.outer[:-1],
+                lambda outer: vector_loop(b, self.outer[-1], width, lambda i, lanes: at([*outer, i], lanes)),
+            )
+        else:
+            nest(b, self.outer, lambda outer: at(outer, 1))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line or, where lanes are lines, `lanes` of them."""
+
+    b: Builder
+    lines: Lines
+    starts: list[Index]
+    """Offset of the first element, for each operand."""
+    lanes: int
+    width: int
+
+    def _pieces(self) -> list[tuple[int, int, int, int]]:
+        """Start, stop, step and lanes of the loops over the innermost axis of the line."""
+        extent = self.lines.along[-1]
+        if self.lines.across:
+            return [(0, extent, 1, self.lanes)]
+        return [(start, stop, lanes, lanes) for start, stop, lanes in chunks(extent, self.width)]
+
+    def fold(self, initial: Initial, step: Step, combine: Combine) -> list[Value]:
+        """
+        Values that `step` accumulates over the whole line, one vector of `lanes` each.
+
+        The position that `step` gets is that along the innermost axis.
+        """
+        pieces = self._pieces()
+        start = [
+            [self.b.constant(number, vector(element, lanes)) for number, element in initial]
+            for _, _, _, lanes in pieces
+        ]
+        if not start:
+            return [self.b.constant(number, element) for number, element in initial]
+        parts = self._walk(0, self.starts, pieces, start, step)
+        return parts[0] if self.lines.across else self._joined(parts, combine)
+
+    def each(self, body: Callable[[Index, list[Index], int], None]) -> None:
+        """Loops over the line; `body` gets position, offset of each operand, and lanes."""
+
+        def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+            body(position, offsets, lanes)
+            return values
+
+        pieces = self._pieces()
+        self._walk(0, self.starts, pieces, [[] for _ in pieces], step)
+
+    def _walk(
+        self,
+        level: int,
+        offsets: list[Index],
+        pieces: list[tuple[int, int, int, int]],
+        values: list[list[Value]],
+        step: Step,
+    ) -> list[list[Value]]:
+        """The loops from the axis `level` of the line inwards; `values` are carried, those of each piece apart."""
+        steps = [operand[level] for operand in self.lines.along_steps]
+        if level == len(self.lines.along) - 1:
+            results: list[list[Value]] = []
+            for (start, stop, stride, lanes), carried in zip(pieces, values, strict=True):
+                with self.b.loop(start, stop, stride, carried=carried) as loop:
+                    moved = [moved_by(offset, loop.index, s) for offset, s in zip(offsets, steps, strict=True)]
+                    loop.set(*step(loop.index, moved, lanes, loop.values))
+                results.append(loop.results)
+            return results
+        flat = [value for part in values for value in part]
+        count = len(values[0])
+        with self.b.loop(0, self.lines.along[level], 1, carried=flat) as loop:
+            moved = [moved_by(offset, loop.index, s) for offset, s in zip(offsets, steps, strict=True)]
+            inner = self._walk(level + 1, moved, pieces, _grouped(loop.values, count, len(values)), step)
+            loop.set(*(value for part in inner for value in part))
+        return _grouped(loop.results, count, len(values))
+
+    def _joined(self, parts: list[list[Value]], combine: Combine) -> list[Value]:
+        """All lanes of all pieces combined into one scalar each: by halves, meeting shorter pieces on the way."""
+        waiting = {part[0].lanes: part for part in parts}
+        lanes = max(waiting)
+        values = waiting.pop(lanes)
+        while lanes > 1:
+            lanes //= 2
+            low, high = ([lane_range(self.b, v, first, lanes) for v in values] for first in (0, lanes))
+            values = combine(low, high)
+            if lanes in waiting:
+                values = combine(values, waiting.pop(lanes))
+        return values
+
+
+def moved_by(offset: Index, index: Index, stride: int) -> Index:
+    """An element offset moved by `index` steps of `stride`."""
+    return offset if stride == 0 else index * stride + offset
+
+
+def lane_range(b: Builder, value: Value, first: int, count: int) -> Value:
+    """`count` lanes of a vector from `first` on; a scalar for one."""
+    return b.extract(value, first) if count == 1 else b.shuffle(value, value, range(first, first + count))
+
+
+def _grouped(values: list[Value], size: int, groups: int) -> list[list[Value]]:
+    return [values[g * size : (g + 1) * size] for g in range(groups)]

@@ -1,0 +1,86 @@
+"""Operators that the ONNX standard defines by others: their bodies, for those without an importer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import onnx
+from onnx import defs
+
+from glow_mlir.registry import IMPORTERS
+
+
+def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | None:
+    """The importer of an operator for an opset version: the newest that is not newer; `None` where there is none."""
+    versions = [since for d, k, since in IMPORTERS.all() if (d, k) == (domain, kind) and since <= version]
+    return IMPORTERS.get((domain, kind, max(versions))) if versions else None
+
+
+def standard_function(
+    node: onnx.NodeProto, domain: str, version: int, types: Sequence[onnx.TypeProto]
+) -> onnx.FunctionProto | None:
+    """
+    The body by which the standard defines a node's operator, whose operands have those types.
+
+    `None` where there is none, or where the body needs an operator that cannot be imported either.
+    """
+    try:
+        schema = defs.get_schema(node.op_type, version, domain)
+    except defs.SchemaError:
+        return None
+    if schema.has_function:
+        chosen = _newest(schema.function_opset_versions, version)
+        data = schema.get_function_with_opset_version(chosen)
+    elif schema.has_context_dependent_function:
+        chosen = _newest(schema.context_dependent_function_opset_versions, version)
+        data = schema.get_context_dependent_function_with_opset_version(
+            chosen, node.SerializeToString(), [type_.SerializeToString() for type_ in types]
+        )
+    else:
+        return None
+    function = onnx.FunctionProto.FromString(data)
+    stated = {attribute.name for attribute in function.attribute_proto}
+    defaults = (attribute.default_value for attribute in schema.attributes.values())
+    function.attribute_proto.extend(value for value in defaults if value.name and value.name not in stated)
+    opsets = {opset.domain: opset.version for opset in function.opset_import}
+    complete = all(_is_defined(inner, opsets.get(inner.domain, 0)) for inner in function.node)
+    return function if function.node and complete else None
+
+
+def _newest(versions: Sequence[int], version: int) -> int:
+    return max((known for known in versions if known <= version), default=min(versions))
+
+
+def _is_defined(node: onnx.NodeProto, version: int) -> bool:
+    """Whether a node has an importer, or a body in the standard."""
+    if find_importer(node.domain, node.op_type, version) is not None:
+        return True
+    try:
+        schema = defs.get_schema(node.op_type, version, node.domain)
+    except defs.SchemaError:
+        return False
+    return schema.has_function or schema.has_context_dependent_function
+
+
+def instantiate(function: onnx.FunctionProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """The nodes of a function's body, with the attributes of the calling node in place of references to them."""
+    given = {attribute.name: attribute for attribute in (*function.attribute_proto, *node.attribute)}
+    return [_resolved(inner, given) for inner in function.node]
+
+
+def _resolved(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    for attribute in node.attribute:
+        if attribute.ref_attr_name and attribute.ref_attr_name not in given:
+            continue
+        resolved = copy.attribute.add()
+        resolved.CopyFrom(given[attribute.ref_attr_name] if attribute.ref_attr_name else attribute)
+        resolved.name = attribute.name
+        if resolved.HasField("g"):
+            inner = [_resolved(item, given) for item in resolved.g.node]
+            del resolved.g.node[:]
+            resolved.g.node.extend(inner)
+    return copy

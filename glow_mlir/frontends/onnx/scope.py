@@ -1,0 +1,149 @@
+"""Names of ONNX values and the nodes that use them: a graph, a branch inside it, or the body of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import checker
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnknownLoc
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.functions import find_importer, instantiate, standard_function
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.types import onnx_type
+
+if TYPE_CHECKING:
+    from glow_mlir.frontends.onnx.graph import GraphImporter
+
+
+def named_location(name: str) -> LocationAttr:
+    """The location of what comes from the ONNX node or value `name`."""
+    return NameLoc(StringAttr(name), UnknownLoc())
+
+
+@dataclass
+class Scope:
+    """
+    What names stand for in one list of nodes.
+
+    `caller` names the node that the nodes were expanded from: they carry its location, and errors name it. `outer` is
+    the scope whose names are visible as well.
+    """
+
+    graph: GraphImporter
+    opsets: Mapping[str, int]
+    caller: str = ""
+    outer: Scope | None = None
+    values: dict[str, SSAValue | None] = field(default_factory=dict[str, SSAValue | None])
+    initializers: dict[str, onnx.TensorProto] = field(default_factory=dict[str, onnx.TensorProto])
+    lacking: dict[str, UnsupportedError | None] = field(default_factory=dict[str, UnsupportedError | None])
+    """Names without a value, and the error for who needs one; `None` where it has been reported."""
+
+    def knows(self, name: str) -> bool:
+        """Whether the name stands for something here or in an outer scope, also where that is not supported."""
+        here = name in self.values or name in self.initializers or name in self.lacking
+        return here or (self.outer is not None and self.outer.knows(name))
+
+    def lookup(self, name: str) -> SSAValue | None:
+        """The value behind a name; `None` for an absent operand of a function."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.initializers:
+            value = self.graph.initializer(self.initializers[name], named_location(self.caller or name))
+            self.values[name] = value
+            return value
+        if self.outer is not None:
+            return self.outer.lookup(name)
+        raise ModelError(f"'{name}' has no value")
+
+    def lacks(self, names: Iterable[str]) -> bool:
+        """Whether some of the names have no value for a reason, which is then reported."""
+        found = False
+        for name in names:
+            if name in self.lacking:
+                found = True
+                if (error := self.lacking[name]) is not None:
+                    self.graph.reasons.append(error)
+                self.lacking[name] = None
+            elif self.outer is not None and name not in self.values:
+                found |= self.outer.lacks([name])
+        return found
+
+    def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        """Import the nodes; what is not supported is collected in the graph, but of one caller only once."""
+        failed = False
+        for node in sorted_nodes(nodes, self.knows):
+            if (failed and self.caller) or self.lacks(used_names(node)) or not self._import(node):
+                self.lacking.update(dict.fromkeys(node.output))
+                failed = True
+
+    def _import(self, proto: onnx.NodeProto) -> bool:
+        """Import one node; `False` where it is not supported."""
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        name = self.caller or node_name(proto)
+        version = self.opsets.get(domain, 0)
+        function = find_importer(domain, proto.op_type, version)
+        try:
+            node = Node(proto, domain, version, name, named_location(name), self)
+            results = self._expand(node) if function is None else function(node)
+        except UnsupportedError as error:
+            self.graph.reasons.append(error)
+            return False
+        except VerifyException as error:
+            raise ModelError(f"{proto.op_type}: {error}", node=name) from error
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise self._explained(proto, name, error) from error
+        if results is None:
+            return False
+        self._bind(node, [results] if isinstance(results, SSAValue) else list(results))
+        return True
+
+    def _bind(self, node: Node, results: Sequence[SSAValue | None]) -> None:
+        for position, name in enumerate(node.proto.output):
+            value = results[position] if position < len(results) else None
+            if value is not None:
+                self.values[name] = value
+            elif name:
+                self.lacking[name] = node.unsupported(f"output {position} ('{name}') is not supported")
+
+    def _expand(self, node: Node) -> list[SSAValue | None] | None:
+        """The results of the body by which the standard defines the operator; reports it where there is none."""
+        types = [onnx_type(value) for value in node.inputs]
+        function = standard_function(node.proto, node.domain, node.version, types)
+        if function is None:
+            kind = f"{node.domain}.{node.kind}" if node.domain else node.kind
+            self.graph.unsupported.append((kind, node.name))
+            return None
+        opsets = {opset.domain: opset.version for opset in function.opset_import}
+        given = [*node.inputs, *[None] * (len(function.input) - len(node.inputs))]
+        scope = Scope(self.graph, opsets, node.name, values=dict(zip(function.input, given, strict=False)))
+        scope.run(instantiate(function, node.proto))
+        wanted = [name for name, output in zip(function.output, node.proto.output, strict=False) if output]
+        if scope.lacks(wanted):
+            return None
+        return [scope.lookup(name) if name in wanted else None for name in function.output]
+
+    def inline(self, graph: onnx.GraphProto, caller: str) -> list[SSAValue | None] | None:
+        """The outputs of a subgraph without inputs, which sees the names of this scope; `None` if not supported."""
+        scope = Scope(self.graph, self.opsets, self.caller or caller, outer=self)
+        scope.initializers = {tensor.name: tensor for tensor in graph.initializer}
+        scope.run(graph.node)
+        names = [value.name for value in graph.output]
+        return None if scope.lacks(names) else [scope.lookup(name) for name in names]
+
+    def _explained(self, proto: onnx.NodeProto, name: str, error: Exception) -> Exception:
+        """What is wrong with a node that made its importer fail; the failure itself where the node is right."""
+        context = checker.C.CheckerContext()
+        context.ir_version = onnx.IR_VERSION
+        context.opset_imports = dict(self.opsets)
+        try:
+            checker.check_node(proto, context)
+        except checker.ValidationError as invalid:
+            return ModelError(str(invalid).splitlines()[0], node=name)
+        return error

@@ -1,0 +1,75 @@
+"""Execution of an artifact: buffers, the entry call, and what it reports."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping
+
+import numpy as np
+
+from glow_mlir.runtime.artifact import Artifact, Binding
+from glow_mlir.runtime.loader import Library
+
+ALIGNMENT = 64
+_ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def aligned(size: int) -> np.ndarray:
+    """`size` uninitialised bytes that start at a multiple of 64."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    begin = -raw.ctypes.data % ALIGNMENT
+    return raw[begin : begin + size]
+
+
+class Executable:
+    """
+    A loaded artifact.
+
+    Calls may run in several threads at once: each thread has its own activations.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.manifest = artifact.manifest
+        self.constants = artifact.constants
+        self._entry = Library(artifact.code).function(self.manifest.entry, _ENTRY, ctypes.c_int32)
+        self._local = threading.local()
+        self.stamps = np.zeros(len(self.manifest.steps) + 1, np.int64)
+        """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
+
+    def run(self, inputs: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """
+        Call the entry and return its outputs by name, in new arrays.
+
+        `inputs` are C-contiguous arrays of the declared type, used in place; `state` arrays are updated in place.
+        """
+        outputs: dict[str, np.ndarray] = {}
+        bound: list[np.ndarray] = []
+        for binding in self.manifest.bindings:
+            if binding.role == "output":
+                outputs[binding.name] = np.empty(binding.shape, binding.dtype)
+                bound.append(outputs[binding.name])
+            else:
+                source = inputs if binding.role == "input" else (state or {})
+                bound.append(source[binding.name])
+        if self.manifest.profile:
+            bound.append(self.stamps)
+        self.call(bound)
+        return outputs
+
+    def call(self, bound: list[np.ndarray]) -> None:
+        """Call the entry on arrays in the order of the bindings."""
+        pointers = (ctypes.c_void_p * len(bound))(*(array.ctypes.data for array in bound))
+        status = self._entry(self.constants.ctypes.data, pointers, self._activations().ctypes.data, None)
+        if status:
+            raise RuntimeError(f"the compiled function returned {status}")
+
+    def _activations(self) -> np.ndarray:
+        if not hasattr(self._local, "activations"):
+            self._local.activations = aligned(self.manifest.activations)
+        return self._local.activations
+
+
+def describe(binding: Binding) -> str:
+    """A binding's type in words, as `float32[1, 3, 224, 224]`."""
+    return f"{binding.dtype}{list(binding.shape)}"

@@ -1,0 +1,236 @@
+"""The public API: `InferenceSession`, in the shape that users of onnxruntime know."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.runtime.artifact import Artifact, Binding
+from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.executable import Executable, describe
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from glow_mlir.compiler import Compilation
+
+ModelSource = "str | Path | bytes | ModelProto"
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`)."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+
+
+_TYPE_WORDS = {"float32": "float", "float64": "double"}
+
+
+def _node_arg(binding: Binding) -> NodeArg:
+    return NodeArg(binding.name, binding.shape, f"tensor({_TYPE_WORDS.get(binding.dtype, binding.dtype)})")
+
+
+def _versions() -> str:
+    names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
+    found: list[str] = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} ?")
+    return ", ".join(found)
+
+
+class InferenceSession:
+    """
+    A model, compiled and ready to run.
+
+    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model, or a `ModelProto`. `dimensions` gives
+    free dimensions their sizes. `backend` is `cpu` or `interpreter`. Compiled models are kept on disk (see
+    `glow_mlir.runtime.cache`) unless `cache` is false. Raises `GlowError` for whatever is wrong with the model.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | bytes | ModelProto,
+        *,
+        backend: str = "cpu",
+        threads: int = 1,
+        dimensions: Mapping[str, int] | None = None,
+        target: str = "host",
+        profile: bool = False,
+        cache: bool = True,
+    ) -> None:
+        if threads != 1:
+            raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
+        self._dimensions = dict(dimensions or {})
+        self._backend, self._target, self._profile = backend, target, profile
+        self.compile_seconds: dict[str, float] = {}
+        """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
+        if backend == "cpu":
+            self._runner: Any = Executable(self._artifact(model, cache))
+            self._bindings: Sequence[Binding] = self._runner.manifest.bindings
+        else:
+            self._runner = InterpreterRunner(self._compile(model))
+            self._bindings = self._runner.bindings
+        self._state = {
+            binding.name: np.zeros(binding.shape, binding.dtype) for binding in self._bindings if binding.role == "state"
+        }
+
+    @property
+    def executable(self) -> Executable:
+        """The loaded machine code; raises `OptionError` for a backend without."""
+        if not isinstance(self._runner, Executable):
+            raise OptionError(f"the backend '{self._backend}' has no machine code")
+        return self._runner
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs, in order."""
+        return [_node_arg(binding) for binding in self._bindings if binding.role == "input"]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in order."""
+        return [_node_arg(binding) for binding in self._bindings if binding.role == "output"]
+
+    def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        """
+        Run the model: the outputs of those names, or all, in new arrays.
+
+        C-contiguous inputs of the right type are used in place. Raises `InputError` for a missing, unknown or misshapen
+        input, or an unknown output.
+        """
+        wanted = [arg.name for arg in self.get_outputs()] if output_names is None else list(output_names)
+        known = {binding.name: binding for binding in self._bindings}
+        for name in wanted:
+            if name not in known or known[name].role != "output":
+                raise InputError(f"there is no output '{name}'")
+        results = self._runner.run(self._checked(inputs), self._state)
+        return [results[name] for name in wanted]
+
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        expected = {binding.name: binding for binding in self._bindings if binding.role == "input"}
+        for name in inputs:
+            if name not in expected:
+                raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(expected)}")
+        checked: dict[str, np.ndarray] = {}
+        for name, binding in expected.items():
+            if name not in inputs:
+                raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
+            array = np.asarray(inputs[name])
+            if array.dtype.name != binding.dtype or array.shape != binding.shape:
+                given = f"{array.dtype.name}{list(array.shape)}"
+                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}")
+            checked[name] = np.ascontiguousarray(array)
+        return checked
+
+    def _artifact(self, model: Any, use_cache: bool) -> Artifact:
+        from glow_mlir.runtime.host import host_name
+
+        data, directory = model_bytes(model)
+        cache = ArtifactCache()
+        key = cache_key(
+            data,
+            repr(sorted(self._dimensions.items())),
+            f"{self._backend} {self._target} {self._profile}",
+            host_name(),
+            _versions(),
+            f"{sys.byteorder}",
+        )
+        if use_cache and (found := cache.load(key, directory)) is not None:
+            return found
+        compilation = self._compile(model)
+        artifact = self._build(compilation)
+        if use_cache:
+            cache.store(key, artifact)
+        return artifact
+
+    def _compile(self, model: Any) -> Compilation:
+        import time
+
+        from glow_mlir.compiler import Compilation
+
+        start = time.perf_counter()
+        module = import_any(model, self._dimensions)
+        compilation = Compilation(module, self._backend, self._target, self._profile)
+        compilation.seconds["import"] = time.perf_counter() - start
+        compilation.run(until="allocated" if self._backend == "cpu" else None)
+        self.compile_seconds = compilation.seconds
+        return compilation
+
+    def _build(self, compilation: Compilation) -> Artifact:
+        import time
+
+        from glow_mlir.codegen.build import build_artifact
+
+        start = time.perf_counter()
+        artifact = build_artifact(compilation.module, compilation.context, self._target, self._profile)
+        self.compile_seconds["code"] = time.perf_counter() - start
+        return artifact
+
+
+class InterpreterRunner:
+    """Runs a module in the interpreter."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        from glow_mlir.dialects.element_types import numpy_dtype
+        from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+        from glow_mlir.interpreter.machine import find_function
+        from glow_mlir.storage import Storage
+
+        self.module = compilation.module
+        storage = Storage(self.module)
+        self.bindings: list[Binding] = []
+        for name in find_function(self.module).binding_names:
+            op = storage.by_name[name]
+            assert isinstance(op, PlaceholderOp)
+            dtype = numpy_dtype(op.tensor_type.element_type).name
+            self.bindings.append(Binding(name, op.role, dtype, op.tensor_type.get_shape()))
+
+    def run(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Run the function; `state` is updated."""
+        from glow_mlir.interpreter.machine import run_function
+
+        results = run_function(self.module, {**inputs, **state})
+        for name in state:
+            state[name] = results[name]
+        return results
+
+
+def model_bytes(model: Any) -> tuple[bytes, Path | None]:
+    """
+    The bytes that identify a model, and its folder; raises `ModelError` where the file cannot be read.
+
+    The text of a `.mlir` file has the digests of its weights, so it identifies them too.
+    """
+    if isinstance(model, bytes):
+        return model, None
+    if not isinstance(model, str | Path):
+        return model.SerializeToString(deterministic=True), None
+    path = Path(model)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    return data, path.parent
+
+
+def import_any(model: Any, dimensions: Mapping[str, int]) -> Any:
+    """The module of an ONNX model, or of a `.mlir` file of any stage down to `allocated`."""
+    if isinstance(model, str | Path) and Path(model).suffix == ".mlir":
+        from glow_mlir.context import new_context
+        from glow_mlir.textual import read_module
+
+        return read_module(Path(model), new_context())
+    from glow_mlir.frontends.onnx.importer import import_model
+
+    return import_model(model, dimensions)

@@ -1,0 +1,265 @@
+"""Mathematical functions: errors in units in the last place, edges, and no calls of a library."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glow_mlir.codegen.llvm.elf import undefined_symbols
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.target import target_named
+from glow_mlir.codegen.types import f32, f64, i64, ptr, vector
+from glow_mlir.runtime.loader import Library
+
+Array = np.ndarray[Any, Any]
+FLOATS: dict[int, Any] = {32: np.float32, 64: np.float64}
+TYPES = {32: f32, 64: f64}
+COUNT = 1 << 14
+
+
+@functools.cache
+def compiled(name: str, bits: int, operands: int, target_name: str) -> Callable[..., Array]:
+    """Return a function of arrays, whose length is a multiple of 16, for one entry of the table."""
+    target = target_named(target_name)
+    element = TYPES[bits]
+    lanes = target.vector_width(element)
+    module = ModuleBuilder(target)
+    with module.function("f", [*[ptr] * (operands + 1), i64]) as (b, (out, *inputs, n)):
+        with b.loop(0, n, lanes) as i:
+            values = [pointer.at(i, element).load(vector(element, lanes)) for pointer in inputs]
+            out.at(i, element).store(MATH[name](b, *values))
+    module.module.verify()
+    data = compile_text(emit_module(module.module), target)
+    assert undefined_symbols(data) == ()
+    call = Library(data).function("f", [*[ctypes.c_void_p] * (operands + 1), ctypes.c_int64])
+
+    def run(*arrays: Array) -> Array:
+        arrays = tuple(np.ascontiguousarray(np.resize(array, -(-array.size // 16) * 16)) for array in arrays)
+        result = np.empty_like(arrays[0])
+        call(result.ctypes.data, *(array.ctypes.data for array in arrays), result.size)
+        return result
+
+    return run
+
+
+def ulps(result: Array, exact: Array) -> float:
+    """Return the largest error, in units in the last place of the type of `result` at the exact value."""
+    kind = result.dtype.type
+    rounded = exact.astype(kind)
+    same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
+    finite = np.isfinite(result) & np.isfinite(rounded)
+    assert (same | finite).all(), (result[~(same | finite)][:5], rounded[~(same | finite)][:5])
+    unit = np.spacing(np.abs(rounded[finite])).astype(exact.dtype)
+    return float(np.max(np.abs(result[finite].astype(exact.dtype) - exact[finite]) / unit, initial=0))
+
+
+def samples(bounds: Sequence[float], bits: int, seed: int = 0) -> Array:
+    """Return numbers spread evenly over a range, and as many spread evenly over the exponents within it."""
+    low, high = bounds
+    random = np.random.default_rng(seed)
+    even = random.uniform(low, high, COUNT // 2)
+    bound = max(abs(low), abs(high))
+    spread = np.exp2(random.uniform(-40, math.log2(bound), COUNT // 2)) * random.choice([-1, 1], COUNT // 2)
+    spread = np.where((spread < low) | (spread > high), np.abs(spread), spread)
+    return np.concatenate([even, np.clip(spread, low, high)]).astype(FLOATS[bits])
+
+
+def exact_erf(x: Array) -> Array:
+    return np.array([math.erf(value) for value in x.astype(np.float64)], dtype=np.longdouble)
+
+
+def exact_sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+# name, exact function, range for f32 and f64, largest error in ulps of f32 and f64
+CASES: Sequence[tuple[str, Callable[[Array], Array], Sequence[float], float, float]] = [
+    ("exp", np.exp, (-103, 88, -745, 709), 1.5, 1.5),
+    ("exp2", np.exp2, (-149, 127.9, -1074, 1023.9), 1.5, 1.5),
+    ("expm1", np.expm1, (-50, 88, -50, 709), 2.0, 2.0),
+    ("sigmoid", exact_sigmoid, (-103, 50, -740, 50), 3.0, 3.0),
+    ("tanh", np.tanh, (-12, 12, -22, 22), 3.0, 3.0),
+    ("sinh", np.sinh, (-89, 89, -710, 710), 3.0, 3.0),
+    ("cosh", np.cosh, (-89, 89, -710, 710), 3.0, 3.0),
+    ("erf", exact_erf, (-5, 5, -7, 7), 2.0, 2.5),
+    ("log", np.log, (1e-45, 1e30, 5e-324, 1e300), 1.5, 1.5),
+    ("log2", np.log2, (1e-45, 1e30, 5e-324, 1e300), 2.5, 2.5),
+    ("log10", np.log10, (1e-45, 1e30, 5e-324, 1e300), 2.5, 2.5),
+    ("log1p", np.log1p, (-0.99999, 1e30, -0.99999, 1e300), 2.0, 2.0),
+    ("asinh", np.arcsinh, (-1e30, 1e30, -1e300, 1e300), 3.0, 3.0),
+    ("acosh", np.arccosh, (1, 1e30, 1, 1e300), 3.0, 3.0),
+    ("atanh", np.arctanh, (-0.9999, 0.9999, -0.9999, 0.9999), 3.5, 3.5),
+    ("sin", np.sin, (-1e5, 1e5, -1e5, 1e5), 0.6, 2.0),
+    ("cos", np.cos, (-1e5, 1e5, -1e5, 1e5), 0.6, 2.0),
+    ("tan", np.tan, (-1e5, 1e5, -1e5, 1e5), 0.6, 3.0),
+    ("asin", np.arcsin, (-1, 1, -1, 1), 0.6, 2.5),
+    ("acos", np.arccos, (-1, 1, -1, 1), 0.6, 2.5),
+    ("atan", np.arctan, (-1e6, 1e6, -1e6, 1e6), 0.6, 1.5),
+    ("sqrt", np.sqrt, (0, 1e30, 0, 1e300), 0.5, 0.5),
+    ("rsqrt", lambda x: 1 / np.sqrt(x), (1e-30, 1e30, 1e-300, 1e300), 1.5, 1.5),
+]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+def test_error(case: tuple[str, Callable[[Array], Array], Sequence[float], float, float], bits: int):
+    name, exact, ranges, *limits = case
+    wide = bits == 64
+    x = samples(ranges[2 * wide : 2 * wide + 2], bits)
+    if name.startswith("log") and name != "log1p":
+        # The range where the result crosses zero, and denormal numbers.
+        x[: COUNT // 4] = samples((0.5, 2.0), bits)[: COUNT // 4]
+        x[COUNT // 4 : COUNT // 2] *= FLOATS[bits](np.finfo(FLOATS[bits]).tiny)
+        x = np.abs(x)
+    with np.errstate(all="ignore"):
+        expected = exact(x.astype(np.longdouble))
+    assert ulps(compiled(name, bits, 1, "host")(x), expected) <= limits[wide]
+
+
+@pytest.mark.parametrize("name", [case[0] for case in CASES])
+def test_without_vectors_and_fma(name: str):
+    """The scalar target has neither fused multiply-add nor rounding instructions; errors may be a little larger."""
+    _, exact, ranges, limit, _ = next(case for case in CASES if case[0] == name)
+    x = samples(ranges[:2], 32, seed=1)
+    with np.errstate(all="ignore"):
+        expected = exact(x.astype(np.longdouble))
+    assert ulps(compiled(name, 32, 1, "scalar")(x), expected) <= limit + 1
+
+
+EDGES = [
+    0.0,
+    -0.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    1.0,
+    -1.0,
+    1e-45,
+    -1e-45,
+    1e-39,
+    3e38,
+    -3e38,
+    200.0,
+    -200.0,
+    0.5,
+    2.0,
+]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("name", [case[0] for case in CASES if case[0] not in ("sin", "cos", "tan")])
+def test_edges(name: str, bits: int):
+    exact = next(case[1] for case in CASES if case[0] == name)
+    x = np.array(EDGES).astype(FLOATS[bits])
+    if bits == 64:
+        x[7:12] = [5e-324, -5e-324, 1e-310, 1.7e308, -1.7e308]
+        x[12:14] = [2000, -2000]
+    with np.errstate(all="ignore"):
+        expected = exact(x.astype(np.longdouble)).astype(x.dtype)
+    result = compiled(name, bits, 1, "host")(x)[: x.size]
+    np.testing.assert_allclose(result, expected, rtol=1e-6 if bits == 32 else 1e-15, atol=0)
+    zero = result == 0
+    np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_sine_at_zero_infinity_and_nan(bits: int):
+    x = np.array([0.0, -0.0, math.inf, -math.inf, math.nan], dtype=FLOATS[bits])
+    for name in ("sin", "tan"):
+        result = compiled(name, bits, 1, "host")(x)[:5]
+        np.testing.assert_array_equal(result, [0, 0, math.nan, math.nan, math.nan])
+        assert np.signbit(result[1])
+        assert not np.signbit(result[0])
+    np.testing.assert_array_equal(compiled("cos", bits, 1, "host")(x)[:5], [1, 1, math.nan, math.nan, math.nan])
+
+
+@pytest.mark.parametrize("target", ["host", "scalar"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_powers(bits: int, target: str):
+    random = np.random.default_rng(0)
+    x = np.exp2(random.uniform(-20, 20, COUNT)).astype(FLOATS[bits])
+    y = random.uniform(-6, 6, COUNT).astype(FLOATS[bits])
+    if bits == 64:
+        y[::2] *= 8
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+    assert ulps(compiled("powf", bits, 2, target)(x, y), expected) <= 1.5
+
+
+def test_edges_of_powers():
+    values = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1e300, math.inf, -math.inf, math.nan, 1e-310, 2.5])
+    x, y = (array.ravel().copy() for array in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        expected = np.power(x, y)
+    result = compiled("powf", 64, 2, "host")(x, y)[: x.size]
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
+    zero = result == 0
+    np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
+
+
+@pytest.mark.parametrize("target", ["host", "scalar"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_remainder_is_exact(bits: int, target: str):
+    random = np.random.default_rng(0)
+    bound = 120 if bits == 32 else 1020
+    kind = FLOATS[bits]
+    x = (np.exp2(random.uniform(-bound, bound, 1024)) * random.choice([-1, 1], 1024)).astype(kind)
+    y = (np.exp2(random.uniform(-bound, bound, 1024)) * random.choice([-1, 1], 1024)).astype(kind)
+    x[:6] = [math.inf, 1, math.nan, 5, 0, -0.0]
+    y[:6] = [1, 0, 1, math.inf, 3, 3]
+    with np.errstate(all="ignore"):
+        expected = np.fmod(x, y)
+    np.testing.assert_array_equal(compiled("remf", bits, 2, target)(x, y), expected)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_atan2(bits: int):
+    values = [0.0, -0.0, 1, -1, 2, -2.5, 1e-30, -1e30, math.inf, -math.inf, math.nan, 3, -0.1, 1e20, 7, 0.3]
+    y, x = (array.ravel().astype(FLOATS[bits]) for array in np.meshgrid(values, values))
+    expected = np.arctan2(y.astype(np.longdouble), x.astype(np.longdouble))
+    result = compiled("atan2", bits, 2, "host")(y, x)
+    np.testing.assert_allclose(result, expected.astype(x.dtype), rtol=3e-7 if bits == 32 else 5e-16)
+    zero = result == 0
+    np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
+
+
+def test_rounding_and_classes():
+    x = np.array(
+        [0.5, 1.5, -0.5, 2.5, 0.49999997, -0.49999997, 8388609.0, -2.5, 1e30, math.inf, math.nan, 3.7] + [0] * 4
+    )
+    x = x.astype(np.float32)
+    away = np.copysign(np.floor(np.abs(x.astype(np.float64)) + 0.5), x)
+    np.testing.assert_array_equal(compiled("round", 32, 1, "host")(x), away.astype(np.float32))
+    np.testing.assert_array_equal(compiled("roundeven", 32, 1, "host")(x), np.rint(x))
+    np.testing.assert_array_equal(compiled("trunc", 32, 1, "scalar")(x), np.trunc(x))
+
+
+@pytest.mark.parametrize("name", sorted(MATH))
+@pytest.mark.parametrize("target_name", ["avx2", "avx512", "neon", "scalar"])
+def test_no_function_calls_a_library(name: str, target_name: str):
+    """Build every function of the table for every target."""
+    from glow_mlir.codegen.types import i32
+
+    target = target_named(target_name)
+    operands = {"atan2": 2, "copysign": 2, "powf": 2, "remf": 2, "clampf": 3, "fma": 3}.get(name, 1)
+    module = ModuleBuilder(target)
+    with module.function("f", [ptr]) as (b, (p,)):
+        for element in (f32, f64):
+            type_ = vector(element, target.vector_width(element))
+            integer = vector(i32, target.vector_width(element))
+            if name in ("absi", "ctpop"):
+                p.store(MATH[name](b, p.load(integer)))
+            elif name == "fpowi":
+                p.store(MATH[name](b, p.load(type_), p.load(integer)))
+            else:
+                p.store(MATH[name](b, *[p.load(type_) for _ in range(operands)]))
+    assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()

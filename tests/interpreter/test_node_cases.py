@@ -1,0 +1,42 @@
+"""ONNX's own node tests of the elementwise, spatial, linear, normalizing, reducing and recurrent operators."""
+
+from __future__ import annotations
+
+import pytest
+from node_cases import cases_of, check_case
+
+ELEMENTWISE = """
+    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil
+    Celu Clip Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN
+    LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Shrink
+    Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
+"""
+SPATIAL = "AveragePool Conv ConvTranspose GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool Gemm MatMul"
+NORMALIZATION = """
+    BatchNormalization Dropout GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax
+    LpNormalization MeanVarianceNormalization RMSNormalization Softmax
+"""
+REDUCTIONS = """
+    ArgMax ArgMin CumProd CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+    ReduceSum ReduceSumSquare TopK
+"""
+RECURRENT = "GRU LSTM RNN"
+OPERATORS = " ".join((ELEMENTWISE, SPATIAL, NORMALIZATION, REDUCTIONS, RECURRENT)).split()
+
+CONSTANT_OPERANDS = {
+    **{name: (1,) for name in REDUCTIONS.split() if name not in ("ArgMax", "ArgMin")},
+    "Dropout": (1, 2),
+}
+"""Operands that fix shapes, or whether a network trains: the importer needs their values."""
+
+TRAINING = "training is not inference"
+UNSUPPORTED = {
+    "test_batchnorm_*training_mode": TRAINING,
+    "test_training_dropout*": TRAINING,
+}
+"""Cases that the importer refuses, and why."""
+
+
+@pytest.mark.parametrize("name", cases_of(OPERATORS))
+def test_node_case(name: str) -> None:
+    check_case(name, UNSUPPORTED, CONSTANT_OPERANDS)

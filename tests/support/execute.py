@@ -1,0 +1,241 @@
+"""
+Run a function of `glow_high` twice: in the interpreter, which says what it means, and as machine code.
+
+The machine code gets its buffers misaligned by one element, between guards that must survive, and an arena full of NaN.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.traits import SymbolTable
+
+from glow_mlir.codegen.llvm.elf import undefined_symbols
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.target import target_named
+from glow_mlir.compiler import Compilation
+from glow_mlir.dialects.element_types import element_type, numpy_dtype
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
+from glow_mlir.dialects.glow_low.memory import WeightOp
+from glow_mlir.dialects.shapes import tensor
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.runtime.loader import Library
+from glow_mlir.storage import constant_array
+from glow_mlir.weights import add_weights
+
+GUARD = 64
+"""Bytes in front of and behind every buffer that a function must not write."""
+_GUARD_BYTE = 0xA5
+
+Given = np.ndarray | Sequence[np.ndarray] | None
+"""One operand of an operator under test: an array, several for a variadic one, `None` for an absent one."""
+
+
+def module_of(operator: type[HighOp], *operands: Given, constants: Sequence[int] = (), **properties: Any) -> ModuleOp:
+    """
+    A module whose function `main` applies one operator to the inputs `in0`, `in1`, … and saves `out0`, …
+
+    Operands whose positions are in `constants` are constants of the module, and no inputs.
+    """
+    module = ModuleOp([])
+    block = module.body.block
+    gets: list[GetOp] = []
+    values: list[SSAValue | list[SSAValue] | None] = []
+
+    def declare(array: np.ndarray, name: str, constant: bool) -> SSAValue:
+        type_ = tensor(array.shape, element_type(array.dtype))
+        storage = (
+            ConstantOp.stored(name, type_, add_weights(np.array(array)))
+            if constant
+            else PlaceholderOp.bound(name, type_, "input")
+        )
+        block.add_op(storage)
+        gets.append(GetOp.of(storage))
+        return gets[-1].result
+
+    for position, operand in enumerate(operands):
+        if operand is None:
+            values.append(None)
+        elif isinstance(operand, np.ndarray):
+            values.append(declare(operand, f"in{len(gets)}", position in constants))
+        else:
+            values.append([declare(part, f"in{len(gets)}", position in constants) for part in operand])
+    op = operator.make(*values, **properties)
+    outputs = [f"out{index}" for index in range(len(op.results))]
+    for name, result in zip(outputs, op.results, strict=True):
+        assert isinstance(result.type, type(tensor((), element_type(np.dtype("float32")))))
+        block.add_op(PlaceholderOp.bound(name, result.type, "output"))
+    bound = [storage.sym_name.data for storage in block.ops if isinstance(storage, PlaceholderOp)]
+    function = FuncOp.named("main", bound)
+    saves = [SaveOp.to(result, name) for name, result in zip(outputs, op.results, strict=True)]
+    function.block.add_ops([*gets, op, *saves])
+    block.add_op(function)
+    module.verify()
+    return module
+
+
+def inputs_of(*operands: Given) -> dict[str, np.ndarray]:
+    """The operands by the names that `module_of` gives them."""
+    flat: list[np.ndarray] = []
+    for operand in operands:
+        flat += [] if operand is None else [operand] if isinstance(operand, np.ndarray) else list(operand)
+    return {f"in{index}": array for index, array in enumerate(flat)}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One function as machine code in this process, with what its caller has to provide."""
+
+    library: Library
+    name: str
+    constants: np.ndarray
+    bindings: tuple[tuple[str, tuple[int, ...], np.dtype, bool], ...]
+    """Name, shape, element type, and whether the function writes it."""
+    activations: int
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Call the function; returns what it may write, by name. Checks that guards and inputs survive."""
+        buffers = [Guarded.of(shape, dtype) for _, shape, dtype, _ in self.bindings]
+        for (name, _, _, _), buffer in zip(self.bindings, buffers, strict=True):
+            if name in inputs:
+                buffer.array[...] = inputs[name]
+        arena = Guarded.of((self.activations,), np.dtype(np.uint8), shift=0)
+        arena.array.fill(0xFF)
+        pointers = (ctypes.c_void_p * len(buffers))(*(buffer.array.ctypes.data for buffer in buffers))
+        entry = self.library.function(self.name, [ctypes.c_void_p] * 4, ctypes.c_int32)
+        assert entry(self.constants.ctypes.data, pointers, arena.array.ctypes.data, None) == 0
+        for buffer in (*buffers, arena):
+            buffer.check()
+        results: dict[str, np.ndarray] = {}
+        for (name, _, _, writes), buffer in zip(self.bindings, buffers, strict=True):
+            if writes:
+                results[name] = buffer.array
+            else:
+                np.testing.assert_array_equal(buffer.array, inputs[name], "an input was written")
+        return results
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """An array between guards."""
+
+    whole: np.ndarray
+    array: np.ndarray
+    start: int
+
+    @staticmethod
+    def of(shape: tuple[int, ...], dtype: np.dtype, shift: int = 1) -> Guarded:
+        """An array that starts `shift` elements behind a multiple of 64 bytes."""
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        whole = np.full(size + 2 * GUARD + 64 + shift * dtype.itemsize, _GUARD_BYTE, np.uint8)
+        start = GUARD + -(whole.ctypes.data + GUARD) % 64 + shift * dtype.itemsize
+        return Guarded(whole, whole[start : start + size].view(dtype).reshape(shape), start)
+
+    def check(self) -> None:
+        """Fail where something was written in front of or behind the array."""
+        assert (self.whole[: self.start] == _GUARD_BYTE).all(), "something was written in front of a buffer"
+        assert (self.whole[self.start + self.array.nbytes :] == _GUARD_BYTE).all(), "something was written behind a buffer"
+
+
+def compile_module(module: ModuleOp, target: str = "host") -> Program:
+    """Take a module down the ladder, in place, and load the only function it has."""
+    compilation = Compilation(module, target=target, verify=True)
+    *stages, last = compilation.ladder
+    for stage in stages:
+        compilation.run_stage(stage)
+    function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
+    constants = constants_region(module, function)
+    bindings = tuple(_binding(module, name) for name in function.binding_names)
+    activations = function.attributes["activations"]
+    assert isinstance(activations, IntegerAttr)
+    compilation.run_stage(last)
+    machine = target_named(target)
+    data = compile_text(emit_module(module), machine)
+    assert undefined_symbols(data) == ()
+    name = function.sym_name.data
+    return Program(Library(data), name, constants, bindings, activations.value.data)
+
+
+def _binding(module: ModuleOp, name: str) -> tuple[str, tuple[int, ...], np.dtype, bool]:
+    placeholder = SymbolTable.lookup_symbol(module, name)
+    assert isinstance(placeholder, PlaceholderOp)
+    type_ = placeholder.tensor_type
+    return name, type_.get_shape(), numpy_dtype(type_.element_type), placeholder.is_mutable
+
+
+def constants_region(module: ModuleOp, function: LowFuncOp) -> np.ndarray:
+    """The bytes of the constants region of an allocated function, 64-byte aligned."""
+    size = function.attributes["constants"]
+    assert isinstance(size, IntegerAttr)
+    region = Guarded.of((size.value.data,), np.dtype(np.uint8), shift=0).array
+    for op in function.block.ops:
+        if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
+            storage = SymbolTable.lookup_symbol(module, op.storage_name)
+            assert isinstance(storage, ConstantOp)
+            assert isinstance(op.offset, IntegerAttr)
+            raw = np.ascontiguousarray(constant_array(storage)).reshape(-1).view(np.uint8)
+            region[op.offset.value.data : op.offset.value.data + raw.size] = raw
+    return region
+
+
+def kernels_of(module: ModuleOp) -> list[str]:
+    """Names of the kernels that the instructions of a selected module run on, in order."""
+    return [
+        op.properties["kernel"].data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
+        for function in module.body.block.ops
+        if isinstance(function, LowFuncOp)
+        for op in function.block.ops
+        if "kernel" in op.properties and op.name != "glow_low.max_pool"
+    ]
+
+
+def assert_same(
+    expected: Mapping[str, np.ndarray], actual: Mapping[str, np.ndarray], tolerance: float | None = None
+) -> None:
+    """
+    Fail where two sets of results differ: floats by more than `tolerance` relative to the largest magnitude around them.
+
+    By default that is 1e-5 for f32, 1e-12 for f64; integers and truth values must be equal, NaN and infinities too.
+    """
+    assert expected.keys() == actual.keys()
+    defaults = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+    for name, wanted in expected.items():
+        limit = defaults.get(wanted.dtype, 0.0) if tolerance is None else tolerance
+        if wanted.dtype.kind != "f" or limit == 0.0:
+            np.testing.assert_array_equal(actual[name], wanted)
+        else:
+            finite = np.abs(wanted[np.isfinite(wanted)]).astype(np.float64)
+            scale = float(finite.mean()) if finite.size else 0.0
+            np.testing.assert_allclose(actual[name], wanted, rtol=limit, atol=limit * min(scale, 1.0))
+
+
+def check(
+    operator: type[HighOp],
+    *operands: Given,
+    target: str = "host",
+    tolerance: float | None = None,
+    constants: Sequence[int] = (),
+    **properties: Any,
+) -> dict[str, np.ndarray]:
+    """Fail where machine code and interpreter disagree on one operator; returns the results of the machine code."""
+    module = module_of(operator, *operands, constants=constants, **properties)
+    given = inputs_of(*operands)
+    bound = {name: array for name, array in given.items() if name in module_inputs(module)}
+    expected = run_function(module.clone(), bound)
+    actual = compile_module(module, target).run(bound)
+    assert_same(expected, actual, tolerance)
+    return actual
+
+
+def module_inputs(module: ModuleOp) -> set[str]:
+    """Names of the inputs of a module."""
+    return {op.sym_name.data for op in module.body.block.ops if isinstance(op, PlaceholderOp) and op.role == "input"}
