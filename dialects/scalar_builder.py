@@ -192,7 +192,12 @@ class ScalarBuilder:
         if not is_float(x.element):
             return self.binary("rem", x, y)
         wide_x, wide_y = self.convert(x, f64), self.convert(y, f64)
-        return self.convert(wide_x - self.unary("trunc", wide_x / wide_y) * wide_y, x.element)
+        zero = wide_x * 0.0
+        # The quotient by an infinity is 0, and 0·inf would be NaN; x·0 is so only where it has to be.
+        infinite = self.unary("abs", wide_y).equals(float("inf"))
+        multiple = self.select(infinite, zero, self.unary("trunc", wide_x / wide_y) * wide_y)
+        remainder = wide_x - multiple
+        return self.convert(self.select(remainder.equals(0.0), zero, remainder), x.element)
 
     def negate(self, x: Scalar) -> Scalar:
         """`-x`; wraps for integers."""

@@ -11,7 +11,10 @@ from xdsl.transforms import get_all_passes
 from glow_mlir.errors import OptionError
 from glow_mlir.universe import GLOW_UNIVERSE
 
-OPTIMIZE = "canonicalize,sink-transposes,fold-constants,fold-into-convolution,canonicalize,cse,remove-unused-storage"
+OPTIMIZE = (
+    "canonicalize,fold-constants,sink-transposes,fold-constants,fold-into-convolution,canonicalize,cse,"
+    "remove-unused-storage"
+)
 """Target-independent optimization of a graph."""
 
 

@@ -34,8 +34,8 @@ def hard_sigmoid(b: ScalarBuilder, x: Scalar, alpha: float, beta: float) -> Scal
 
 
 def thresholded_relu(b: ScalarBuilder, x: Scalar, alpha: float) -> Scalar:
-    """x where it exceeds alpha, else 0; NaN stays."""
-    return b.select(x <= alpha, 0.0, x)
+    """x where it exceeds alpha, else 0."""
+    return b.select(x > alpha, x, 0.0)
 
 
 def softplus(b: ScalarBuilder, x: Scalar) -> Scalar:

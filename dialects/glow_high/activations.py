@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def
+from xdsl.dialects.builtin import f64
+from xdsl.irdl import irdl_op_definition
 
-from glow_mlir.dialects.glow_high.base import TENSOR
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high import activation_functions as functions
 from glow_mlir.dialects.glow_high.elementwise import FLOAT, NUMERIC, Binary, Unary
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
@@ -28,7 +30,7 @@ class ReluOp(Unary):
     DOMAIN: ClassVar[str] = NUMERIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.maximum(x, 0)
+        return functions.relu(b, x)
 
 
 @irdl_op_definition
@@ -38,7 +40,7 @@ class SigmoidOp(Activation):
     name = "glow_high.sigmoid"
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return 1.0 / (1.0 + b.unary("exp", -x))
+        return functions.sigmoid(b, x)
 
 
 @irdl_op_definition
@@ -59,7 +61,7 @@ class LeakyReluOp(Activation):
     alpha = float_prop(0.01)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.select(x < 0.0, x * number(self.alpha), x)
+        return functions.leaky_relu(b, x, number(self.alpha))
 
 
 @irdl_op_definition
@@ -70,7 +72,7 @@ class EluOp(Activation):
     alpha = float_prop(1.0)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.select(x < 0.0, b.unary("expm1", x) * number(self.alpha), x)
+        return functions.elu(b, x, number(self.alpha))
 
 
 @irdl_op_definition
@@ -107,7 +109,7 @@ class HardSigmoidOp(Activation):
     beta = float_prop(0.5)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.clamp(x * number(self.alpha) + number(self.beta), 0.0, 1.0)
+        return functions.hard_sigmoid(b, x, number(self.alpha), number(self.beta))
 
 
 @irdl_op_definition
@@ -154,7 +156,7 @@ class SoftplusOp(Activation):
     name = "glow_high.softplus"
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.maximum(x, 0.0) + b.unary("log1p", b.unary("exp", -b.unary("abs", x)))
+        return functions.softplus(b, x)
 
 
 @irdl_op_definition
@@ -164,7 +166,7 @@ class SoftsignOp(Activation):
     name = "glow_high.softsign"
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return x / (b.unary("abs", x) + 1.0)
+        return functions.softsign(b, x)
 
 
 @irdl_op_definition
@@ -174,8 +176,7 @@ class MishOp(Activation):
     name = "glow_high.mish"
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        softplus = b.maximum(x, 0.0) + b.unary("log1p", b.unary("exp", -b.unary("abs", x)))
-        return x * b.unary("tanh", softplus)
+        return x * b.unary("tanh", functions.softplus(b, x))
 
 
 @irdl_op_definition
@@ -186,12 +187,12 @@ class ThresholdedReluOp(Activation):
     alpha = float_prop(1.0)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
-        return b.select(x > number(self.alpha), x, 0.0)
+        return functions.thresholded_relu(b, x, number(self.alpha))
 
 
 @irdl_op_definition
 class ShrinkOp(Unary):
-    """x moved towards zero by `bias` beyond ±`lambd`, 0 between (ONNX Shrink)."""
+    """x moved towards zero by `bias` beyond ±`lambd`, 0 between (ONNX Shrink); in f64, truncated, for integers."""
 
     name = "glow_high.shrink"
     DOMAIN: ClassVar[str] = NUMERIC
@@ -200,7 +201,9 @@ class ShrinkOp(Unary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         bias, limit = number(self.bias), number(self.lambd)
-        return b.select(x < -limit, x + bias, b.select(x > limit, x - bias, 0))
+        real = x if is_float(x.element) else b.convert(x, f64)
+        moved = b.select(real < -limit, real + bias, b.select(real > limit, real - bias, 0))
+        return b.convert(moved, x.element)
 
 
 @irdl_op_definition
@@ -208,7 +211,6 @@ class PReluOp(Binary):
     """x, below zero `slope`·x (ONNX PRelu)."""
 
     name = "glow_high.prelu"
-
 
     def scalar(self, b: ScalarBuilder, x: Scalar, slope: Scalar) -> Scalar:
         return b.select(x < 0, x * slope, x)

@@ -71,10 +71,14 @@ class HighOp(IRDLOperation, ABC):
         optional one (trailing ones may be left out). Raises `VerifyException` where they do not fit.
         """
         definition = cls.get_irdl_definition()
+        if len(operands) > len(definition.operands):
+            raise VerifyException(f"{cls.name} has {len(definition.operands)} operands, got {len(operands)}")
         groups = [*operands, *[None] * (len(definition.operands) - len(operands))]
         flat: list[SSAValue] = []
         segments: list[int] = []
-        for group in groups:
+        for (name, declared), group in zip(definition.operands, groups, strict=True):
+            if group is None and not isinstance(declared, VariadicDef):
+                raise VerifyException(f"operand '{name}' is missing")
             values = (
                 []
                 if group is None

@@ -58,9 +58,9 @@ class DivOp(Binary):
 @irdl_op_definition
 class ModOp(Binary):
     """
-    Remainder (ONNX Mod) with the sign of the divisor, or with `fmod` that of the dividend.
+    Remainder (ONNX Mod) with the sign of the divisor, or with `fmod` that of the dividend; also for a zero.
 
-    Integers by zero give 0.
+    Integers by zero give 0. Floats are exact as far as `ScalarBuilder.remainder` is.
     """
 
     name = "glow_high.mod"
@@ -71,7 +71,11 @@ class ModOp(Binary):
         if flag(self.fmod) or is_unsigned(x.element):
             return remainder
         wrong_sign = (remainder < 0) ^ (y < 0)
-        return b.select(wrong_sign & remainder.differs(0), remainder + y, remainder)
+        signed = b.select(wrong_sign & remainder.differs(0), remainder + y, remainder)
+        if not is_float(x.element):
+            return signed
+        zero = b.select(y < 0.0, b.constant(-0.0, x.element), 0.0)
+        return b.select(signed.equals(0.0), zero, signed)
 
 
 @irdl_op_definition
@@ -236,16 +240,25 @@ class BitwiseXorOp(Binary):
 
 @irdl_op_definition
 class BitShiftOp(Binary):
-    """x shifted by y bits, `direction` `left` or `right` (ONNX BitShift); all bits out give 0."""
+    """
+    x shifted by y bits, `direction` `left` or `right` (ONNX BitShift).
+
+    The right shift of a signed integer copies its sign. Shifts by the width or more leave no bit: 0, or -1 where the
+    sign comes in.
+    """
 
     name = "glow_high.bit_shift"
     DOMAIN: ClassVar[str] = INTEGER
     direction = text_prop("left")
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
-        width = byte_width(x.element) * 8
-        shifted = b.binary(f"shift_{text(self.direction)}", x, b.minimum(y, width - 1))
-        return b.select(y < width, shifted, 0)
+        width, direction = byte_width(x.element) * 8, text(self.direction)
+        require(direction in ("left", "right"), f"direction must be 'left' or 'right', not '{direction}'")
+        within = y < width if is_unsigned(y.element) else (y < width) & (y >= 0)
+        shifted = b.binary(f"shift_{direction}", x, b.select(within, y, width - 1))
+        if direction == "right" and not is_unsigned(x.element):
+            return shifted
+        return b.select(within, shifted, 0)
 
 
 @irdl_op_definition

@@ -25,7 +25,7 @@ class Pool(HighOp):
     """An operator that reduces each window of each channel to one element."""
 
     input = operand_def(TENSOR)
-    kernel = ints_prop()
+    kernel_shape = ints_prop()
     strides = optional_ints_prop()
     pads = optional_ints_prop()
     dilations = optional_ints_prop()
@@ -35,12 +35,12 @@ class Pool(HighOp):
 
     def window(self) -> Window:
         """Kernel, strides, pads and dilations, with defaults filled in."""
-        return Window.of(ints(self.kernel), self.strides, self.pads, self.dilations, flag(self.ceil_mode))
+        return Window.of(ints(self.kernel_shape), self.strides, self.pads, self.dilations, flag(self.ceil_mode))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_image(self.input, self.layout)
         window = self.window()
-        require(len(window.kernel) == len(spatial), f"kernel must have {len(spatial)} elements, one a spatial axis")
+        require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements, one a spatial axis")
         shape = join_image(batch, window.outputs(spatial), channels, self.layout)
         return (tensor(shape, element_of(self.input)),)
 
@@ -51,7 +51,7 @@ class MaxPoolOp(Pool):
     The largest element of each window; padding never counts (ONNX MaxPool, first result).
 
     ```mlir
-    %y = glow_high.max_pool %x {kernel = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} : tensor<1x56x56x64xf32>
+    %y = glow_high.max_pool %x {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} : tensor<1x56x56x64xf32>
     ```
     """
 

@@ -30,6 +30,9 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 _OWN = {"name", "print", "parse", "verify_", "make", "inputs", "get_irdl_definition", "traits", "irdl_options", "fold"}
 """Members that the instruction has itself."""
 
+_RESERVED = {"kernel", "tiles", "packing", "scratch"}
+"""What selection writes on an instruction; no operator may have properties of these names."""
+
 
 class DerivedInstruction(Instruction):
     """An instruction that was derived from the operator class `OPERATOR`."""
@@ -83,6 +86,8 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
     for name, declared in definition.properties.items():
         if name == "operandSegmentSizes":
             continue
+        if name in _RESERVED:
+            raise TypeError(f"{operator.name}: the property '{name}' belongs to every instruction")
         define = opt_prop_def if isinstance(declared, OptionalDef) else prop_def
         default = {} if isinstance(declared, OptionalDef) else {"default_value": declared.default_value}
         namespace[name] = define(declared.constr, **default)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_high.base import operand_groups, to_segments
+from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, WeightOp, buffer_type, root_of, strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.storage import Storage
+from glow_mlir.storage import Storage, constant_array
 
 
 @dataclass(frozen=True)
@@ -106,3 +112,77 @@ class Kernel(ABC):
 def kind_of(op: Operation) -> Any:
     """The operator class of an operator or of its instruction; the class itself for other instructions."""
     return getattr(op, "OPERATOR", type(op))
+
+
+def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
+    """Allocate a buffer in front of `op` and append it to its @scratch operands."""
+    allocation = AllocOp.of(buffer_type(shape, element), op.location)
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(allocation, op)
+    replace_operands(op, {"scratch": [*op.scratch, allocation.result]})
+    return allocation.result
+
+
+def replace_operands(op: DerivedInstruction, groups: Mapping[str, Sequence[SSAValue]]) -> None:
+    """Give operands of `op` other values, by name."""
+    values: list[SSAValue] = []
+    sizes: list[int] = []
+    for name, group in operand_groups(op):
+        chosen = list(groups.get(name, [value for value in group if value is not None]))
+        values += chosen
+        sizes.append(len(chosen))
+    op.operands = values
+    op.properties["operandSegmentSizes"] = to_segments(sizes)
+
+
+def pack_constant(
+    op: DerivedInstruction,
+    name: str,
+    storage: Storage,
+    packing: str,
+    pack: Callable[[np.ndarray], np.ndarray],
+    **parameters: int,
+) -> bool:
+    """
+    Replace a constant operand by its packed form, and say so in `packing`; false where the operand is no constant.
+
+    `packing` names the form in `glow_mlir.packing.PACKINGS`, which undoes it for the interpreter. Operands that were
+    packed alike share one constant.
+    """
+    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
+    weight = root_of(value).owner
+    if not isinstance(weight, WeightOp):
+        return False
+    constant = storage.by_name[weight.storage_name]
+    if not isinstance(constant, ConstantOp):
+        return False
+    shape = shape_of(value)
+    words = "_".join(str(number) for number in parameters.values())
+    symbol = f"{constant.sym_name.data}.{packing}_{words}_{'x'.join(map(str, shape))}"
+    if symbol not in storage.by_name:
+        packed = np.ascontiguousarray(pack(constant_array(constant).reshape(shape)))
+        storage.add_constant(symbol, packed, constant.location)
+    declared = declare_weight(op, storage, symbol)
+    declared.name_hint = value.name_hint
+    replace_operands(op, {name: [declared]})
+    described = {"form": StringAttr(packing), "shape": to_attribute(shape)}
+    described |= {key: to_attribute(number) for key, number in parameters.items()}
+    entries = dict(op.packing.data) if op.packing is not None else {}
+    op.packing = DictionaryAttr({**entries, name: DictionaryAttr(described)})
+    return True
+
+
+def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
+    """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
+    block = op.parent_block()
+    assert block is not None
+    first = block.first_op
+    while isinstance(first, WeightOp):
+        if first.storage_name == symbol:
+            return first.result
+        first = first.next_op
+    declared = WeightOp.of(storage.by_name[symbol], op.location)
+    assert block.first_op is not None
+    block.insert_op_before(declared, block.first_op)
+    return declared.result

@@ -149,17 +149,19 @@ class ModuleBuilder:
             other_props=properties,
         )
 
-    def shared(self, key: Sequence[Hashable], build: Callable[[str], None]) -> str:
+    def shared(self, key: Hashable, build: Callable[[str], None], name: str = "") -> str:
         """
         Return the name of the one function for `key`, built by `build(name)` the first time.
 
-        The name is made of the parts of the key, so that profiles and assembly can be read.
+        The function is called `name`, or else by the parts of a tuple `key`, so that profiles and assembly can be
+        read; a number is added where that is taken.
         """
-        known = self._shared.get(tuple(key))
+        known = self._shared.get(key)
         if known is None:
-            base = re.sub(r"[^A-Za-z0-9_.]+", "_", ".".join(str(part) for part in key))
+            words = name or (".".join(str(part) for part in key) if isinstance(key, tuple) else str(key))
+            base = re.sub(r"[^A-Za-z0-9_.]+", "_", words)
             known = base if base not in self.signatures else f"{base}.{len(self._shared)}"
-            self._shared[tuple(key)] = known
+            self._shared[key] = known
             build(known)
         return known
 

@@ -43,7 +43,7 @@ def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None
     last = is_channels_last(op.layout)
     image = x if last else channels_last(x)
     weights = (filter_ if last else channels_last(filter_)).astype(np.float64)
-    window = ConvOp.window(op)
+    window = Window.of(weights.shape[1:-1], op.strides, op.pads, op.dilations)
     outputs = window.outputs(image.shape[1:-1])
     patches = windows_of(image, window, 0.0, outputs)
     group = integer(op.group)

@@ -26,7 +26,7 @@ def reshape(op: ReshapeOp, x: np.ndarray) -> np.ndarray:
 @semantics(TransposeOp)
 def transpose(op: TransposeOp, x: np.ndarray) -> np.ndarray:
     """The axes in another order."""
-    return np.ascontiguousarray(x.transpose(ints(op.permutation)))
+    return np.array(x.transpose(ints(op.permutation)), order="C")
 
 
 @semantics(ConcatOp)
@@ -54,7 +54,7 @@ def pad(op: PadOp, x: np.ndarray, value: np.ndarray | None) -> np.ndarray:
 @semantics(ExpandOp)
 def expand(op: ExpandOp, x: np.ndarray) -> np.ndarray:
     """The same elements, repeated."""
-    return np.ascontiguousarray(np.broadcast_to(x, ints(op.shape))).reshape(ints(op.shape))
+    return np.array(np.broadcast_to(x, ints(op.shape)), order="C")
 
 
 @semantics(TileOp)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
@@ -24,10 +24,12 @@ from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp
+from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.packing import UNPACK
 from glow_mlir.registry import SEMANTICS
 from glow_mlir.storage import constant_array
 
@@ -112,8 +114,16 @@ def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
         if type(declared).__name__ == "VarOperandDef":
             grouped.append([buffers[item].array for item in value])
         else:
-            grouped.append(None if value is None else buffers[value].array)
+            grouped.append(None if value is None else _unpacked(op, name, buffers[value].array))
     return grouped
+
+
+def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
+    """The operand in its plain layout, where a backend packed it."""
+    entry = None if op.packing is None else op.packing.data.get(name)
+    if not isinstance(entry, DictionaryAttr):
+        return array
+    return UNPACK[text(entry.data["form"])](array, ints(entry.data["shape"]))
 
 
 def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
@@ -279,5 +289,6 @@ def _bind(placeholder: high.PlaceholderOp, inputs: Arrays) -> np.ndarray:
     array = inputs[name]
     if array.shape != shape or array.dtype != dtype:
         raise InputError(f"input '{name}' must be {dtype.name}{list(shape)}, not {array.dtype.name}{list(array.shape)}")
-    return np.array(array) if placeholder.is_mutable else np.ascontiguousarray(array)
+    # numpy gives a scalar an axis when it makes it contiguous.
+    return np.array(array) if placeholder.is_mutable else np.ascontiguousarray(array).reshape(shape)
 

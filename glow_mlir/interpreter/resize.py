@@ -21,7 +21,7 @@ class AxisSampling:
     indices: np.ndarray
     """[places, taps]: elements of the input, in range."""
     weights: np.ndarray
-    """[places, taps], in f64; each row sums to 1."""
+    """[places, taps], in f64; each row sums to 1, or to 0 where nothing counts."""
     outside: np.ndarray
     """[places]: whether a place lies outside the input and has the extrapolation value."""
 
@@ -128,7 +128,8 @@ def samplings(op: ResizeOp) -> Iterator[AxisSampling]:
         elements, weights = _neighbours(op, x, scale)
         if flag(op.exclude_outside) and text(op.mode) != "nearest":
             weights = np.where((elements < 0) | (elements >= before), 0.0, weights)
-            weights = weights / weights.sum(axis=1, keepdims=True)
+            total = weights.sum(axis=1, keepdims=True)
+            weights = weights / np.where(total == 0, 1.0, total)
         outside = (x < 0) | (x > before - 1) if crops else np.zeros(after, np.bool_)
         yield AxisSampling(axis, np.clip(elements, 0, before - 1), weights, outside)
 

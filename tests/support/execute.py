@@ -194,7 +194,7 @@ def kernels_of(module: ModuleOp) -> list[str]:
         for function in module.body.block.ops
         if isinstance(function, LowFuncOp)
         for op in function.block.ops
-        if "kernel" in op.properties and op.name != "glow_low.max_pool"
+        if "kernel" in op.properties
     ]
 
 

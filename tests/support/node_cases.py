@@ -83,19 +83,25 @@ def import_case(
     case: NodeCase, inputs: list[Any], constant_operands: Mapping[str, tuple[int, ...]]
 ) -> tuple[ModuleOp, dict[str, np.ndarray]]:
     """Import a case whose operands at `constant_operands` (operator → positions) are constants; the other inputs."""
-    given = dict(zip([value.name for value in case.model.graph.input], inputs, strict=True))
+    given = {
+        value.name: as_array(item) for value, item in zip(case.model.graph.input, inputs, strict=True)
+    }
     fixed: dict[str, np.ndarray] = {}
     for node in case.model.graph.node:
         for position in constant_operands.get(node.op_type, ()):
             if position < len(node.input) and node.input[position] in given:
-                fixed[node.input[position]] = np.asarray(given.pop(node.input[position]))
-    module = import_model(with_constants(case.model, fixed))
-    return module, {name: np.asarray(array) for name, array in given.items()}
+                fixed[node.input[position]] = given.pop(node.input[position])
+    return import_model(with_constants(case.model, fixed)), given
+
+
+def as_array(item: Any) -> np.ndarray:
+    """A value of the suite, some of which are protos, as an array."""
+    return numpy_helper.to_array(item) if isinstance(item, onnx.TensorProto) else np.asarray(item)
 
 
 def assert_close(actual: np.ndarray, expected: Any, rtol: float, atol: float) -> None:
     """Compare type, shape and values; integers and truth values exactly."""
-    wanted = np.asarray(expected)
+    wanted = as_array(expected)
     assert actual.dtype == wanted.dtype
     assert actual.shape == wanted.shape
     if wanted.dtype.kind == "f":

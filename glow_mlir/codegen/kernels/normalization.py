@@ -165,5 +165,3 @@ def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], co
         store(b, result, offsets[0], b.fma(value, scale, bias[0]) if bias else value * scale)
 
     line.each(normalize)
-
-

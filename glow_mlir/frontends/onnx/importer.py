@@ -60,13 +60,22 @@ def _opsets(model: onnx.ModelProto) -> dict[str, int]:
     """The opset version of each domain; raises `UnsupportedError` for those of ONNX that are too old or too new."""
     opsets = {"" if opset.domain == "ai.onnx" else opset.domain: opset.version for opset in model.opset_import}
     version = opsets.get("", OLDEST_OPSET)
-    if version < OLDEST_OPSET:
+    older = [node.op_type for node in model.graph.node if version < OLDEST_OPSET and _changed(node, version)]
+    if older:
         hint = "convert the model with onnx.version_converter"
-        raise UnsupportedError(f"opset {version} is older than {OLDEST_OPSET}", hint=hint)
+        raise UnsupportedError(f"opset {version} is older than {OLDEST_OPSET}, and {older[0]} has changed since", hint=hint)
     if version > defs.onnx_opset_version():
         newest = defs.onnx_opset_version()
         raise UnsupportedError(f"opset {version} is newer than {newest}, the newest that this onnx package knows")
     return opsets
+
+
+def _changed(node: onnx.NodeProto, version: int) -> bool:
+    """Whether an operator was another one in an opset older than `OLDEST_OPSET`, or did not exist."""
+    try:
+        return defs.get_schema(node.op_type, OLDEST_OPSET, node.domain).since_version > version
+    except defs.SchemaError:
+        return True
 
 
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -19,6 +19,11 @@ from glow_mlir.errors import ModelError, UnsupportedError
 if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.scope import Scope
 
+_INT, _FLOAT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING
+_INTS, _FLOATS, _STRINGS = onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS
+_TENSOR, _GRAPH = onnx.AttributeProto.TENSOR, onnx.AttributeProto.GRAPH
+_LISTS = (_INTS, _FLOATS, _STRINGS)
+
 
 class Node:
     """
@@ -40,7 +45,7 @@ class Node:
         self.kind: str = proto.op_type
         self.name = name
         self.inputs: list[SSAValue | None] = [scope.lookup(operand) if operand else None for operand in proto.input]
-        self._attributes: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
+        self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
 
     # Operands
 
@@ -94,51 +99,55 @@ class Node:
         return name in self._attributes
 
     def int(self, name: str, default: int | None = None) -> int:
-        """An integer attribute; raises `ModelError` where it is missing and has no default."""
-        return int(self._attribute(name, default))
+        """An integer attribute; raises `ModelError` where it is missing and has no default, or has another type."""
+        return int(self._attribute(name, default, _INT))
 
     def flag(self, name: str, default: bool = False) -> bool:
         """An integer attribute that is a truth value."""
-        return bool(self._attribute(name, int(default)))
+        return bool(self._attribute(name, int(default), _INT))
 
     def float(self, name: str, default: float | None = None) -> float:
         """A float attribute."""
-        return float(self._attribute(name, default))
+        return float(self._attribute(name, default, _FLOAT, _INT))
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string attribute."""
-        value = self._attribute(name, default)
+        value = self._attribute(name, default, _STRING)
         return value.decode() if isinstance(value, bytes) else str(value)
 
     def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
-        return tuple(int(item) for item in self._attribute(name, default))
+        return tuple(int(item) for item in self._attribute(name, default, _INTS))
 
     def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
         """An attribute that is a list of floats."""
-        return tuple(float(item) for item in self._attribute(name, default))
+        return tuple(float(item) for item in self._attribute(name, default, _FLOATS, _INTS))
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
         """An attribute that is a list of strings."""
-        given = self._attribute(name, default)
+        given = self._attribute(name, default, _STRINGS)
         return tuple(item.decode() if isinstance(item, bytes) else str(item) for item in given)
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor attribute."""
-        return self.graph.array(self._attribute(name, None), f"attribute '{name}' of node '{self.name}'")
+        return self.graph.array(self._attribute(name, None, _TENSOR), f"attribute '{name}' of node '{self.name}'")
 
     def subgraph(self, name: str) -> onnx.GraphProto:
         """A graph attribute."""
-        graph = self._attribute(name, None)
-        assert isinstance(graph, onnx.GraphProto)
-        return graph
+        return self._attribute(name, None, _GRAPH)
 
-    def _attribute(self, name: str, default: Any) -> Any:
-        if name in self._attributes:
-            return self._attributes[name]
-        if default is None:
-            raise ModelError(f"{self.kind} has no attribute '{name}'", node=self.name)
-        return default
+    def _attribute(self, name: str, default: Any, *kinds: int) -> Any:
+        """The value of an attribute that has one of those types."""
+        if name not in self._attributes:
+            if default is None:
+                raise ModelError(f"{self.kind} has no attribute '{name}'", node=self.name)
+            return default
+        attribute = self._attributes[name]
+        # A list without elements has whatever type its writer took it for.
+        if attribute.type not in kinds and (attribute.type not in _LISTS or kinds[0] not in _LISTS):
+            actual, wanted = (onnx.AttributeProto.AttributeType.Name(kind) for kind in (attribute.type, kinds[0]))
+            raise ModelError(f"attribute '{name}' of {self.kind} is {actual}, not {wanted}", node=self.name)
+        return helper.get_attribute_value(attribute)
 
     # Results
 

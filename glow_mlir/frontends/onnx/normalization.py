@@ -22,14 +22,36 @@ from glow_mlir.storage import scalar_attribute
 
 
 @onnx_operator("BatchNormalization")
-def batch_normalization(node: Node) -> SSAValue:
-    """Inference with the given mean and variance; channels are axis 1."""
-    if node.flag("training_mode"):
-        raise node.unsupported("training_mode is not supported")
+def batch_normalization(node: Node) -> Sequence[SSAValue]:
+    """With the given mean and variance, or, in training, with those of the batch; channels are axis 1."""
     if not node.flag("spatial", True):
         raise node.unsupported("spatial = 0, statistics for each element, is not supported")
+    mean, variance = node.input(3), node.input(4)
+    running: Sequence[SSAValue] = ()
+    if node.flag("training_mode"):
+        old = mean, variance
+        mean, variance = _batch_statistics(node)
+        running = [_blend(node, before, now) for before, now in zip(old, (mean, variance), strict=True)]
+    operands = (node.input(0), node.input(1), node.input(2), mean, variance)
     axis = min(1, node.rank() - 1)
-    return node.emit(ops.BatchNormalizationOp, *node.present(), epsilon=node.float("epsilon", 1e-5), axis=axis)
+    return (node.emit(ops.BatchNormalizationOp, *operands, epsilon=node.float("epsilon", 1e-5), axis=axis), *running)
+
+
+def _batch_statistics(node: Node) -> tuple[SSAValue, SSAValue]:
+    """Mean and variance of each channel over the batch and all positions."""
+    x, shape = node.input(), node.shape()
+    axes = [axis for axis in range(len(shape)) if axis != 1]
+    difference = node.emit(SubOp, x, node.emit(ReduceMeanOp, x, axes=axes))
+    squares = node.emit(MulOp, difference, difference)
+    mean = node.emit(ReduceMeanOp, x, axes=axes, keepdims=False)
+    return mean, node.emit(ReduceMeanOp, squares, axes=axes, keepdims=False)
+
+
+def _blend(node: Node, before: SSAValue, now: SSAValue) -> SSAValue:
+    """The running statistic: the old one by `momentum`, the rest from this batch."""
+    momentum = node.float("momentum", 0.9)
+    old = node.emit(MulOp, before, node.constant(momentum, like=before))
+    return node.emit(AddOp, old, node.emit(MulOp, now, node.constant(1.0 - momentum, like=now)))
 
 
 def _along_axis(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:

@@ -19,7 +19,7 @@ def _pool(node: Node, operator: type[HighOp], **properties: AttributeValue) -> S
     result = node.emit(
         operator,
         to_channels_last(node, node.input()),
-        kernel=kernel,
+        kernel_shape=kernel,
         strides=strides,
         pads=padding(node, kernel, strides, dilations),
         dilations=dilations,

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.dialects.shapes import normalize_axis, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.registry import onnx_operator
@@ -21,14 +21,23 @@ def _scaled(size: int, scale: float) -> int:
 
 
 def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
-    """The rules of Upsample and of Resize before opset 11: places by scale alone, the element before them."""
+    """The rules of Upsample and of Resize before opset 11: places by scale alone, without half pixels."""
     if len(scales) != node.rank():
         raise ModelError(f"{node.kind}: {len(scales)} scales do not fit {node.rank()} axes", node=node.name)
-    mode = "linear" if node.text("mode", "nearest") in ("linear", "bilinear") else "nearest"
-    shape = [_scaled(size, scale) for size, scale in zip(node.shape(), scales, strict=True)]
+    if node.text("mode", "nearest") in ("linear", "bilinear"):
+        return _resized(node, node.input(), scales, "linear", "floor")
+    # The nearest element lies before a place, but behind it along axes that shrink.
+    grown = _resized(node, node.input(), [max(scale, 1.0) for scale in scales], "nearest", "floor")
+    return _resized(node, grown, [min(scale, 1.0) for scale in scales], "nearest", "ceil")
+
+
+def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, rounding: str) -> SSAValue:
+    if all(scale == 1.0 for scale in scales):
+        return value
+    shape = [_scaled(size, scale) for size, scale in zip(shape_of(value), scales, strict=True)]
     scales = [float(scale) for scale in scales]
     return node.emit(
-        ResizeOp, node.input(), shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding="floor"
+        ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding=rounding
     )
 
 

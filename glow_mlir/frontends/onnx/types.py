@@ -45,9 +45,10 @@ def input_types(
     types: dict[str, TensorType[Attribute]] = {}
     free: dict[str, str] = {}
     for value in inputs:
-        kind = value.type.WhichOneof("value") or "value without a type"
+        kind = value.type.WhichOneof("value")
         if kind != "tensor_type":
-            raise UnsupportedError(f"input '{value.name}' is no tensor, but a {kind.removesuffix('_type')}")
+            actual = "has no type" if kind is None else f"is no tensor: {kind.removesuffix('_type')}"
+            raise UnsupportedError(f"input '{value.name}' {actual}")
         described = value.type.tensor_type
         element = element_of_onnx(described.elem_type, f"input '{value.name}'")
         if not described.HasField("shape"):

@@ -124,7 +124,7 @@ def lrn(op: ops.LrnOp, emit: Emitter) -> SSAValue:
     axis = normalize_axis(integer(op.axis), len(shape))
     rows = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     squares = emit(ReshapeOp, emit(MulOp, op.input, op.input), shape=rows)
-    mean = emit(AvgPoolOp, squares, kernel=(integer(op.size),), pads=op.reach(), count_include_pad=True)
+    mean = emit(AvgPoolOp, squares, kernel_shape=(integer(op.size),), pads=op.reach(), count_include_pad=True)
     scaled = emit(MulOp, emit(ReshapeOp, mean, shape=shape), emit.splat(number(op.alpha), mean))
     base = emit(AddOp, scaled, emit.splat(number(op.bias), mean))
     return emit(DivOp, op.input, emit(PowOp, base, emit.splat(number(op.beta), mean)))

@@ -54,7 +54,6 @@ def _along_axis(row: np.ndarray, axis: int, value: SSAValue) -> np.ndarray:
 
 def _gather(emit: Emitter, value: SSAValue, sampling: AxisSampling, tap: int) -> SSAValue:
     indices = np.ascontiguousarray(sampling.indices[:, tap])
-    # `get` of a constant, also for a single index: a splat of one element would lose the axis.
     return emit(GatherOp, value, emit.constant(indices, "indices"), axis=sampling.axis)
 
 

@@ -1,0 +1,196 @@
+"""
+Copies and fills of boxes: what all movement of elements comes down to.
+
+A box is an index space in an operand. Copies between two boxes run in the order of the target; where the source runs
+along another axis, squares of elements are transposed in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.access import lanes_for, load_as, raw
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Operand
+from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop
+from glow_mlir.codegen.types import type_info
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import is_bool, is_float
+from glow_mlir.dialects.shapes import Shape
+
+LARGEST_TILE = {8: 16, 16: 8, 32: 8, 64: 8}
+"""Bits of an element → rows of the largest square that is transposed in registers."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Elements of an operand: the offset of the first, and by how much each axis of the box moves, in elements."""
+
+    operand: Operand
+    strides: Shape
+    offset: Index = 0
+
+    @staticmethod
+    def all_of(operand: Operand) -> Box:
+        """The whole operand."""
+        return Box(operand, operand.strides)
+
+    def at(self, *offset: tuple[Index, int]) -> Box:
+        """The box moved by pairs of an index and the stride that it counts."""
+        return Box(self.operand, self.strides, linear([i for i, _ in offset], [s for _, s in offset]) + self.offset)
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    extent: int
+    into: int
+    out_of: int
+
+
+def _dimensions(shape: Shape, target: Box, source: Box) -> list[_Dimension]:
+    """The dimensions of a copy: merged where possible, in the order of the target."""
+    order = sorted(range(len(shape)), key=lambda axis: -target.strides[axis])
+    sizes = tuple(shape[axis] for axis in order)
+    strides = [tuple(box.strides[axis] for axis in order) for box in (target, source)]
+    extents, (into, out_of) = collapse(sizes, strides)
+    return [_Dimension(*parts) for parts in zip(extents, into, out_of, strict=True)]
+
+
+def copy_box(b: Builder, shape: Shape, target: Box, source: Box) -> None:
+    """Copy the elements of `source` to `target`, boxes of one shape that do not overlap."""
+    dimensions = _dimensions(shape, target, source)
+    element = raw(target.operand.element)
+    rows = _tile_rows(b, dimensions, element)
+    across = next((d for d in dimensions[:-1] if d.out_of == 1), None)
+    if rows is not None and across is not None:
+        _copy_tiles(b, dimensions, across, rows, target, source)
+        return
+    inner = dimensions[-1]
+    lanes = lanes_for(b.target, element, (inner.out_of,)) if inner.into == 1 else 1
+
+    def run(outer: list[Index], i: Index, width: int) -> None:
+        offset = linear([*outer, i], [d.out_of for d in dimensions]) + source.offset
+        value = load_as(b, source.operand, element, offset, inner.out_of, width)
+        into = linear([*outer, i], [d.into for d in dimensions]) + target.offset
+        target.operand.pointer.at(into, element).store(value)
+
+    nest(
+        b,
+        tuple(d.extent for d in dimensions[:-1]),
+        lambda outer: vector_loop(b, inner.extent, lanes, lambda i, width: run(outer, i, width)),
+    )
+
+
+def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute) -> int | None:
+    """Rows of the squares to transpose, or `None` where the target does not run across the source."""
+    last = dimensions[-1]
+    if last.into != 1 or last.out_of in (0, 1):
+        return None
+    rows = min(b.target.vector_width(element), LARGEST_TILE[type_info(element).bits])
+    return rows if rows >= 4 else None
+
+
+def _copy_tiles(
+    b: Builder, dimensions: Sequence[_Dimension], across: _Dimension, rows: int, target: Box, source: Box
+) -> None:
+    """Copy in squares: the source runs along `across`, the target along the last dimension."""
+    along = dimensions[-1]
+    outer = [d for d in dimensions if d is not across and d is not along]
+
+    def tile(indices: list[Index], i: Index, height: int, j: Index, width: int) -> None:
+        places = [*indices, i, j]
+        dims = [*outer, across, along]
+        out_of = linear(places, [d.out_of for d in dims]) + source.offset
+        into = linear(places, [d.into for d in dims]) + target.offset
+        _tile(b, rows, (height, width), target.operand, into, across.into, source.operand, out_of, along.out_of)
+
+    def tiles(indices: list[Index]) -> None:
+        for start, stop, height in _squares(across.extent, rows):
+            with b.loop(start, stop, height) as i:
+                for first, last, width in _squares(along.extent, rows):
+                    with b.loop(first, last, width) as j:
+                        tile(indices, i, height, j, width)
+
+    nest(b, tuple(d.extent for d in outer), tiles)
+
+
+def _squares(extent: int, rows: int) -> list[tuple[int, int, int]]:
+    """Start, stop and step of the whole squares along an axis, and of what remains."""
+    whole = extent // rows * rows
+    pieces = [(0, whole, rows), (whole, extent, extent - whole)]
+    return [piece for piece in pieces if piece[0] < piece[1]]
+
+
+def _tile(
+    b: Builder,
+    rows: int,
+    size: tuple[int, int],
+    target: Operand,
+    into: Index,
+    target_pitch: int,
+    source: Operand,
+    out_of: Index,
+    source_pitch: int,
+) -> None:
+    """Transpose one rectangle of `size`, at most `rows` each way: vectors run along its height in the source."""
+    height, width = size
+    element = raw(target.element)
+    read = [load_as(b, source, element, source_pitch * j + out_of, 1, height) for j in range(width)]
+    registers = [resized(b, value, rows) for value in read]
+    registers += [registers[0]] * (rows - width)
+    for i, value in enumerate(transposed(b, registers)[:height]):
+        target.pointer.at(target_pitch * i + into, element).store(resized(b, value, width))
+
+
+def resized(b: Builder, value: Value, lanes: int) -> Value:
+    """The first `lanes` lanes of a value; what it lacks is open."""
+    if value.lanes == lanes:
+        return value
+    if lanes == 1:
+        return b.extract(value, 0)
+    if value.lanes == 1:
+        return b.splat(value, lanes)
+    return b.shuffle(value, value, [lane if lane < value.lanes else -1 for lane in range(lanes)])
+
+
+def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
+    """The columns of a square of as many vectors as each has lanes, a power of two."""
+    result = list(rows)
+    count = len(result)
+    step = 1
+    while step < count:
+        low = [lane if not lane & step else lane - step + count for lane in range(count)]
+        high = [lane + step if not lane & step else lane + count for lane in range(count)]
+        for i in range(count):
+            if not i & step:
+                x, y = result[i], result[i + step]
+                result[i], result[i + step] = b.shuffle(x, y, low), b.shuffle(x, y, high)
+        step *= 2
+    return result
+
+
+def fill_box(b: Builder, shape: Shape, target: Box, value: Value) -> None:
+    """Store `value`, a scalar of bits, to all elements of a box."""
+    dimensions = _dimensions(shape, target, Box(target.operand, (0,) * len(shape)))
+    element, inner = value.info.element, dimensions[-1]
+    lanes = lanes_for(b.target, element, ()) if inner.into == 1 else 1
+
+    def run(outer: list[Index], i: Index, width: int) -> None:
+        into = linear([*outer, i], [d.into for d in dimensions]) + target.offset
+        target.operand.pointer.at(into, element).store(b.splat(value, width) if width > 1 else value)
+
+    nest(
+        b,
+        tuple(d.extent for d in dimensions[:-1]),
+        lambda outer: vector_loop(b, inner.extent, lanes, lambda i, width: run(outer, i, width)),
+    )
+
+
+def raw_constant(b: Builder, value: float, element: Attribute) -> Value:
+    """A number as the bits of an element."""
+    if is_float(element):
+        return b.bits_of(b.constant(value, element))
+    return b.constant(int(bool(value)) if is_bool(element) else int(value), raw(element))

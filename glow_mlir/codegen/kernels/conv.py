@@ -1,0 +1,135 @@
+"""The kernel of convolution instructions: operands and packing around `convolution`'s loop nests."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant
+from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
+from glow_mlir.codegen.kernels.gemm import emit_pack_panels
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.properties import integer, ints
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window
+from glow_mlir.packing import pack_filters
+from glow_mlir.registry import kernel
+from glow_mlir.storage import Storage
+
+
+def accepts_conv(op: Operation) -> bool:
+    """Whether `op` is a convolution of floats, channels last, whose input holds its own border."""
+    if kind_of(op) is not ConvOp:
+        return False
+    layout, pads = op.properties["layout"], op.properties.get("pads")
+    assert isinstance(layout, StringAttr)
+    element = element_of(getattr(op, "input"))
+    return (
+        layout.data == CHANNELS_LAST
+        and not any(ints(pads))
+        and is_float(element)
+        and byte_width(element) >= 4
+        and 0 not in shape_of(getattr(op, "filter"))
+    )
+
+
+def group_of(op: Operation) -> int:
+    """Into how many groups the channels are split."""
+    return integer(op.properties["group"])
+
+
+def filter_shape(op: Operation) -> Shape:
+    """The shape [O, kernel…, I] of the filter, packed or not."""
+    packing = op.properties.get("packing")
+    if isinstance(packing, DictionaryAttr) and isinstance(entry := packing.data.get("filter"), DictionaryAttr):
+        return ints(entry.data["shape"])
+    return shape_of(getattr(op, "filter"))
+
+
+def shape_of_call(call: KernelCall) -> ConvShape:
+    """The sizes of the convolution, with the pitches of its buffers."""
+    source, result, op = call.one("input"), call.result, call.op
+    filters, *kernel_sizes, channels = filter_shape(op)
+    window = Window.of(
+        tuple(kernel_sizes),
+        op.properties.get("strides"),  # pyright: ignore[reportArgumentType]
+        None,
+        op.properties.get("dilations"),  # pyright: ignore[reportArgumentType]
+    )
+    group = group_of(op)
+    return ConvShape(
+        outputs=result.shape[1:-1],
+        kernel=window.kernel,
+        channels=channels,
+        filters=filters // group,
+        input_pitches=source.strides[1:-1],
+        output_pitches=result.strides[1:-1],
+        strides=window.strides,
+        dilations=window.dilations,
+        groups=group,
+        batch=source.shape[0],
+        input_image=source.strides[0],
+        output_image=result.strides[0],
+    )
+
+
+@kernel("conv")
+class ConvKernel(Kernel):
+    """Convolution as an implicit matrix product; constant filters are packed at compile time, others into scratch."""
+
+    name = "conv"
+
+    def accepts(self, op: Operation) -> bool:
+        return accepts_conv(op)
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        group = group_of(op)
+        element = element_of(getattr(op, "filter"))
+        panel = tile_for(target, element).panel
+        filters, *rest = shape_of(getattr(op, "filter"))
+        if pack_constant(
+            op, "filter", storage, "filters", lambda f: pack_filters(f, panel, group), panel=panel, groups=group
+        ):
+            return
+        add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
+
+    def emit(self, call: KernelCall) -> None:
+        bias = call.maybe("bias")
+        emit_conv(
+            call.b,
+            call.result.pointer,
+            call.one("input").pointer,
+            self._packed(call),
+            None if bias is None else bias.pointer,
+            shape_of_call(call),
+            element=call.result.element,
+        )
+
+    def _packed(self, call: KernelCall) -> Value:
+        filter_ = call.one("filter")
+        if call.op.properties.get("packing") is not None:
+            return filter_.pointer
+        scratch = call.many("scratch")[0]
+        groups, panels, depth, panel = scratch.shape
+        per_group = filter_.shape[0] // groups
+        with call.b.loop(0, groups) as group:
+            emit_pack_panels(
+                call.b,
+                scratch.pointer.at(group * (panels * depth * panel), scratch.element),
+                filter_.pointer.at(group * (per_group * depth), scratch.element),
+                per_group,
+                depth,
+                depth,
+                transposed=True,
+                element=scratch.element,
+            )
+        return scratch.pointer

@@ -1,0 +1,409 @@
+"""
+Convolution as an implicit matrix product: the rows are output pixels, the sum runs over kernel and input channels.
+
+Channels are the fastest dimension of input and output. The input holds its own border: every element the kernel
+reaches exists. Input and output may be views of larger buffers, since every axis has its own pitch. Any number of
+spatial dimensions: the last one or two are cut into tiles, the others are plain loops.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.gemm import (
+    Columns,
+    GemmOptions,
+    emit_blocks,
+    emit_panels,
+    emit_row_tiles,
+    prefetch_arguments,
+)
+from glow_mlir.codegen.kernels.micro_gemm import Epilogue, MicroKernel
+from glow_mlir.codegen.kernels.tiles import balanced, tile_for
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import f32
+from glow_mlir.codegen.value import Index, Value
+
+BLOCK_ROWS = 96
+"""Output pixels that one pass over all panels of a 1x1 convolution works on; see `gemm`."""
+
+
+@dataclass(frozen=True)
+class ConvShape:
+    """
+    The sizes of a convolution; one entry per spatial dimension, the slowest first.
+
+    `channels` and `filters` are those of one group. Pitches count elements between neighbours: along each spatial
+    axis, and from one image of the batch to the next. A channel is one element from the next.
+    """
+
+    outputs: tuple[Index, ...]
+    kernel: tuple[int, ...]
+    channels: Index
+    filters: Index
+    input_pitches: tuple[Index, ...]
+    output_pitches: tuple[Index, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    groups: int = 1
+    batch: Index = 1
+    input_image: Index = 0
+    output_image: Index = 0
+
+    @property
+    def depth(self) -> Index:
+        """How many products make one output: kernel elements times channels."""
+        return self.channels * math.prod(self.kernel)
+
+    def segments(self) -> tuple[list[tuple[Index, Index]], Index]:
+        """
+        Return the loops over the kernel as (count, stride in the input), and the length of a contiguous run.
+
+        The innermost axis joins the channels where its neighbours touch.
+        """
+        loops: list[tuple[Index, Index]] = [
+            (size, dilation * pitch)
+            for size, dilation, pitch in zip(self.kernel, self.dilations, self.input_pitches, strict=True)
+        ]
+        run: Index = self.channels
+        stride = loops[-1][1]
+        if isinstance(stride, int) and stride == self.channels:
+            run = self.kernel[-1] * self.channels
+            loops.pop()
+        return [loop for loop in loops if loop[0] != 1], run
+
+
+def conv_shape(
+    image: Sequence[int],
+    kernel: Sequence[int],
+    channels: int,
+    filters: int,
+    *,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    groups: int = 1,
+    batch: int = 1,
+) -> ConvShape:
+    """
+    Return the shape for dense buffers: an input of `image` pixels, its border included, and all channels.
+
+    `channels` and `filters` are totals over all groups.
+    """
+    strides = tuple(strides or [1] * len(image))
+    dilations = tuple(dilations or [1] * len(image))
+    outputs = tuple(
+        (size - dilation * (k - 1) - 1) // stride + 1
+        for size, k, stride, dilation in zip(image, kernel, strides, dilations, strict=True)
+    )
+    return ConvShape(
+        outputs=outputs,
+        kernel=tuple(kernel),
+        channels=channels // groups,
+        filters=filters // groups,
+        input_pitches=_dense_pitches(image, channels),
+        output_pitches=_dense_pitches(outputs, filters),
+        strides=strides,
+        dilations=dilations,
+        groups=groups,
+        batch=batch,
+        input_image=math.prod(image) * channels,
+        output_image=math.prod(outputs) * filters,
+    )
+
+
+def _dense_pitches(extents: Sequence[int], channels: int) -> tuple[int, ...]:
+    return tuple(math.prod(extents[axis + 1 :]) * channels for axis in range(len(extents)))
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """What the loops of one convolution share."""
+
+    b: Builder
+    shape: ConvShape
+    kernel: MicroKernel
+    out: Value
+    inp: Value
+    filters: Value
+    bias: Value | None
+    extra: dict[str, Index]
+    options: GemmOptions
+
+
+def emit_conv(
+    b: Builder,
+    out: Value,
+    inp: Value,
+    packed_filters: Value,
+    bias: Value | None,
+    shape: ConvShape,
+    *,
+    element: Attribute = f32,
+    epilogue: Epilogue | None = None,
+    epilogue_arguments: Sequence[Value] = (),
+    options: GemmOptions | None = None,
+) -> None:
+    """
+    Emit a convolution; `inp` points to the first element the first output reads, `out` to the first output.
+
+    `packed_filters` are `[groups, ceil(filters / panel), depth, panel]` as `analysis.packing.pack_filters` makes
+    them, aligned to a whole vector; `bias` has one element per filter of all groups.
+    """
+    options = options or GemmOptions()
+    tile = options.tile or tile_for(b.target, element)
+    loops, _ = shape.segments()
+    kernel = MicroKernel(
+        element,
+        tile,
+        tile.rows,
+        tile.vectors,
+        bias=bias is not None,
+        segment_loops=len(loops),
+        epilogue=epilogue,
+        prefetch=_wants_prefetch(b, shape, options, element),
+    )
+    extra: dict[str, Index] = {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
+    nest = _Nest(b, shape, kernel, out, inp, packed_filters, bias, extra, options)
+    panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
+    if panels is None:
+        panels = (shape.filters + (tile.panel - 1)) // tile.panel
+    group_size = panels * shape.depth * tile.panel
+    with b.loop(0, shape.batch) as image, b.loop(0, shape.groups) as group:
+        _outer(
+            nest,
+            0,
+            image * shape.input_image + group * shape.channels,
+            image * shape.output_image + group * shape.filters,
+            packed_filters.at(group * group_size, element),
+            group * shape.filters,
+        )
+
+
+emit_conv2d = emit_conv
+
+
+def _outer(nest: _Nest, axis: int, source: Index, target: Index, filters: Value, column: Index) -> None:
+    """Loop over the spatial dimensions but the last two; `source` and `target` are offsets of the first pixel."""
+    shape = nest.shape
+    if len(shape.outputs) - axis <= 2:
+        _image(nest, axis, source, target, filters, column)
+        return
+    with nest.b.loop(0, shape.outputs[axis]) as step:
+        _outer(
+            nest,
+            axis + 1,
+            step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
+            step * shape.output_pitches[axis] + target,
+            filters,
+            column,
+        )
+
+
+def _image(nest: _Nest, axis: int, source: Index, target: Index, filters: Value, column: Index) -> None:
+    """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
+    shape, tile = nest.shape, nest.kernel.tile
+    pixel_step = shape.strides[-1] * shape.input_pitches[-1]
+    width = shape.outputs[-1]
+    height: Index = 1
+    line_in: Index = 0
+    line_out: Index = 0
+    if len(shape.outputs) - axis == 2:
+        height = shape.outputs[axis]
+        line_in = shape.strides[axis] * shape.input_pitches[axis]
+        line_out = shape.output_pitches[axis]
+    pixels = _Pixels(width, height, pixel_step, shape.output_pitches[-1], line_in, line_out)
+    bound = _Bound(nest, source, target, filters, column)
+    if pixels.uniform:
+        bound.rows(dataclasses.replace(pixels, width=height * width, height=1))
+    elif isinstance(width, int) and balanced(width, tile.rows)[-1][1] >= _FEWEST_ROWS:
+        bound.lines(pixels)
+    else:
+        bound.wrapped(pixels)
+
+
+_FEWEST_ROWS = 4
+"""Tiles of fewer rows would wait for the latency of their sums: they are then cut across lines instead."""
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """The output pixels of one image: extents, and steps from pixel to pixel and from line to line."""
+
+    width: Index
+    height: Index
+    step_in: Index
+    step_out: Index
+    line_in: Index
+    line_out: Index
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all pixels follow each other at one step, as if there were one line."""
+        numbers = (self.width, self.height, self.step_in, self.step_out, self.line_in, self.line_out)
+        if self.height == 1:
+            return True
+        if not all(isinstance(number, int) for number in numbers):
+            return False
+        return self.line_in == self.width * self.step_in and self.line_out == self.width * self.step_out
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """One image of one group: where it starts, and the three ways to go through its pixels."""
+
+    nest: _Nest
+    source: Index
+    target: Index
+    filters: Value
+    column: Index
+
+    def rows(self, pixels: _Pixels) -> None:
+        """All pixels at one step."""
+        nest = self.nest
+
+        def block(first: Index, rows: Index) -> None:
+            def panel(columns: Columns) -> None:
+                ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, rows, nest.kernel.element)
+
+                def tile(row: Index, count: int) -> None:
+                    at = (row * pixels.step_in, row * pixels.step_out)
+                    self._tile(columns, count, at, pixels, ahead(row - first))
+
+                emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
+
+            self._panels(panel)
+
+        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, self._block_rows(pixels), block)
+
+    def lines(self, pixels: _Pixels) -> None:
+        """Line by line, every line cut evenly."""
+        nest = self.nest
+
+        def block(first: Index, lines: Index) -> None:
+            def panel(columns: Columns) -> None:
+                every = lines * pixels.width
+                ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, every, nest.kernel.element)
+                with nest.b.loop(0, lines) as step:
+                    line = step + first
+
+                    def tile(row: Index, count: int) -> None:
+                        at = (
+                            row * pixels.step_in + line * pixels.line_in,
+                            row * pixels.step_out + line * pixels.line_out,
+                        )
+                        self._tile(columns, count, at, pixels, ahead(step * pixels.width + row))
+
+                    emit_row_tiles(nest.b, 0, pixels.width, nest.kernel.tile.rows, tile)
+
+            self._panels(panel)
+
+        emit_blocks(nest.b, pixels.height, 1, self._block_lines(pixels), block)
+
+    def wrapped(self, pixels: _Pixels) -> None:
+        """Tiles that run on from line to line."""
+        nest = self.nest
+
+        def panel(columns: Columns) -> None:
+            every = pixels.height * pixels.width
+            ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, every, nest.kernel.element)
+
+            def tile(row: Index, count: int) -> None:
+                position, line = row % pixels.width, row // pixels.width
+                at = (
+                    position * pixels.step_in + line * pixels.line_in,
+                    position * pixels.step_out + line * pixels.line_out,
+                )
+                # From the last pixel of a line to the first of the next.
+                back = pixels.width - 1
+                wrap: dict[str, Index] = {
+                    "position": position,
+                    "width": pixels.width,
+                    "input_jump": pixels.line_in - back * pixels.step_in,
+                    "output_jump": pixels.line_out - back * pixels.step_out,
+                }
+                self._tile(columns, count, at, pixels, {**wrap, **ahead(row)})
+
+            emit_row_tiles(nest.b, 0, every, nest.kernel.tile.rows, tile)
+
+        self._panels(panel)
+
+    def _panels(self, body: Callable[[Columns], None]) -> None:
+        nest = self.nest
+        shape, kernel = nest.shape, nest.kernel
+        emit_panels(nest.b, self.filters, shape.filters, shape.depth, kernel.tile, kernel.element, body)
+
+    def _tile(
+        self,
+        columns: Columns,
+        rows: int,
+        at: tuple[Index, Index],
+        pixels: _Pixels,
+        further: dict[str, Index],
+    ) -> None:
+        """Call the micro-kernel for one tile whose first pixel lies `at` these offsets."""
+        nest = self.nest
+        variant = dataclasses.replace(
+            nest.kernel,
+            rows=rows,
+            vectors=columns.vectors,
+            partial=columns.partial,
+            wraps="position" in further,
+        )
+        loops, run = nest.shape.segments()
+        segments: dict[str, Index] = {}
+        for index, (count, stride) in enumerate(loops):
+            segments |= {f"count{index}": count, f"stride{index}": stride}
+        variant.call(
+            nest.b,
+            output=nest.out,
+            input=nest.inp.at(at[0] + self.source, nest.kernel.element),
+            weights=columns.weights,
+            bias=nest.bias if nest.bias is not None else nest.out,
+            offset=at[1] + columns.start + self.target,
+            depth=run,
+            input_step=pixels.step_in,
+            output_step=pixels.step_out,
+            column=columns.start + self.column,
+            columns=columns.count,
+            **segments,
+            **further,
+            **nest.extra,
+        )
+
+    def _block_rows(self, pixels: _Pixels) -> int:
+        """Return how many pixels one pass over all panels takes where they follow at one step."""
+        if self.nest.options.block_rows is not None:
+            return self.nest.options.block_rows
+        return BLOCK_ROWS if self._overflows(pixels.width, pixels.step_in) else 1 << 62
+
+    def _block_lines(self, pixels: _Pixels) -> int:
+        """Return how many lines one pass over all panels takes."""
+        rows = self.nest.options.block_rows or BLOCK_ROWS
+        if isinstance(pixels.width, int) and self._overflows(pixels.height, pixels.line_in):
+            return -(-rows // pixels.width)
+        return 1 << 62
+
+    def _overflows(self, count: Index, step: Index) -> bool:
+        """Whether the input exceeds half the cache while the filters do not: then blocks of it pay."""
+        filters, depth = self.nest.shape.filters, self.nest.shape.depth
+        if not all(isinstance(size, int) for size in (count, step, filters, depth)):
+            return False
+        half = self.nest.b.target.l2_bytes * 4 // element_bits(self.nest.kernel.element)
+        return bool(filters * depth <= half < count * step)
+
+
+def _wants_prefetch(b: Builder, shape: ConvShape, options: GemmOptions, element: Attribute) -> bool:
+    """Whether to fetch the next panel ahead: for few pixels, and filters that the cache cannot hold."""
+    if options.prefetch is not None:
+        return options.prefetch
+    sizes = (*shape.outputs, shape.filters, shape.depth)
+    if not all(isinstance(size, int) for size in sizes) or len(shape.outputs) > 2:
+        return False
+    pixels = math.prod(size for size in shape.outputs if isinstance(size, int))
+    return 8 < pixels <= 256 and shape.filters * shape.depth * element_bits(element) // 8 > b.target.l2_bytes // 2

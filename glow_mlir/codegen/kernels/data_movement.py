@@ -1,0 +1,194 @@
+"""Kernels that copy boxes of elements whose places are known when compiling: transposes, joins, parts, borders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.access import raw
+from glow_mlir.codegen.copies import Box, copy_box, fill_box
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernels.normalization import broadcast_strides
+from glow_mlir.dialects.glow_high import data_movement as ops
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.registry import kernel
+
+
+@kernel("transpose")
+class TransposeKernel(Kernel):
+    """A copy whose source axes come in another order."""
+
+    name = "transpose"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.TransposeOp
+
+    def emit(self, call: KernelCall) -> None:
+        source, result = call.one("input"), call.result
+        order = ints(cast(ops.TransposeOp, call.op).permutation)
+        strides = tuple(source.strides[axis] for axis in order)
+        copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides))
+
+
+@kernel("concat")
+class ConcatKernel(Kernel):
+    """One copy an operand."""
+
+    name = "concat"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ConcatOp
+
+    def emit(self, call: KernelCall) -> None:
+        result = call.result
+        axis = normalize_axis(integer(cast(ops.ConcatOp, call.op).axis), len(result.shape))
+        position = 0
+        for part in call.many("parts"):
+            target = Box(result, result.strides, position * result.strides[axis])
+            copy_box(call.b, part.shape, target, Box.all_of(part))
+            position += part.shape[axis]
+
+
+@kernel("slice")
+class SliceKernel(Kernel):
+    """A copy out of a strided part of the source; strides may be negative."""
+
+    name = "slice"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.SliceOp
+
+    def emit(self, call: KernelCall) -> None:
+        source, result = call.one("input"), call.result
+        taken = cast(ops.SliceOp, call.op).ranges()
+        strides = tuple(r.step * stride for r, stride in zip(taken, source.strides, strict=True))
+        offset = sum(r.start * stride for r, stride in zip(taken, source.strides, strict=True))
+        copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides, offset))
+
+
+@kernel("expand")
+class ExpandKernel(Kernel):
+    """A copy whose source does not move along the repeated axes."""
+
+    name = "expand"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ExpandOp
+
+    def emit(self, call: KernelCall) -> None:
+        source, result = call.one("input"), call.result
+        copy_box(call.b, result.shape, Box.all_of(result), Box(source, broadcast_strides(source, result.shape)))
+
+
+@kernel("tile")
+class TileKernel(Kernel):
+    """A copy over twice as many axes: the repetitions, in which the source does not move, and its own."""
+
+    name = "tile"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.TileOp
+
+    def emit(self, call: KernelCall) -> None:
+        source, result = call.one("input"), call.result
+        shape: list[int] = []
+        into: list[int] = []
+        out_of: list[int] = []
+        repeats = ints(cast(ops.TileOp, call.op).repeats)
+        for count, size, target, step in zip(repeats, source.shape, result.strides, source.strides, strict=True):
+            shape += [count, size]
+            into += [size * target, target]
+            out_of += [0, step]
+        copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Places along an axis of a target, and the evenly spaced places of the source that go there."""
+
+    target: int
+    count: int
+    source: int
+    step: int
+
+
+def runs(places: Sequence[int]) -> list[Run]:
+    """Split places of a source into evenly spaced runs."""
+    found: list[Run] = []
+    start = 0
+    while start < len(places):
+        stop = start + 1
+        step = places[stop] - places[start] if stop < len(places) else 1
+        while stop < len(places) and places[stop] - places[stop - 1] == step:
+            stop += 1
+        found.append(Run(start, stop - start, places[start], step))
+        start = stop
+    return found
+
+
+@kernel("pad")
+class PadKernel(Kernel):
+    """
+    A copy of the interior, and fills or copies of the border, one for each of its boxes.
+
+    The border is mirrored or repeated in pieces that are evenly spaced in the source, most of them wider than a vector.
+    """
+
+    name = "pad"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.PadOp
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(ops.PadOp, call.op)
+        source, result = call.one("input"), call.result
+        widths = op.widths()
+        mode = text(op.mode)
+        if mode == "constant":
+            interior = sum(before * stride for (before, _), stride in zip(widths, result.strides, strict=True))
+            copy_box(call.b, source.shape, Box(result, result.strides, interior), Box.all_of(source))
+            self._fill_border(call, widths)
+            return
+        axes = [runs(_places(size, width, mode)) for size, width in zip(source.shape, widths, strict=True)]
+        for box in itertools.product(*axes):
+            copy_runs(call, box, result, source)
+
+    def _fill_border(self, call: KernelCall, widths: Sequence[tuple[int, int]]) -> None:
+        b, result, given = call.b, call.result, call.maybe("value")
+        element = raw(result.element)
+        value = b.constant(0, element) if given is None else given.pointer.load(element)
+        for start, shape in _border(result.shape, widths):
+            offset = sum(place * stride for place, stride in zip(start, result.strides, strict=True))
+            fill_box(b, shape, Box(result, result.strides, offset), value)
+
+
+def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:
+    """The place in the source of each place of a padded axis."""
+    pad: Any = np.pad
+    return [int(place) for place in pad(np.arange(size), width, mode=mode)]
+
+
+def copy_runs(call: KernelCall, box: Sequence[Run], result: Operand, source: Operand) -> None:
+    """Copy one run along each axis."""
+    into = sum(run.target * stride for run, stride in zip(box, result.strides, strict=True))
+    out_of = sum(run.source * stride for run, stride in zip(box, source.strides, strict=True))
+    steps = tuple(run.step * stride for run, stride in zip(box, source.strides, strict=True))
+    shape = tuple(run.count for run in box)
+    copy_box(call.b, shape, Box(result, result.strides, into), Box(source, steps, out_of))
+
+
+def _border(shape: Shape, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Shape]]:
+    """Start and shape of boxes that make up the border; none overlap."""
+    for axis, (before, after) in enumerate(widths):
+        inner = [(w, size - w - v) for (w, v), size in zip(widths[:axis], shape, strict=False)]
+        outer = [(0, size) for size in shape[axis + 1 :]]
+        for start, count in ((0, before), (shape[axis] - after, after)):
+            if count:
+                parts = [*inner, (start, count), *outer]
+                yield tuple(place for place, _ in parts), tuple(size for _, size in parts)

@@ -1,0 +1,194 @@
+"""
+Depthwise convolution, one filter per channel: vectors run over channels, a tile is a few pixels of one line.
+
+One function per kind of tile does all channels of it: for each vector of channels the filter's elements and the
+input pixels are loaded once, and every pixel of the tile takes what it needs of them. A multiplier above one is a
+grouped convolution (`convolution.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.gemm import emit_row_tiles
+from glow_mlir.codegen.kernels.micro_gemm import Cell, Epilogue
+from glow_mlir.codegen.modules import ModuleBuilder, Param
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import f32, i64, ptr, vector
+from glow_mlir.codegen.value import Index, Value
+
+PIXELS = 6
+"""Pixels of a tile: as many as leave registers for one line of a filter on a machine with sixteen."""
+
+
+@dataclass(frozen=True)
+class DepthwiseKernel:
+    """
+    Which variant of the tile function.
+
+    `lines` counts the one-dimensional slices of the filter, `width` the elements of one. Neighbouring outputs read
+    inputs `stride` pixels apart, neighbouring elements of the filter `dilation` pixels.
+    """
+
+    element: Attribute
+    lanes: int
+    pixels: int
+    lines: int
+    width: int
+    stride: int
+    dilation: int
+    bias: bool
+    epilogue: Epilogue | None
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute | Param]]:
+        """Names and types of the function's parameters, in order."""
+        extra = self.epilogue.parameters if self.epilogue else ()
+        return [
+            ("output", Param(ptr, noalias=True)),
+            ("input", ptr),
+            ("weights", ptr),
+            ("bias", ptr),
+            *((name, i64) for name in ("offset", "channels", "input_step", "output_step")),
+            *((f"line{index}", i64) for index in range(1, self.lines)),
+            *((f"extra{index}", type_) for index, type_ in enumerate(extra)),
+        ]
+
+    def call(self, b: Builder, **arguments: Index) -> None:
+        """Call the function for this variant; it is built the first time. Arguments go by `parameters`."""
+        shape = f"{self.pixels}.{self.lines}x{self.width}.s{self.stride}.d{self.dilation}"
+        name = b.module.shared(self, lambda name: _build(b.module, name, self), f"depthwise.{self.element}.{shape}")
+        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+
+
+def _build(module: ModuleBuilder, name: str, kernel: DepthwiseKernel) -> None:
+    names, types = zip(*kernel.parameters, strict=True)
+    with module.function(name, types, internal=True, inline=False) as (b, arguments):
+        given = dict(zip(names, arguments, strict=True))
+        channels, lanes = given["channels"], kernel.lanes
+        whole = channels // lanes * lanes
+        with b.loop(0, whole, lanes) as channel:
+            _channels(b, kernel, given, channel, None)
+        if lanes > 1:
+            with b.when(whole < channels):
+                mask = b.mask(channels - whole, lanes, element_bits(kernel.element))
+                _channels(b, kernel, given, whole, mask)
+
+
+def _channels(b: Builder, kernel: DepthwiseKernel, given: dict[str, Value], channel: Value, mask: Value | None) -> None:
+    """Compute and store one vector of channels of every pixel of the tile."""
+    type_ = vector(kernel.element, kernel.lanes)
+
+    def read(pointer: Value) -> Value:
+        return pointer.load(type_) if mask is None else b.load_masked(pointer, type_, mask)
+
+    start = read(given["bias"].at(channel, kernel.element)) if kernel.bias else b.constant(0.0, type_)
+    sums = [start] * kernel.pixels
+    source = given["input"].at(channel, kernel.element)
+    weights = given["weights"].at(channel, kernel.element)
+    for line in range(kernel.lines):
+        row = source.at(given[f"line{line}"], kernel.element) if line else source
+        elements = [
+            read(weights.at(given["channels"] * (line * kernel.width + x), kernel.element)) for x in range(kernel.width)
+        ]
+        # Neighbouring outputs share input pixels: each is loaded once.
+        loaded: dict[int, Value] = {}
+        for x, element in enumerate(elements):
+            for pixel in range(kernel.pixels):
+                place = pixel * kernel.stride + x * kernel.dilation
+                if place not in loaded:
+                    loaded[place] = read(row.at(given["input_step"] * place, kernel.element))
+                sums[pixel] = b.fma(loaded[place], element, sums[pixel])
+    extra = [value for name, value in given.items() if name.startswith("extra")]
+    for pixel, total in enumerate(sums):
+        offset = given["offset"] + given["output_step"] * pixel + channel
+        value = total
+        if kernel.epilogue is not None:
+            value = kernel.epilogue.apply(b, Cell(total, offset, channel, mask), extra)
+        address = given["output"].at(offset, kernel.element)
+        if mask is None:
+            b.store(value, address)
+        else:
+            b.store_masked(value, address, mask)
+
+
+def emit_depthwise(
+    b: Builder,
+    out: Value,
+    inp: Value,
+    weights: Value,
+    bias: Value | None,
+    shape: ConvShape,
+    *,
+    element: Attribute = f32,
+    epilogue: Epilogue | None = None,
+    epilogue_arguments: Sequence[Value] = (),
+) -> None:
+    """
+    Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
+
+    `weights` are `[*kernel, C]` as `analysis.packing.pack_depthwise` makes them, `bias` has C elements. The rest is
+    as for `emit_conv`. Raises `ValueError` for a shape of another kind.
+    """
+    if shape.channels != 1 or shape.filters != 1:
+        raise ValueError("a depthwise convolution has one channel and one filter per group")
+    extra: dict[str, Index] = {f"extra{index}": value for index, value in enumerate(epilogue_arguments)}
+    lines = math.prod(shape.kernel[:-1])
+    # Offsets in the input of the lines of the filter, the first at zero.
+    offsets = _line_offsets(shape)
+
+    def tile(source: Index, target: Index, row: Index, pixels: int) -> None:
+        kernel = DepthwiseKernel(
+            element,
+            b.target.vector_width(element),
+            pixels,
+            lines,
+            shape.kernel[-1],
+            shape.strides[-1],
+            shape.dilations[-1],
+            bias is not None,
+            epilogue,
+        )
+        step = shape.strides[-1] * shape.input_pitches[-1]
+        kernel.call(
+            b,
+            output=out,
+            input=inp.at(row * step + source, element),
+            weights=weights,
+            bias=bias if bias is not None else out,
+            offset=row * shape.output_pitches[-1] + target,
+            channels=shape.groups,
+            input_step=shape.input_pitches[-1],
+            output_step=shape.output_pitches[-1],
+            **{f"line{index}": offset for index, offset in enumerate(offsets) if index},
+            **extra,
+        )
+
+    def axis_loop(axis: int, source: Index, target: Index) -> None:
+        if axis == len(shape.outputs) - 1:
+            most = PIXELS if shape.kernel[-1] <= 5 else PIXELS - 2
+            emit_row_tiles(b, 0, shape.outputs[-1], most, lambda row, pixels: tile(source, target, row, pixels))
+            return
+        with b.loop(0, shape.outputs[axis]) as step:
+            axis_loop(
+                axis + 1,
+                step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
+                step * shape.output_pitches[axis] + target,
+            )
+
+    with b.loop(0, shape.batch) as image:
+        axis_loop(0, image * shape.input_image, image * shape.output_image)
+
+
+def _line_offsets(shape: ConvShape) -> list[Index]:
+    """Return where each line of the filter starts in the input, in the order of the weights."""
+    offsets: list[Index] = [0]
+    for size, dilation, pitch in zip(shape.kernel[:-1], shape.dilations, shape.input_pitches, strict=False):
+        offsets = [offset + pitch * (dilation * index) for offset in offsets for index in range(size)]
+    return offsets

@@ -1,0 +1,295 @@
+"""
+Matrix product: thin nests of loops around the shared micro-kernel.
+
+    for each block of rows { for each panel of columns { for each tile of rows: one micro-kernel } }
+
+The input is read in place and the whole sum is done at once: packing the input or cutting K did not pay up to
+K = 3072 (`docs`: kernels). Extents are numbers of Python or values; numbers give better tiles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.micro_gemm import Epilogue, MicroKernel
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import f32, vector
+from glow_mlir.codegen.value import Index, Value
+
+BLOCK_ROWS = 96
+"""Rows of the input that one pass over all panels works on, where the input is too large to stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some columns of the output: a panel, or what is left for the last one."""
+
+    start: Index
+    weights: Value
+    vectors: int
+    partial: bool
+    count: Index
+
+
+def emit_panels(
+    b: Builder,
+    weights: Value,
+    columns: Index,
+    depth: Index,
+    tile: Tile,
+    element: Attribute,
+    body: Callable[[Columns], None],
+) -> None:
+    """
+    Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]`.
+
+    The last panel may have fewer columns; it then uses as few vectors as they need.
+    """
+    panel = tile.panel
+
+    def at(start: Index) -> Value:
+        # A panel holds `panel` columns of `depth` elements: the column number times the depth.
+        return weights.at(start * depth, element)
+
+    whole = columns - columns % panel if isinstance(columns, int) else columns // panel * panel
+    if not isinstance(whole, int) or whole:
+        with b.loop(0, whole, panel) as start:
+            body(Columns(start, at(start), tile.vectors, False, panel))
+    if isinstance(columns, int) and isinstance(whole, int):
+        if rest := columns - whole:
+            body(Columns(whole, at(whole), -(-rest // tile.lanes), rest % tile.lanes != 0, rest))
+        return
+    rest = columns - whole
+    with b.when(b.index(rest) > 0):
+        body(Columns(whole, at(whole), tile.vectors, True, rest))
+
+
+def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Callable[[Index, int], None]) -> None:
+    """
+    Run `body(first row, rows)` for tiles that cover `count` rows from `start`; the second is a number of Python.
+
+    A count that Python knows is cut evenly, else full tiles come first and the rest is dispatched on.
+    """
+    if isinstance(count, int):
+        for pieces, rows in balanced(count, most):
+            with b.loop(0, pieces) as piece:
+                body(piece * rows + start, rows)
+            start = start + pieces * rows
+        return
+    whole = count // most * most
+    with b.loop(0, whole, most) as first:
+        body(first + start, most)
+    for rows in range(1, most):
+        with b.when((count - whole).eq(rows)):
+            body(whole + start, rows)
+
+
+def emit_blocks(b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None]) -> None:
+    """Run `body(first row, rows)` for blocks of about `block` rows; one block where Python does not know."""
+    if not isinstance(rows, int) or rows <= block:
+        body(0, rows)
+        return
+    start = 0
+    # Whole tiles in every block but perhaps the last kind, so that tiles stay full.
+    tiles = -(-rows // tile_rows)
+    for pieces, count in balanced(tiles, max(1, block // tile_rows)):
+        last = min(start + pieces * count * tile_rows, rows)
+        whole = (last - start) // (count * tile_rows)
+        if whole:
+            with b.loop(0, whole) as piece:
+                body(piece * (count * tile_rows) + start, count * tile_rows)
+        if rest := last - start - whole * count * tile_rows:
+            body(start + whole * count * tile_rows, rest)
+        start = last
+
+
+@dataclass(frozen=True)
+class GemmOptions:
+    """Choices that do not change the result; the defaults choose by the sizes."""
+
+    tile: Tile | None = None
+    block_rows: int | None = None
+    prefetch: bool | None = None
+
+
+def emit_gemm(
+    b: Builder,
+    c: Value,
+    a: Value,
+    packed_b: Value,
+    bias: Value | None,
+    m: Index,
+    n: Index,
+    k: Index,
+    lda: Index,
+    ldc: Index,
+    *,
+    element: Attribute = f32,
+    accumulate: bool = False,
+    epilogue: Epilogue | None = None,
+    epilogue_arguments: Sequence[Value] = (),
+    options: GemmOptions | None = None,
+) -> None:
+    """
+    Emit `C = A * B + bias`.
+
+    `a` points to `[m, k]` with rows `lda` elements apart, `c` to `[m, n]` with rows `ldc` apart, `packed_b` to
+    `[ceil(n / panel), k, panel]` as `analysis.packing.pack_panels` makes it, aligned to a whole vector; `bias` to
+    `n` elements. With `accumulate` the product is added to C, and the bias is not read.
+    """
+    options = options or GemmOptions()
+    tile = options.tile or tile_for(b.target, element)
+    size = element_bits(element) // 8
+    kernel = MicroKernel(
+        element,
+        tile,
+        tile.rows,
+        tile.vectors,
+        bias=bias is not None and not accumulate,
+        accumulate=accumulate,
+        epilogue=epilogue,
+        prefetch=_wants_prefetch(b, options, m, n, k, tile, size),
+    )
+    extra = {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
+
+    def block(first: Index, rows: Index) -> None:
+        def panel(columns: Columns) -> None:
+            ahead = prefetch_arguments(kernel, columns, k, rows, element)
+
+            def piece(row: Index, count: int) -> None:
+                variant = dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
+                variant.call(
+                    b,
+                    output=c,
+                    input=a.at(row * lda, element),
+                    weights=columns.weights,
+                    bias=bias if bias is not None else c,
+                    offset=row * ldc + columns.start,
+                    depth=k,
+                    input_step=lda,
+                    output_step=ldc,
+                    column=columns.start,
+                    columns=columns.count,
+                    **ahead(row - first),
+                    **extra,
+                )
+
+            emit_row_tiles(b, first, rows, tile.rows, piece)
+
+        emit_panels(b, packed_b, n, k, tile, element, panel)
+
+    emit_blocks(b, m, tile.rows, _block_rows(b, options, m, n, k, size), block)
+
+
+def prefetch_arguments(
+    kernel: MicroKernel, columns: Columns, depth: Index, rows: Index, element: Attribute
+) -> Callable[[Index], dict[str, Index]]:
+    """
+    Return what tells the kernel, for the tile at a row, which part of the next panel to fetch ahead.
+
+    The tiles of one panel share the next one evenly.
+    """
+    if not kernel.prefetch or not isinstance(rows, int):
+        return lambda _: {}
+    panel = kernel.tile.panel
+    per_row = -(-panel // rows)
+
+    def arguments(row: Index) -> dict[str, Index]:
+        following = columns.weights.at(depth * panel, element)
+        return {"ahead": following.at(row * (depth * per_row), element), "ahead_step": per_row * kernel.tile.rows}
+
+    return arguments
+
+
+def _wants_prefetch(b: Builder, options: GemmOptions, m: Index, n: Index, k: Index, tile: Tile, size: int) -> bool:
+    """Whether to fetch the next panel ahead: for few rows, and weights that the cache cannot hold."""
+    if options.prefetch is not None:
+        return options.prefetch
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
+        return False
+    return tile.rows < m <= 256 and n * k * size > b.target.l2_bytes // 2
+
+
+def _block_rows(b: Builder, options: GemmOptions, m: Index, n: Index, k: Index, size: int) -> int:
+    """Return the rows of a block: some where input and weights together exceed the cache, but not weights alone."""
+    if options.block_rows is not None:
+        return options.block_rows
+    if isinstance(m, int) and isinstance(n, int) and isinstance(k, int):
+        if n * k * size <= b.target.l2_bytes // 2 < m * k * size:
+            return BLOCK_ROWS
+    return 1 << 62
+
+
+def emit_pack_panels(
+    b: Builder,
+    packed: Value,
+    matrix: Value,
+    n: Index,
+    k: Index,
+    row_pitch: Index,
+    *,
+    transposed: bool = False,
+    element: Attribute = f32,
+    tile: Tile | None = None,
+) -> None:
+    """
+    Emit the packing of a matrix that is known only at run time, as `analysis.packing.pack_panels` does it.
+
+    `matrix` points to `[k, n]`, or, `transposed`, to `[n, k]`; its rows are `row_pitch` elements apart. `packed`
+    has room for `ceil(n / panel) * k * panel` elements.
+    """
+    tile = tile or tile_for(b.target, element)
+    panel = tile.panel
+    type_ = vector(element, tile.lanes)
+    zero = b.constant(0.0, type_)
+
+    def column(target: Value, start: Index, limit: Index) -> None:
+        """Copy column `start` of a transposed matrix, or zeros beyond the last one, to stride `panel`."""
+        with b.loop(0, k) as row:
+            inside = b.index(start) < limit
+            value = b.either(
+                inside,
+                lambda: [matrix.at(start * row_pitch + row, element).load(element)],
+                lambda: [b.constant(0.0, element)],
+            )
+            target.at(row * panel, element).store(value[0])
+
+    def rows(columns: Columns) -> None:
+        with b.loop(0, k) as row:
+            target = columns.weights.at(row * panel, element)
+            source = matrix.at(row * row_pitch + columns.start, element)
+            for v in range(tile.vectors):
+                _copy_vector(b, target, source, v, columns, tile, element, zero)
+
+    def columns_of(columns: Columns) -> None:
+        with b.loop(0, panel) as index:
+            column(columns.weights.at(index, element), columns.start + index, n)
+
+    emit_panels(b, packed, n, k, tile, element, columns_of if transposed else rows)
+
+
+def _copy_vector(
+    b: Builder, target: Value, source: Value, v: int, columns: Columns, tile: Tile, element: Attribute, zero: Value
+) -> None:
+    """Copy one vector of a row of a panel; lanes and vectors beyond the last column become zero."""
+    start = v * tile.lanes
+    address = target.at(start, element)
+    if v >= columns.vectors:
+        address.store(zero)
+    elif not columns.partial:
+        address.store(source.at(start, element).load(zero.type))
+    elif tile.lanes == 1:
+        value = b.either(
+            b.index(columns.count) > start, lambda: [source.at(start, element).load(element)], lambda: [zero]
+        )
+        address.store(value[0])
+    else:
+        left = columns.count - start
+        mask = b.mask(left, tile.lanes, element_bits(element))
+        address.store(b.load_masked(source.at(start, element), zero.type, mask))

@@ -1,0 +1,198 @@
+"""Kernels of matrix products: batches of packed, register-tiled products, and a plain one for integers."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of, pack_constant
+from glow_mlir.codegen.kernels.gemm import emit_gemm, emit_pack_panels
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import byte_width, is_float, signless
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.packing import pack_panels
+from glow_mlir.registry import kernel
+from glow_mlir.storage import Storage
+
+
+def _flag(op: Operation, name: str) -> bool:
+    return flag(op.properties[name])
+
+
+def batch_strides(operand: Operand, batch: Shape) -> Shape:
+    """By how many elements each batch axis moves an operand: 0 where it broadcasts."""
+    leading = operand.shape[:-2]
+    missing = len(batch) - len(leading)
+    steps = [0] * missing
+    for size, stride in zip(leading, operand.strides, strict=False):
+        steps.append(0 if size == 1 else stride)
+    return tuple(steps)
+
+
+@kernel("matmul")
+class MatMulKernel(Kernel):
+    """
+    Floating-point products of batches. The right operand is read in packed panels: packed at compile time where it is a
+    constant matrix, else into scratch, once where it is not batched and once a batch where it is.
+    """
+
+    name = "matmul"
+
+    def accepts(self, op: Operation) -> bool:
+        if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
+            return False
+        left, right = (getattr(op, name) for name in ("left", "right"))
+        return is_float(element_of(left)) and byte_width(element_of(left)) >= 4 and 0 not in shape_of(right)
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        right = getattr(op, "right")
+        shape = shape_of(right)
+        tile = tile_for(target, element_of(right))
+        transposed = _flag(op, "transpose_right")
+        form = "panels_transposed" if transposed else "panels"
+        if len(shape) == 2 and pack_constant(
+            op, "right", storage, form, lambda m: pack_panels(m.T if transposed else m, tile.panel), panel=tile.panel
+        ):
+            return
+        columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])
+        add_scratch(op, (-(-columns // tile.panel), depth, tile.panel), element_of(right))
+
+    def emit(self, call: KernelCall) -> None:
+        left, result = call.one("left"), call.result
+        rows, columns = result.shape[-2:]
+        depth = left.shape[-1]
+        batch = result.shape[:-2]
+        packing = call.op.properties.get("packing")
+        bias = call.maybe("bias")
+        if isinstance(packing, DictionaryAttr):
+            merged = _merged_rows(left, result)
+            if merged is not None:
+                rows, batch = merged, ()
+        right = call.one("right")
+        steps = [batch_strides(operand, batch) if batch else () for operand in (result, left)]
+
+        def product(indices: list[Index], packed: Value) -> None:
+            c = result.pointer.at(linear(indices, steps[0]), result.element)
+            a = left.pointer.at(linear(indices, steps[1]), left.element)
+            emit_gemm(
+                call.b,
+                c,
+                a,
+                packed,
+                None if bias is None else bias.pointer,
+                rows,
+                columns,
+                depth,
+                left.strides[-2],
+                result.strides[-2],
+                element=left.element,
+            )
+
+        if isinstance(packing, DictionaryAttr):
+            nest(call.b, batch, lambda indices: product(indices, right.pointer))
+            return
+        scratch = call.many("scratch")[0].pointer
+        right_steps = batch_strides(right, batch)
+        if not any(right_steps):
+            self._pack(call, right, 0, scratch, columns, depth)
+            nest(call.b, batch, lambda indices: product(indices, scratch))
+            return
+
+        def both(indices: list[Index]) -> None:
+            self._pack(call, right, linear(indices, right_steps), scratch, columns, depth)
+            product(indices, scratch)
+
+        nest(call.b, batch, both)
+
+    def _pack(self, call: KernelCall, right: Operand, offset: Index, scratch: Value, columns: int, depth: int) -> None:
+        emit_pack_panels(
+            call.b,
+            scratch,
+            right.pointer.at(offset, right.element),
+            columns,
+            depth,
+            right.strides[-2],
+            transposed=_flag(call.op, "transpose_right"),
+            element=right.element,
+        )
+
+
+def _merged_rows(left: Operand, result: Operand) -> int | None:
+    """All batches as one matrix of rows, where rows follow each other evenly through the batches; else `None`."""
+    total = 1
+    for operand in (left, result):
+        expected = operand.strides[-2] if len(operand.strides) >= 2 else 0
+        total = 1
+        for size, stride in zip(reversed(operand.shape[:-1]), reversed(operand.strides[:-1]), strict=True):
+            if size != 1 and stride != expected * total:
+                return None
+            total *= size
+    return total if total == _row_count(left) == _row_count(result) else None
+
+
+def _row_count(operand: Operand) -> int:
+    total = 1
+    for size in operand.shape[:-1]:
+        total *= size
+    return total
+
+
+@kernel("matmul-plain")
+class PlainMatMulKernel(Kernel):
+    """Products of integers, which wrap: the result row is a sum of rows of the right operand, in vectors."""
+
+    name = "matmul-plain"
+
+    def accepts(self, op: Operation) -> bool:
+        transposed = kind_of(op) is MatMulOp and (_flag(op, "transpose_left") or _flag(op, "transpose_right"))
+        return kind_of(op) is MatMulOp and not transposed and not is_float(element_of(getattr(op, "left")))
+
+    def emit(self, call: KernelCall) -> None:
+        b, result, left, right = call.b, call.result, call.one("left"), call.one("right")
+        batch = result.shape[:-2]
+        rows, columns = result.shape[-2:]
+        element = signless(result.element)
+        lanes = max(1, call.target.vector_bits // (8 * byte_width(element)))
+        steps = [batch_strides(operand, batch) for operand in (result, left, right)]
+        bias = call.maybe("bias")
+
+        def row(indices: list[Index]) -> None:
+            *outer, m = indices
+            c, a, right_base = (
+                operand.pointer.at(linear(outer, step), signless(operand.element))
+                for operand, step in zip((result, left, right), steps, strict=True)
+            )
+
+            def cell(n: Index, width: int) -> None:
+                type_ = vector(element, width)
+                start = b.constant(0, type_) if bias is None else bias.pointer.at(n, element).load(type_)
+                total = _sum(b, a, right_base, left, right, m, n, width, start)
+                c.at(n * result.strides[-1] + m * result.strides[-2], element).store(total)
+
+            vector_loop(b, columns, lanes, cell)
+
+        nest(b, (*batch, rows), row)
+
+
+def _sum(
+    b: Builder, a: Value, base: Value, left: Operand, right: Operand, m: Index, n: Index, width: int, start: Value
+) -> Value:
+    """The sum over the inner axis for `width` columns of one row."""
+    element = signless(left.element)
+    with b.loop(0, left.shape[-1], 1, carried=[start]) as loop:
+        k = loop.index
+        factor = a.at(k * left.strides[-1] + m * left.strides[-2], element).load(element)
+        line = base.at(n * right.strides[-1] + k * right.strides[-2], element).load(vector(element, width))
+        spread = b.splat(factor, width) if width > 1 else factor
+        loop.set(loop.values[0] + spread * line)
+    return loop.results[0]

@@ -1,0 +1,288 @@
+"""
+The micro-kernel of matrix product and convolution: one tile of the output, from packed weights.
+
+One function of the module per `MicroKernel`; everything about sizes is an argument, so that all layers share a few
+functions. A row of the tile is an output pixel: its inputs start at a step from those of the row above, plus a jump
+where the image's own row ends (`wraps`). The sum runs over segments, contiguous runs of input elements, which up to
+three loops step through: kernel depth, height and width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder, Loop
+from glow_mlir.codegen.kernels.tiles import Tile
+from glow_mlir.codegen.modules import ModuleBuilder, Param
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import i64, ptr, vector
+from glow_mlir.codegen.value import Index, Value
+
+LATENCY_COVER = 8
+"""How many independent sums keep the multiply-add units busy."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """
+    One vector of a finished tile, for an epilogue.
+
+    `offset` counts elements from the output's start to the first lane, `column` the output column of that lane.
+    `mask` is None where all lanes exist; loads of further operands have to use it where it is not.
+    """
+
+    value: Value
+    offset: Value
+    column: Value
+    mask: Value | None
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """
+    What happens to the accumulators before they are stored.
+
+    `apply(b, cell, arguments)` returns the vector to store. `arguments` are values of `parameters`' types, passed
+    through from the caller of the kernel; two epilogues with one `key` share code.
+    """
+
+    key: Hashable
+    apply: Callable[[Builder, Cell, Sequence[Value]], Value] = field(compare=False)
+    parameters: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True)
+class MicroKernel:
+    """
+    Which variant of the kernel.
+
+    `rows` and `vectors` may be less than the tile's. `partial` says that only the first `columns` of the tile
+    exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero.
+    """
+
+    element: Attribute
+    tile: Tile
+    rows: int
+    vectors: int
+    partial: bool = False
+    bias: bool = False
+    accumulate: bool = False
+    wraps: bool = False
+    segment_loops: int = 0
+    prefetch: bool = False
+    epilogue: Epilogue | None = None
+
+    @property
+    def ways(self) -> int:
+        """
+        How many partial sums each output has.
+
+        A multiply-add takes about four cycles and two can start in each: fewer sums than eight leave gaps.
+        """
+        return max(1, min(4, LATENCY_COVER // (self.rows * self.vectors)))
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute | Param]]:
+        """Names and types of the function's parameters, in order."""
+        names: list[tuple[str, Attribute | Param]] = [
+            ("output", Param(ptr, noalias=True)),
+            ("input", ptr),
+            ("weights", ptr),
+            ("bias", ptr),
+            *((name, i64) for name in ("offset", "depth", "input_step", "output_step", "column", "columns")),
+        ]
+        if self.wraps:
+            names += [(name, i64) for name in ("position", "width", "input_jump", "output_jump")]
+        for loop in range(self.segment_loops):
+            names += [(f"count{loop}", i64), (f"stride{loop}", i64)]
+        if self.prefetch:
+            names += [("ahead", ptr), ("ahead_step", i64)]
+        extra = self.epilogue.parameters if self.epilogue else ()
+        return [*names, *((f"extra{i}", type_) for i, type_ in enumerate(extra))]
+
+    def call(self, b: Builder, **arguments: Index) -> None:
+        """Call the function for this variant; it is built the first time. Arguments go by `parameters`."""
+        name = b.module.shared(self, lambda name: _build(b.module, name, self), self.readable)
+        b.call(name, [arguments.pop(parameter, 0) for parameter, _ in self.parameters])
+        if arguments:
+            raise TypeError(f"the kernel has no parameter {', '.join(arguments)}")
+
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
+        flags = ("partial", "bias", "accumulate", "wraps", "prefetch")
+        words = [
+            "gemm",
+            str(self.element),
+            f"{self.rows}x{self.vectors}",
+            *(flag for flag in flags if getattr(self, flag)),
+        ]
+        return ".".join([*words, str(self.epilogue.key)] if self.epilogue else words)
+
+
+class _Rows:
+    """Addresses of the rows of a tile: inputs as pointers, outputs as offsets in elements."""
+
+    def __init__(self, b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> None:
+        self.inputs = [given["input"]]
+        self.outputs = [given["offset"]]
+        position = given.get("position")
+        for row in range(1, kernel.rows):
+            if position is None:
+                self.inputs.append(given["input"].at(given["input_step"] * row, kernel.element))
+                self.outputs.append(given["offset"] + given["output_step"] * row)
+                continue
+            position = position + 1
+            ends = position.eq(given["width"])
+            step = b.select(ends, given["input_jump"], given["input_step"])
+            self.inputs.append(self.inputs[-1].at(step, kernel.element))
+            self.outputs.append(self.outputs[-1] + b.select(ends, given["output_jump"], given["output_step"]))
+            position = b.select(ends, 0, position)
+
+
+def _build(module: ModuleBuilder, name: str, kernel: MicroKernel) -> None:
+    names, types = zip(*kernel.parameters, strict=True)
+    with module.function(name, types, internal=True, inline=False) as (b, arguments):
+        given = dict(zip(names, arguments, strict=True))
+        rows = _Rows(b, kernel, given)
+        masks = _masks(b, kernel, given["columns"])
+        sums = _sum(b, kernel, given, rows.inputs, _initial(b, kernel, given, rows.outputs, masks))
+        _store(b, kernel, given, rows.outputs, masks, sums)
+
+
+def _masks(b: Builder, kernel: MicroKernel, columns: Value) -> list[Value | None]:
+    """Return for each vector the mask of its lanes that exist, None where all do."""
+    lanes, bits = kernel.tile.lanes, element_bits(kernel.element)
+    if not kernel.partial:
+        return [None] * kernel.vectors
+    if lanes == 1:
+        return [columns > index for index in range(kernel.vectors)]
+    return [b.mask(columns - index * lanes, lanes, bits) for index in range(kernel.vectors)]
+
+
+def _read(b: Builder, kernel: MicroKernel, address: Value, mask: Value | None) -> Value:
+    type_ = vector(kernel.element, kernel.tile.lanes)
+    if mask is None:
+        return address.load(type_)
+    if kernel.tile.lanes == 1:
+        zero = b.constant(0.0, type_)
+        return b.either(mask, lambda: [address.load(type_)], lambda: [zero])[0]
+    return b.load_masked(address, type_, mask)
+
+
+def _initial(
+    b: Builder,
+    kernel: MicroKernel,
+    given: dict[str, Value],
+    outputs: Sequence[Value],
+    masks: Sequence[Value | None],
+) -> list[Value]:
+    """Return what the sums start from, row by row."""
+    lanes = kernel.tile.lanes
+    starts = range(0, kernel.vectors * lanes, lanes)
+    if kernel.accumulate:
+        return [
+            _read(b, kernel, given["output"].at(offset + start, kernel.element), mask)
+            for offset in outputs
+            for start, mask in zip(starts, masks, strict=True)
+        ]
+    if kernel.bias:
+        base = given["bias"].at(given["column"], kernel.element)
+        row = [
+            _read(b, kernel, base.at(start, kernel.element), mask) for start, mask in zip(starts, masks, strict=True)
+        ]
+        return row * kernel.rows
+    return [b.constant(0.0, vector(kernel.element, lanes))] * (kernel.rows * kernel.vectors)
+
+
+def _sum(
+    b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], sums: Sequence[Value]
+) -> list[Value]:
+    """Return the sums with all products added."""
+
+    def segments(loop: int, start: Value, state: Sequence[Value]) -> list[Value]:
+        if loop == kernel.segment_loops:
+            return _run(b, kernel, given, [row.at(start, kernel.element) for row in inputs], state)
+        with b.loop(0, given[f"count{loop}"], carried=state) as steps:
+            steps.set(*segments(loop + 1, start + steps.index * given[f"stride{loop}"], steps.values))
+        return steps.results
+
+    zeros = [b.constant(0.0, sums[0].type)] * (len(sums) * (kernel.ways - 1))
+    state = [*sums, *zeros, given["weights"], *([given["ahead"]] if kernel.prefetch else [])]
+    finished = segments(0, b.constant(0, i64), state)
+    totals = finished[: len(sums)]
+    for way in range(1, kernel.ways):
+        totals = [total + finished[way * len(sums) + i] for i, total in enumerate(totals)]
+    return totals
+
+
+def _run(
+    b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], state: Sequence[Value]
+) -> list[Value]:
+    """Add the products of one segment, `ways` elements at a time and then the rest one by one."""
+    depth, ways = given["depth"], kernel.ways
+    whole = depth if ways == 1 else depth // ways * ways
+    with b.loop(0, whole, ways, carried=state) as loop:
+        loop.set(*_step(b, kernel, given, inputs, loop, ways))
+    if ways == 1:
+        return loop.results
+    with b.loop(whole, depth, carried=loop.results) as rest:
+        rest.set(*_step(b, kernel, given, inputs, rest, 1))
+    return rest.results
+
+
+def _step(
+    b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], loop: Loop, elements: int
+) -> list[Value]:
+    """Return the state after some elements: for each a row of the panel, and one spread input per row."""
+    lanes, element, panel = kernel.tile.lanes, kernel.element, kernel.tile.panel
+    type_ = vector(element, lanes)
+    size = kernel.rows * kernel.vectors
+    sums, (weights, *ahead) = list(loop.values[: size * kernel.ways]), loop.values[size * kernel.ways :]
+    for way in range(elements):
+        columns = [
+            weights.at(way * panel + v * lanes, element).load(type_, align=lanes * element_bits(element) // 8)
+            for v in range(kernel.vectors)
+        ]
+        for row, address in enumerate(inputs):
+            spread = b.splat(address.at(loop.index + way, element).load(element), lanes)
+            for v, column in enumerate(columns):
+                place = way * size + row * kernel.vectors + v
+                sums[place] = b.fma(spread, column, sums[place])
+    if ahead:
+        b.prefetch(ahead[0], level=2)
+        ahead = [ahead[0].at(given["ahead_step"] * elements, element)]
+    return [*sums, weights.at(elements * panel, element), *ahead]
+
+
+def _store(
+    b: Builder,
+    kernel: MicroKernel,
+    given: dict[str, Value],
+    outputs: Sequence[Value],
+    masks: Sequence[Value | None],
+    sums: Sequence[Value],
+) -> None:
+    """Pass every vector through the epilogue and store it."""
+    extra = [value for name, value in given.items() if name.startswith("extra")]
+    for row, offset in enumerate(outputs):
+        for v, mask in enumerate(masks):
+            start = v * kernel.tile.lanes
+            value = sums[row * kernel.vectors + v]
+            address = given["output"].at(offset, kernel.element).at(start, kernel.element)
+            if mask is not None and kernel.tile.lanes == 1:
+                with b.when(mask):
+                    _store_cell(b, kernel, Cell(value, offset + start, given["column"] + start, None), address, extra)
+            else:
+                _store_cell(b, kernel, Cell(value, offset + start, given["column"] + start, mask), address, extra)
+
+
+def _store_cell(b: Builder, kernel: MicroKernel, cell: Cell, address: Value, extra: Sequence[Value]) -> None:
+    value = cell.value if kernel.epilogue is None else kernel.epilogue.apply(b, cell, extra)
+    if cell.mask is None:
+        b.store(value, address)
+    else:
+        b.store_masked(value, address, cell.mask)

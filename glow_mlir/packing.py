@@ -1,0 +1,67 @@
+"""Forms in which constant operands are packed for kernels, and how to undo each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def pack_panels(matrix: np.ndarray, panel: int) -> np.ndarray:
+    """
+    The columns of a matrix in panels: `[K, N]` becomes `[ceil(N / panel), K, panel]`, filled up with zeros.
+
+    Raises `ValueError` where `matrix` has not two dimensions.
+    """
+    if matrix.ndim != 2:
+        raise ValueError(f"a matrix has two dimensions, not {matrix.ndim}")
+    rows, columns = matrix.shape
+    count = -(-columns // panel)
+    padded = np.zeros((rows, count * panel), dtype=matrix.dtype)
+    padded[:, :columns] = matrix
+    return np.ascontiguousarray(padded.reshape(rows, count, panel).transpose(1, 0, 2))
+
+
+def unpack_panels(panels: np.ndarray, columns: int) -> np.ndarray:
+    """The matrix `[K, columns]` that `pack_panels` made these panels from."""
+    count, rows, panel = panels.shape
+    return np.ascontiguousarray(panels.transpose(1, 0, 2).reshape(rows, count * panel)[:, :columns])
+
+
+def pack_filters(filters: np.ndarray, panel: int, groups: int = 1) -> np.ndarray:
+    """
+    Convolution filters in panels: `[O, kernel…, I]` becomes `[groups, ceil(O / groups / panel), K, panel]`.
+
+    K runs over the kernel and the input channels of a group, the channels fastest. Raises `ValueError` where the filters
+    do not divide into the groups.
+    """
+    count = filters.shape[0]
+    if count % groups:
+        raise ValueError(f"{count} filters do not divide into {groups} groups")
+    split = filters.reshape(groups, count // groups, -1)
+    return np.stack([pack_panels(np.ascontiguousarray(group.T), panel) for group in split])
+
+
+def unpack_filters(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The filters `[O, kernel…, I]` of that shape that `pack_filters` packed."""
+    per_group = shape[0] // packed.shape[0]
+    parts = [unpack_panels(group, per_group).T for group in packed]
+    return np.ascontiguousarray(np.concatenate(parts)).reshape(shape)
+
+
+def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return np.ascontiguousarray(unpack_panels(packed, shape[0]).T)
+
+
+UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...]], np.ndarray]] = {
+    "panels": lambda packed, shape: unpack_panels(packed, shape[1]),
+    "panels_transposed": _unpack_transposed,
+    "filters": unpack_filters,
+    "taps": lambda packed, shape: np.ascontiguousarray(np.moveaxis(packed, -1, 0)).reshape(shape),
+}
+"""
+Name of a packed form → how to get the operand of `shape` back.
+
+`panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` of a convolution, `taps` of a
+depthwise convolution with the channels last.
+"""

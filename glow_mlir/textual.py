@@ -1,0 +1,234 @@
+"""
+Modules as text: a `.mlir` file, and beside it the weight file (`model.weights`) with the bytes of its digests.
+
+Reading gives every op without a location its place in the text, as MLIR does, so that an error can name the line long
+after parsing. Writing is atomic: a file is complete or not there.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError
+
+from glow_mlir.errors import OptionError, ParseFailure
+from glow_mlir.weights import read_weights, write_weights
+
+WEIGHTS_SUFFIX = ".weights"
+
+
+class LocatingParser(Parser):
+    """A parser that gives every op without a location its place in the text."""
+
+    def __init__(self, context: Context, text: str, name: str) -> None:
+        super().__init__(context, text, name)
+        self._file = StringAttr(name)
+        self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
+
+    def parse_operation(self) -> Operation:
+        begin = self.pos
+        op = super().parse_operation()
+        # The default is this very object; an explicit `loc(unknown)` is another one, and stays.
+        if op.location is UNKNOWN_LOC:
+            op.location = self.location_at(begin)
+        return op
+
+    def location_at(self, position: int) -> FileLineColLoc:
+        """The location of the character at `position`."""
+        line = bisect_right(self._line_starts, position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+
+
+@dataclass(eq=False, repr=False)
+class ElidingPrinter(Printer):
+    """A printer that leaves out the elements of dense attributes with more than `limit` of them."""
+
+    limit: int | None = None
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if self.limit is not None and isinstance(attribute, DenseIntOrFPElementsAttr) and len(attribute) > self.limit:
+            self.print_string("dense_resource<__elided__> : ")
+            attribute = attribute.get_type()
+        super().print_attribute(attribute)
+
+
+def one_line(error: object) -> str:
+    """The text of an error in one line."""
+    return " ".join(str(error).split())
+
+
+def position_of(location: LocationAttr) -> str:
+    """The `file:line:column` in a location; of a fused one the first, and empty where there is none."""
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc(location=FileLineColLoc() as inner):
+            return position_of(inner)
+        case FusedLoc():
+            return next(filter(None, (position_of(part) for part in location.locations)), "")  # pyright: ignore
+        case _:
+            return ""
+
+
+def parse_module(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
+    """
+    Parse and verify a module; raises `ParseFailure` with the place in the text.
+
+    `name` is the file in the locations. Without `implicit_module`, the text must be one `builtin.module`.
+    """
+    module = parse_unverified(text, context, name, implicit_module=implicit_module)
+    verify_module(module, name)
+    return module
+
+
+def parse_unverified(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
+    """Parse a module; raises `ParseFailure` for a syntax error."""
+    try:
+        parser = LocatingParser(context, text, name)
+    except ParseError as error:
+        raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+    try:
+        return parser.parse_module(implicit_module)
+    except ParseError as error:
+        raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+    except Exception as error:
+        # xDSL's parser lets out whatever its attributes raise on nonsense: a failure while parsing is about the text.
+        reason = one_line(error) or type(error).__name__
+        raise ParseFailure(reason, file=position_of(parser.location_at(parser.pos))) from error
+
+
+def verify_module(module: ModuleOp, file: str = "") -> None:
+    """Verify a module; raises `ParseFailure` that names the op at fault, or else `file`."""
+    try:
+        module.verify()
+    except Exception as error:
+        op = first_invalid(module)
+        position = "" if op is None else position_of(op.location)
+        reason = one_line(error) if op is None else f"{op.name}: {one_line(error)}"
+        raise ParseFailure(reason, file=position or file) from error
+
+
+def first_invalid(module: ModuleOp) -> Operation | None:
+    """The first op whose own verifier fails, or `None`."""
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except Exception:
+            return op
+    return None
+
+
+def read_module(source: Path | str, context: Context) -> ModuleOp:
+    """
+    Read a module from a file (a `Path`) or from text (a `str`), verified; of a file, the weights beside it as well.
+
+    Raises `ParseFailure` for a file or text that is no module.
+    """
+    if isinstance(source, str):
+        return parse_module(source, context)
+    text = read_text(source)
+    read_weights_of(source)
+    return parse_module(text, context, str(source))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raises `ParseFailure` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ParseFailure(f"cannot be read: {error.strerror}", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ParseFailure("is no text in UTF-8", file=str(path)) from error
+
+
+def weights_path(path: Path) -> Path:
+    """Where the weights of the module in `path` lie."""
+    return path.with_suffix(WEIGHTS_SUFFIX)
+
+
+def read_weights_of(path: Path) -> None:
+    """Load the weight file beside the module file `path`, if there is one; raises `ModelError` for a damaged one."""
+    if (weights := weights_path(path)).exists():
+        read_weights(weights)
+
+
+def digests(module: ModuleOp) -> Iterator[str]:
+    """The digests of the weights that a module refers to."""
+    for op in module.body.block.ops:
+        if isinstance(digest := op.properties.get("weights"), StringAttr):
+            yield digest.data
+
+
+def module_text(
+    module: ModuleOp,
+    *,
+    locations: bool = False,
+    generic: bool = False,
+    limit: int | None = None,
+    context: Context | None = None,
+) -> str:
+    """
+    The text of a module, ending in a newline.
+
+    `locations` adds them to every op, `generic` chooses MLIR's generic form, and dense attributes with more than `limit`
+    elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
+    """
+    stream = StringIO()
+    printer = ElidingPrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)
+    printer.print_op(module)
+    if context is not None:
+        printer.print_metadata(context.loaded_dialects)
+    printer.print_string("\n")
+    return stream.getvalue()
+
+
+def write_module(module: ModuleOp, path: Path, locations: bool = True) -> None:
+    """Write a module to `path`, and the weights it refers to beside it. Both files are complete or untouched."""
+    write_text(module_text(module, locations=locations), path, digests(module))
+
+
+def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
+    """
+    Write text to `path` atomically, after the weights `used` beside it, if there are any.
+
+    Raises `OptionError` where that is impossible.
+    """
+    try:
+        if present := list(dict.fromkeys(used)):
+            write_weights(weights_path(path), present)
+        _write_atomically(text, path)
+    except OSError as error:
+        raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
+
+
+def _write_atomically(text: str, path: Path) -> None:
+    if path.exists() and not path.is_file():  # A pipe or device such as /dev/null must not be replaced by a file.
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

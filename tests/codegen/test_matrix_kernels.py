@@ -1,0 +1,301 @@
+"""Matrix product, convolution and depthwise convolution against numpy in f64."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from glow_mlir.analysis.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_conv
+from glow_mlir.codegen.kernels.depthwise import emit_depthwise
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels
+from glow_mlir.codegen.kernels.micro_gemm import Cell, Epilogue
+from glow_mlir.codegen.kernels.tiles import balanced, tile_for
+from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.target import PRESETS, Target, host_target
+from glow_mlir.codegen.types import f32, f64, i64, ptr
+from glow_mlir.codegen.value import Value
+from glow_mlir.runtime.loader import Library
+
+Array = np.ndarray[Any, Any]
+ENABLED = {"avx2", "scalar", *(["avx512"] if host_target().vector_bits == 512 else [])}
+TARGETS = [name for name in ("avx2", "avx512", "scalar") if name in ENABLED]
+ELEMENTS = {np.float32: f32, np.float64: f64}
+GUARD = 7.0
+
+
+def aligned(array: Array) -> Array:
+    """Return a copy that starts at a multiple of 64 bytes, as packed weights must."""
+    raw = np.empty(array.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def compiled(
+    target: Target, pointers: int, numbers: int, body: Callable[[Builder, list[Value]], None], verify: bool = False
+) -> Callable[..., None]:
+    """Return `body` as a function of arrays and integers."""
+    module = ModuleBuilder(target)
+    with module.function("f", [*[ptr] * pointers, *[i64] * numbers]) as (b, arguments):
+        body(b, arguments)
+    if verify:
+        module.module.verify()
+    data = compile_text(emit_module(module.module), target)
+    assert undefined_symbols(data) == ()
+    assert [symbol.name for symbol in symbols(data) if symbol.exported] == ["f"]
+    call = Library(data).function("f", [*[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * numbers])
+
+    def run(*arguments: Any) -> None:
+        arrays, rest = arguments[:pointers], arguments[pointers:]
+        call(*(array.ctypes.data for array in arrays), *rest)
+
+    return run
+
+
+def guarded(size: int, kind: Any) -> Array:
+    return np.full(size + 64, GUARD, dtype=kind)
+
+
+def check(result: Array, expected: Array, kind: Any) -> None:
+    """Compare, and see that nothing beyond the result was written."""
+    size = expected.size
+    tolerance = 2e-4 if kind == np.float32 else 1e-11
+    np.testing.assert_allclose(result[:size].reshape(expected.shape), expected, rtol=tolerance, atol=tolerance)
+    assert (result[size:] == GUARD).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 16), (5, 33, 16), (7, 64, 32), (0, 5, 8)])
+def test_packing_round_trip(shape: tuple[int, int, int]):
+    rows, columns, panel = shape
+    matrix = np.random.default_rng(0).standard_normal((rows, columns))
+    panels = pack_panels(matrix, panel)
+    assert panels.shape == (-(-columns // panel), rows, panel)
+    np.testing.assert_array_equal(unpack_panels(panels, columns), matrix)
+    assert not panels[-1, :, columns % panel or panel :].any()
+
+
+@pytest.mark.parametrize(("extent", "most"), [(49, 6), (7, 6), (5, 6), (6, 6), (13, 6), (100, 14)])
+def test_balanced_pieces(extent: int, most: int):
+    pieces = balanced(extent, most)
+    assert sum(count * size for count, size in pieces) == extent
+    sizes = [size for _, size in pieces]
+    assert max(sizes) <= most
+    assert max(sizes) - min(sizes) <= 1
+
+
+CASES = [(target, kind, dynamic) for target in TARGETS for kind in ELEMENTS for dynamic in (False, True)]
+
+
+@pytest.mark.parametrize(("name", "kind", "dynamic"), CASES)
+def test_gemm(name: str, kind: Any, dynamic: bool):
+    target, element = PRESETS[name], ELEMENTS[kind]
+    random = np.random.default_rng(0)
+    sizes = [tuple(int(x) for x in random.integers(1, 51, 3)) for _ in range(3)] + [(49, 96, 33), (1, 50, 17)]
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        c, a, w, bias, *extents = arguments
+        emit_gemm(b, c, a, w, bias, *extents, extents[2], extents[1], element=element)
+
+    run = compiled(target, 4, 3, body, verify=True) if dynamic else None
+    for m, n, k in sizes:
+        a = random.standard_normal((m, k)).astype(kind)
+        matrix = random.standard_normal((k, n)).astype(kind)
+        bias = random.standard_normal(n).astype(kind)
+
+        def fixed(b: Builder, arguments: list[Value], m: int = m, n: int = n, k: int = k) -> None:
+            c, a, w, bias = arguments[:4]
+            emit_gemm(b, c, a, w, bias, m, n, k, k, n, element=element)
+
+        result = guarded(m * n, kind)
+        packed = aligned(pack_panels(matrix, tile_for(target, element).panel))
+        (run or compiled(target, 4, 3, fixed))(result, a, packed, bias, m, n, k)
+        check(result, a.astype(np.float64) @ matrix.astype(np.float64) + bias, kind)
+
+
+def test_gemm_into_a_view_adding_up_with_prefetch_and_blocks():
+    target = host_target()
+    m, n, k, lda, ldc = 70, 40, 9, 11, 45
+    random = np.random.default_rng(0)
+    a = random.standard_normal((m, lda)).astype(np.float32)
+    matrix = random.standard_normal((k, n)).astype(np.float32)
+    options = GemmOptions(prefetch=True, block_rows=13)
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        c, a, w = arguments
+        emit_gemm(b, c, a, w, None, m, n, k, lda, ldc, accumulate=True, options=options)
+
+    result = np.ones((m, ldc), dtype=np.float32)
+    packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
+    compiled(target, 3, 0, body)(result, a, packed)
+    np.testing.assert_allclose(result[:, :n], 1 + a[:, :k] @ matrix, rtol=1e-4, atol=1e-4)
+    assert (result[:, n:] == 1).all()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_epilogue(name: str):
+    """Bias by column, a residual at the place of the output, and ReLU, as one epilogue."""
+    target = PRESETS[name]
+    m, n, k = 13, 37, 8
+    random = np.random.default_rng(0)
+    a, matrix, residual = (random.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+
+    def apply(b: Builder, cell: Cell, arguments: Sequence[Value]) -> Value:
+        address = arguments[0].at(cell.offset, f32)
+        other = (
+            address.load(cell.value.type) if cell.mask is None else b.load_masked(address, cell.value.type, cell.mask)
+        )
+        return b.max(cell.value + other, 0.0)
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        c, a, w, residual = arguments
+        epilogue = Epilogue("add.relu", apply, (ptr,))
+        emit_gemm(b, c, a, w, None, m, n, k, k, n, epilogue=epilogue, epilogue_arguments=[residual])
+
+    result = guarded(m * n, np.float32)
+    packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
+    compiled(target, 4, 0, body)(result, a, packed, residual)
+    check(result, np.maximum(a.astype(np.float64) @ matrix + residual, 0), np.float32)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("name", TARGETS)
+def test_packing_at_run_time(name: str, transposed: bool):
+    target = PRESETS[name]
+    panel = tile_for(target, f32).panel
+    for n, k in [(panel, 3), (panel + 5, 4), (3, 7)]:
+        matrix = np.random.default_rng(0).standard_normal((k, n)).astype(np.float32)
+        given = np.ascontiguousarray(matrix.T) if transposed else matrix
+
+        def fixed(b: Builder, arguments: list[Value], n: int = n, k: int = k) -> None:
+            emit_pack_panels(b, arguments[0], arguments[1], n, k, k if transposed else n, transposed=transposed)
+
+        def dynamic(b: Builder, arguments: list[Value]) -> None:
+            packed, source, columns, rows = arguments
+            emit_pack_panels(b, packed, source, columns, rows, rows if transposed else columns, transposed=transposed)
+
+        expected = pack_panels(matrix, panel)
+        for body in (fixed, dynamic):
+            result = guarded(expected.size, np.float32)
+            compiled(target, 2, 2, body)(result, given, n, k)
+            np.testing.assert_array_equal(result[: expected.size].reshape(expected.shape), expected)
+            assert (result[expected.size :] == GUARD).all()
+
+
+def convolution(x: Array, filters: Array, shape: ConvShape) -> Array:
+    """Return the convolution of `[B, *S, C]` with `[O, *K, C / groups]` in f64."""
+    outputs = [int(size) for size in shape.outputs]
+    groups = shape.groups
+    result = np.zeros((x.shape[0], *outputs, filters.shape[0]))
+    for place in np.ndindex(*shape.kernel):
+        window = tuple(
+            slice(p * d, p * d + s * (o - 1) + 1, s)
+            for p, d, s, o in zip(place, shape.dilations, shape.strides, outputs, strict=True)
+        )
+        read = x[(slice(None), *window)].astype(np.float64).reshape(x.shape[0], *outputs, groups, -1)
+        taken = filters[(slice(None), *place)].astype(np.float64).reshape(groups, -1, read.shape[-1])
+        result += np.einsum("...gc,goc->...go", read, taken).reshape(result.shape)
+    return result
+
+
+def random_shape(random: np.random.Generator, depthwise: bool) -> tuple[list[int], ConvShape, tuple[int, int]]:
+    rank = int(random.integers(1, 4))
+    kernel, strides, dilations = ([int(x) for x in random.integers(1, high, rank)] for high in (4, 3, 3))
+    extra = random.integers(0, 14 if rank < 3 else 5, rank)
+    image = [d * (k - 1) + 1 + int(e) for d, k, e in zip(dilations, kernel, extra, strict=True)]
+    groups = int(random.integers(1, 40)) if depthwise else int(random.choice([1, 1, 2, 3]))
+    channels = groups * (1 if depthwise else int(random.integers(1, 9)))
+    filters = groups * (1 if depthwise else int(random.integers(1, 40)))
+    shape = conv_shape(
+        image,
+        kernel,
+        channels,
+        filters,
+        strides=strides,
+        dilations=dilations,
+        groups=groups,
+        batch=int(random.integers(1, 3)),
+    )
+    return image, shape, (channels, filters)
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", TARGETS)
+def test_convolution(name: str, seed: int, depthwise: bool):
+    target = PRESETS[name]
+    random = np.random.default_rng(seed)
+    image, shape, (channels, filters) = random_shape(random, depthwise)
+    kind = np.float64 if seed % 4 == 0 else np.float32
+    element = ELEMENTS[kind]
+    x = random.standard_normal((int(shape.batch), *image, channels)).astype(kind)
+    weights = random.standard_normal((filters, *shape.kernel, channels // shape.groups)).astype(kind)
+    bias = random.standard_normal(filters).astype(kind)
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        out, inp, w, bias = arguments
+        (emit_depthwise if depthwise else emit_conv)(b, out, inp, w, bias, shape, element=element)
+
+    panel = tile_for(target, element).panel
+    packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)
+    expected = convolution(x, weights, shape) + bias
+    result = guarded(expected.size, kind)
+    compiled(target, 4, 0, body)(result, x, aligned(packed), bias)
+    check(result, expected, kind)
+
+
+def test_convolution_between_views():
+    """Input and output are the interiors of larger buffers; lines long enough for blocks of lines."""
+    target = host_target()
+    channels, filters, size = 3, 20, 30
+    random = np.random.default_rng(0)
+    x = random.standard_normal((size + 4, size + 6, channels)).astype(np.float32)
+    weights = random.standard_normal((filters, 3, 3, channels)).astype(np.float32)
+    dense = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
+    out_width = size + 2
+    shape = ConvShape(
+        **{
+            **dense.__dict__,
+            "input_pitches": ((size + 6) * channels, channels),
+            "output_pitches": (out_width * filters, filters),
+        }
+    )
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        out, inp, w = arguments
+        start = out.at((out_width + 1) * filters, f32)
+        emit_conv(b, start, inp.at((size + 6) * channels, f32), w, None, shape, options=GemmOptions(block_rows=64))
+
+    result = np.full((size + 2, out_width, filters), GUARD, dtype=np.float32)
+    packed = aligned(pack_filters(weights, tile_for(target, f32).panel))
+    compiled(target, 3, 0, body)(result, x, packed)
+    expected = convolution(x[None, 1 : size + 3, : size + 2], weights, dense)[0]
+    np.testing.assert_allclose(result[1:-1, 1:-1], expected, rtol=1e-4, atol=1e-4)
+    border = np.ones(result.shape, dtype=bool)
+    border[1:-1, 1:-1] = False
+    assert (result[border] == GUARD).all()
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_layers_share_their_kernels(name: str):
+    """Three layers of different sizes need few functions, and no symbol from outside, on every target."""
+    target = PRESETS[name]
+    module = ModuleBuilder(target)
+    with module.function("f", [ptr] * 4) as (b, (out, inp, w, bias)):
+        for image, kernel, channels, filters in [
+            ([16, 16], [3, 3], 64, 64),
+            ([9, 9], [3, 3], 64, 128),
+            ([14, 14], [1, 1], 128, 64),
+        ]:
+            emit_conv(b, out, inp, w, bias, conv_shape(image, kernel, channels, filters))
+    assert len(module.signatures) <= 9
+    assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()

@@ -1,0 +1,392 @@
+"""A damaged, contradictory or unsupported model gives one line that names file, node and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import StringAttr
+
+from glow_mlir.errors import GlowError, ModelError, OptionError, UnsupportedError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import find_function, run_function
+
+FLOATS = TensorProto.FLOAT
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto] | None = None,
+    outputs: Sequence[str] = ("y",),
+    initializers: Sequence[onnx.TensorProto] = (),
+    opset: int = 18,
+    **fields: Any,
+) -> onnx.ModelProto:
+    """A model with one input `x` of two floats, unless said otherwise."""
+    given = [value("x")] if inputs is None else inputs
+    results = [onnx.ValueInfoProto(name=name) for name in outputs]
+    graph = helper.make_graph(nodes, "graph", given, results, initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], **fields)
+
+
+def value(name: str, kind: int = FLOATS, shape: Sequence[int | str | None] | None = (2,)) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def node(kind: str, inputs: str = "x", outputs: str = "y", name: str = "", **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(kind, inputs.split(), outputs.split(), name, **attributes)
+
+
+def weight(name: str, *values: float) -> onnx.TensorProto:
+    return numpy_helper.from_array(np.array(values, np.float32), name)
+
+
+def external(name: str, location: str) -> onnx.TensorProto:
+    """Four floats in the file `location`."""
+    tensor = TensorProto(name=name, data_type=FLOATS, dims=[4], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=location)
+    return tensor
+
+
+def message(error: GlowError) -> str:
+    """The error as a user sees it, which has to be one line."""
+    line = str(error)
+    assert "\n" not in line
+    return line
+
+
+def refusal(source: onnx.ModelProto | bytes | Path, kind: type[GlowError], **options: Any) -> str:
+    with pytest.raises(kind) as caught:
+        import_model(source, **options)
+    return message(caught.value)
+
+
+RELU = node("Relu", name="act")
+
+CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
+    "cycle": (
+        model_of([node("Add", "x b", "a", "first"), node("Relu", "a", "b", "second"), node("Relu", "b", "y")]),
+        "node 'first': the graph has a cycle through 'first', 'second'",
+    ),
+    "missing operand": (
+        model_of([node("Add", "x w", name="sum")]),
+        "node 'sum': operand 'w' is neither an input, an initializer nor computed by a node",
+    ),
+    "missing output": (model_of([RELU], outputs=["y", "z"]), "output 'z' is computed by no node"),
+    "output twice": (model_of([RELU], outputs=["y", "y"]), "output 'y' is listed twice"),
+    "input twice": (model_of([RELU], [value("x"), value("x")]), "input 'x' is listed twice"),
+    "initializer twice": (
+        model_of([RELU], initializers=[weight("w", 1), weight("w", 2)]),
+        "initializer 'w' is listed twice",
+    ),
+    "nameless input": (model_of([RELU], [value("x"), value("")]), "an input has no name"),
+    "two nodes with one output": (
+        model_of([RELU, node("Exp", name="other")]),
+        "node 'other': output 'y' has the name of another value, of node 'act'",
+    ),
+    "node that computes an input": (
+        model_of([node("Relu", "x", "x", "act")], outputs=["x"]),
+        "node 'act': output 'x' has the name of another value, of an input or initializer",
+    ),
+    "absent operand": (
+        model_of([helper.make_node("Add", ["x"], ["y"], "sum")]),
+        "node 'sum': Add: operand 'right' is missing",
+    ),
+    "absent attribute": (model_of([node("Concat", name="join")]), "node 'join': Concat has no attribute 'axis'"),
+    "attribute of another type": (
+        model_of([node("Transpose", name="turn", perm="oops")]),
+        "node 'turn': attribute 'perm' of Transpose is STRING, not INTS",
+    ),
+    "surplus operand": (model_of([node("Relu", "x x", name="act")]), "node 'act': glow_high.relu has 1 operands, got 2"),
+    "unknown type of a cast": (
+        model_of([node("Cast", name="to", to=999)]),
+        "node 'to': ",
+    ),
+    "operands that do not fit": (
+        model_of([node("Add", "x w", name="sum")], initializers=[weight("w", 1, 2, 3)]),
+        "node 'sum': Add: shapes (2,), (3,) do not broadcast",
+    ),
+    "initializer that is too short": (
+        model_of(
+            [node("Add", "x w")],
+            initializers=[TensorProto(name="w", data_type=FLOATS, dims=[2], raw_data=b"\0\0\0\0")],
+        ),
+        "initializer 'w' cannot be read",
+    ),
+    "external data without a file": (
+        model_of([node("Add", "x w")], initializers=[external("w", "weights.bin")]),
+        "initializer 'w' has its data in another file, and the model has no folder (hint: import the model by its path)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_contradictory_model(case: str) -> None:
+    model, expected = CONTRADICTIONS[case]
+    assert expected in refusal(model, ModelError)
+
+
+BRANCH = helper.make_graph([node("Relu", "x", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])
+SEQUENCE = helper.make_tensor_sequence_value_info("x", FLOATS, None)
+OPTIONAL = helper.make_value_info("x", helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOATS, [2])))
+
+UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
+    "old opset": (
+        model_of([node("Add", "x x")], opset=6),
+        "opset 6 is older than 7, and Add has changed since (hint: convert the model with onnx.version_converter)",
+    ),
+    "future opset": (model_of([RELU], opset=999), "opset 999 is newer than"),
+    "sequence": (model_of([RELU], [SEQUENCE]), "input 'x' is no tensor: sequence"),
+    "optional": (model_of([RELU], [OPTIONAL]), "input 'x' is no tensor: optional"),
+    "no type": (model_of([RELU], [onnx.ValueInfoProto(name="x")]), "input 'x' has no type"),
+    "no shape": (model_of([RELU], [value("x", shape=None)]), "input 'x' has no shape"),
+    "strings": (
+        model_of([RELU], [value("x", TensorProto.STRING)]),
+        "input 'x' has the element type string, which is not supported",
+    ),
+    "bf16": (
+        model_of([RELU], [value("x", TensorProto.BFLOAT16)]),
+        "input 'x' has the element type bfloat16, which is not supported",
+    ),
+    "initializer of float8": (
+        model_of(
+            [node("Cast", "w", to=FLOATS)],
+            initializers=[helper.make_tensor("w", TensorProto.FLOAT8E4M3FN, [1], [1.0])],
+        ),
+        "initializer 'w' has the element type float8e4m3fn, which is not supported",
+    ),
+    "constant of strings": (
+        model_of([node("Constant", "", name="words", value_strings=["a"])]),
+        "node 'words': Constant: only dense tensors of numbers are supported",
+    ),
+    "cast to bf16": (model_of([node("Cast", name="to", to=TensorProto.BFLOAT16)]), "node 'to': Cast: element type"),
+    "branch that an input chooses": (
+        model_of(
+            [node("If", "c", name="choice", then_branch=BRANCH, else_branch=BRANCH)],
+            [value("x"), value("c", TensorProto.BOOL, ())],
+        ),
+        "node 'choice': the condition of If depends on an input of the model",
+    ),
+    "output of an operator that we do not give": (
+        model_of([node("MaxPool", "x", "y i", "pool", kernel_shape=[2])], [value("x", shape=(1, 1, 4))], ["y", "i"]),
+        "node 'pool': MaxPool: output 1 ('i') is not supported",
+    ),
+    "unbound dimension": (
+        model_of([RELU], [value("x", shape=("N", 3))]),
+        "1 dimension has no size: 'N' of input 'x' (hint: bind it, for example N=1)",
+    ),
+    "several unbound dimensions": (
+        model_of([RELU], [value("x", shape=("N", None))]),
+        "2 dimensions have no size: 'N' of input 'x', 'x.1' of input 'x' (hint: bind it, for example N=1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNSUPPORTED)
+def test_unsupported_model(case: str) -> None:
+    model, expected = UNSUPPORTED[case]
+    assert expected in refusal(model, UnsupportedError)
+
+
+def test_all_unsupported_nodes_are_reported_at_once() -> None:
+    nodes = [
+        node("Multinomial", "x", "a", "dice"),
+        helper.make_node("FusedThing", ["x"], ["b"], "fused", domain="com.example"),
+        node("Relu", "b", "c", "unreached"),
+        node("Reshape", "x s", "d", "free"),
+        node("Add", "a c", "e"),
+        node("Add", "d e", "y"),
+    ]
+    line = refusal(model_of(nodes, [value("x"), value("s", TensorProto.INT64, (1,))]), UnsupportedError)
+    for expected in (
+        "3 operators are not supported by the importer",
+        "Multinomial ('dice')",
+        "com.example.FusedThing ('fused')",
+        "the shape of Reshape depends on an input of the model ('free')",
+    ):
+        assert expected in line
+    assert "unreached" not in line
+
+
+def test_body_of_a_standard_function_is_reported_as_its_caller() -> None:
+    model = model_of([node("AffineGrid", "x s", name="grid")], [value("x", shape=(1, 2, 3)), value("s", 7, (4,))], opset=20)
+    line = refusal(model, UnsupportedError)
+    assert line.startswith("node 'grid': ")
+    assert "depends on an input of the model" in line
+
+
+# Files
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "absent.onnx"
+    assert refusal(path, ModelError) == f"{path}: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize("size", [0, 1, 10, -1, -20])
+def test_truncated_file_is_named(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.onnx"
+    data = model_of([RELU], initializers=[weight("w", *range(100))]).SerializeToString()
+    path.write_bytes(data[:size])
+    assert refusal(path, ModelError).startswith(f"{path}: is not an ONNX model")
+
+
+def test_file_of_something_else_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "picture.onnx"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    assert refusal(path, ModelError).startswith(f"{path}: is not an ONNX model")
+
+
+def test_errors_inside_a_file_name_file_and_node(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(model_of([node("Add", "x w", name="sum")]), path)
+    assert refusal(path, ModelError).startswith(f"{path}: node 'sum': operand 'w'")
+
+
+def saved(tmp_path: Path, location: str) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "model.onnx"
+    model = model_of([node("Add", "x w")], [value("x", shape=(4,))], initializers=[external("w", location)])
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_external_data_is_read(tmp_path: Path) -> None:
+    path = saved(tmp_path, "weights.bin")
+    numbers = np.arange(4, dtype=np.float32)
+    (path.parent / "weights.bin").write_bytes(numbers.tobytes())
+    np.testing.assert_array_equal(run_function(import_model(path), {"x": numbers})["y"], 2 * numbers)
+
+
+def test_missing_external_data_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path, "weights.bin")
+    line = refusal(path, ModelError)
+    assert line.startswith(f"{path}: initializer 'w' cannot be read: ")
+    assert "weights.bin" in line
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_external_data_outside_the_folder_is_refused(tmp_path: Path, absolute: bool) -> None:
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(bytes(16))
+    path = saved(tmp_path, str(secret) if absolute else "../secret.bin")
+    assert "initializer 'w' cannot be read: " in refusal(path, ModelError)
+
+
+def test_external_data_behind_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(bytes(16))
+    path = saved(tmp_path, "weights.bin")
+    (path.parent / "weights.bin").symlink_to(secret)
+    assert "initializer 'w' cannot be read: " in refusal(path, ModelError)
+
+
+# Dimensions
+
+
+def test_free_dimensions_are_bound_by_name_or_by_input_and_axis() -> None:
+    model = model_of([RELU], [value("x", shape=("N", None, 3))])
+    x = np.ones((2, 5, 3), np.float32)
+    assert run_function(import_model(model, {"N": 2, "x.1": 5}), {"x": x})["y"].shape == (2, 5, 3)
+
+
+def test_binding_of_no_dimension_is_a_mistake() -> None:
+    model = model_of([RELU], [value("x", shape=("N",))])
+    expected = "the model has no free dimension 'M' (hint: free dimensions: 'N')"
+    assert refusal(model, OptionError, dimensions={"N": 1, "M": 2}) == expected
+    assert refusal(model, OptionError, dimensions={"N": -2}) == "dimension 'N' cannot be -2 long"
+
+
+# What is unusual, but right
+
+
+def run(model: onnx.ModelProto, **inputs: np.ndarray) -> list[np.ndarray]:
+    module = import_model(model)
+    module.verify()
+    results = run_function(module, inputs)
+    return [results[name] for name in find_function(module).binding_names if name in results]
+
+
+X = np.array([1, -2], np.float32)
+
+
+def test_nodes_may_come_in_any_order() -> None:
+    nodes = [node("Add", "b c", "y"), node("Neg", "a", "b"), node("Exp", "x", "c"), node("Relu", "x", "a")]
+    np.testing.assert_allclose(run(model_of(nodes), x=X)[0], np.exp(X) - np.maximum(X, 0), rtol=1e-6)
+
+
+def test_long_chains_are_imported_and_folded() -> None:
+    length = 3000
+    nodes = [node("Neg", f"x{i}", f"x{i + 1}") for i in range(length)]
+    nodes += [node("Shape", f"x{length}", "s"), node("Add", "s zero", "s0")]
+    nodes += [node("Add", f"s{i} zero", f"s{i + 1}") for i in range(length)]
+    nodes += [node("Reshape", f"x{length} s{length}", "y")]
+    zero = numpy_helper.from_array(np.zeros(1, np.int64), "zero")
+    module = import_model(model_of(nodes[::-1], [value("x0")], initializers=[zero]))
+    assert len(list(find_function(module).block.ops)) > 2 * length
+
+
+def test_output_may_be_an_input_or_an_initializer() -> None:
+    model = model_of([RELU], outputs=["x", "y", "w"], initializers=[weight("w", 3, 4)])
+    results = run(model, x=X)
+    np.testing.assert_array_equal(results[0], X)
+    np.testing.assert_array_equal(results[1], np.maximum(X, 0))
+    np.testing.assert_array_equal(results[2], [3, 4])
+
+
+def test_outputs_keep_their_names() -> None:
+    model = model_of([node("Constant", "", "y", value_floats=[1.0]), node("Constant", "", "z", value_floats=[1.0, 2.0])], [], ["y", "z"])
+    assert list(run_function(import_model(model), {})) == ["y", "z"]
+
+
+def test_initializer_that_is_listed_as_input_is_a_constant() -> None:
+    model = model_of([node("Add", "x w")], [value("x"), value("w")], initializers=[weight("w", 1, 2)])
+    np.testing.assert_array_equal(run(model, x=X)[0], X + [1, 2])
+
+
+def test_optional_outputs_may_be_nameless_or_unused() -> None:
+    image = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
+    for outputs in (["y", ""], ["y", "unused"]):
+        pool = helper.make_node("MaxPool", ["x"], outputs, kernel_shape=[2])
+        np.testing.assert_array_equal(run(model_of([pool], [value("x", shape=image.shape)]), x=image)[0], [[[1, 2, 3]]])
+
+
+def test_domain_of_onnx_has_two_names() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"], domain="ai.onnx")])
+    model.opset_import[0].domain = "ai.onnx"
+    np.testing.assert_array_equal(run(model, x=X)[0], np.maximum(X, 0))
+    assert model.graph.node[0].domain == "ai.onnx"
+
+
+def test_functions_of_the_model_are_inlined() -> None:
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
+    body = [node("Relu", "a", "b"), node("Neg", "b", "c")]
+    function = helper.make_function("local", "NegRelu", ["a"], ["c"], body, opsets[:1])
+    model = model_of([helper.make_node("NegRelu", ["x"], ["y"], domain="local")], functions=[function])
+    model.opset_import.append(opsets[1])
+    np.testing.assert_array_equal(run(model, x=X)[0], -np.maximum(X, 0))
+
+
+def test_constant_condition_chooses_a_branch() -> None:
+    other = helper.make_graph([node("Neg", "a", "z")], "other", [], [onnx.ValueInfoProto(name="z")])
+    for condition, expected in ((True, np.maximum(X, 0)), (False, -np.exp(X))):
+        nodes = [
+            node("If", "c", then_branch=BRANCH, else_branch=other),
+            node("Exp", "x", "a"),
+        ]
+        constant = numpy_helper.from_array(np.array(condition), "c")
+        np.testing.assert_allclose(run(model_of(nodes, initializers=[constant]), x=X)[0], expected, rtol=1e-6)
+
+
+def test_every_op_carries_the_name_of_its_node() -> None:
+    size = numpy_helper.from_array(np.array([2, 1, 2, 2]), "s")
+    grid = node("AffineGrid", "x s", name="grid")
+    module = import_model(model_of([grid], [value("x", shape=(2, 2, 3))], initializers=[size], opset=20))
+    names = [getattr(op.location, "desc", StringAttr("")).data for op in find_function(module).block.ops]
+    assert set(names) == {"x", "s", "grid", "y"}

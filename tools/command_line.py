@@ -1,0 +1,132 @@
+"""What all command-line tools share: options, exit codes, and one line for each error."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import IO, Any, NoReturn
+
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError
+
+EXIT_OK = 0
+EXIT_ERROR = 1
+"""Something is wrong with what the user gave."""
+EXIT_BUG = 2
+"""Something is wrong with the compiler."""
+EXIT_INTERRUPTED = 130
+
+_RED, _PLAIN = "\033[1;31m", "\033[0m"
+
+
+class ToolParser(argparse.ArgumentParser):
+    """An argument parser whose errors are `OptionError`: one line, exit code 1, no usage screen in front of it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise option_error(self.prog, message)
+
+
+def option_error(program: str, message: str) -> OptionError:
+    """The error for arguments that argparse refuses."""
+    return OptionError(message, hint=f"{program} --help lists the options")
+
+
+def new_parser(program: str, description: str, examples: str) -> ToolParser:
+    """An argument parser with the options that every tool has; `examples` ends the help text."""
+    parser = ToolParser(
+        prog=program,
+        description=description,
+        epilog=examples_epilog(examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_common_arguments(parser)
+    return parser
+
+
+def examples_epilog(examples: str) -> str:
+    """The end of a help text."""
+    indented = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    return f"examples:\n{indented}\n\nexit codes: 0 success, 1 wrong input or options, 2 a bug in the compiler"
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--version` and `--debug`."""
+    parser.add_argument("--version", action=VersionAction, help="print the versions of what runs here, and stop")
+    parser.add_argument("--debug", action="store_true", help="print Python's traceback behind an error")
+
+
+class VersionAction(argparse.Action):
+    """Prints name and versions, and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        print(f"{parser.prog} {installed_version('glow-mlir')} ({', '.join(dependency_versions())})")
+        parser.exit()
+
+
+def dependency_versions() -> list[str]:
+    """The packages that decide what a compilation gives, with their versions."""
+    return [f"{name} {installed_version(name)}" for name in ("xdsl", "llvmlite", "onnx", "numpy")]
+
+
+def installed_version(package: str) -> str:
+    """The version of an installed package; a checkout that is not installed has none."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[str] | None) -> int:
+    """Run a tool's action on its arguments (by default the program's) and turn every failure into an exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    try:
+        return action(arguments)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, for example `| head`; Python would complain again when it flushes stdout at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:
+        return report(program, error, debug=debug)
+
+
+def report(program: str, error: Exception, *, debug: bool = False) -> int:
+    """Print an error on stderr in one line, before it the traceback if asked for; the exit code that belongs to it."""
+    if debug:
+        traceback.print_exception(error)
+    if not isinstance(error, GlowError):
+        error = CompilerBugError(
+            f"internal error, a bug of ours: {type(error).__name__}: {' '.join(str(error).split())}",
+            hint="--debug prints the traceback",
+        )
+    print(error_line(program, error, sys.stderr), file=sys.stderr)
+    return EXIT_BUG if isinstance(error, CompilerBugError) else EXIT_ERROR
+
+
+def error_line(program: str, error: GlowError, stream: IO[str]) -> str:
+    """An error in the form `file:line:column: error: reason (hint: …)`; the program stands for a missing file."""
+    label = f"{_RED}error:{_PLAIN}" if has_colour(stream) else "error:"
+    node = f"node '{error.node}': " if error.node else ""
+    hint = f" (hint: {error.hint})" if error.hint else ""
+    return f"{error.file or program}: {label} {node}{error.reason}{hint}"
+
+
+def has_colour(stream: IO[str]) -> bool:
+    """Whether to colour what goes to `stream`: only on a terminal, and not where NO_COLOR is set."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def is_terminal(stream: IO[str]) -> bool:
+    """Whether `stream` is a terminal."""
+    return stream.isatty()

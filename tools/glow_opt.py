@@ -1,0 +1,270 @@
+"""`glow-opt`: xDSL's optimizer driver with our dialects and passes, the completed `llvm`, and MLIR's options."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import PassPipeline
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from glow_mlir.context import completed_llvm
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError
+from glow_mlir.pipelines import available_passes, parse_pipeline
+from glow_mlir.reproducer import reproducer_options
+from glow_mlir.textual import (
+    digests,
+    module_text,
+    one_line,
+    parse_module,
+    parse_unverified,
+    read_text,
+    read_weights_of,
+    write_text,
+)
+from glow_mlir.tools.command_line import (
+    EXIT_ERROR,
+    EXIT_OK,
+    error_line,
+    is_terminal,
+    option_error,
+    report,
+    run_tool,
+)
+from glow_mlir.tools.expected_diagnostics import expected_errors, mismatches
+from glow_mlir.tools.opt_arguments import add_arguments
+from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
+from glow_mlir.tools.pass_runner import Observer, PassRunner
+from glow_mlir.universe import GLOW_UNIVERSE
+
+PROGRAM = "glow-opt"
+STDIN = "<stdin>"
+SEPARATOR = "// -----"
+TERMINAL_LIMIT = 16
+"""Elements of a dense attribute that are printed on a terminal."""
+
+
+class GlowOpt(xDSLOptMain):
+    """xDSL's driver with our universe, whether its entry point is installed or not, and with our options."""
+
+    def register_all_dialects(self) -> None:
+        known = {**Universe.get_multiverse().all_dialects, **GLOW_UNIVERSE.all_dialects, "llvm": completed_llvm}
+        for name, factory in known.items():
+            self.ctx.register_dialect(name, factory)
+
+    def register_all_passes(self) -> None:
+        self.available_passes = {**Universe.get_multiverse().all_passes, **available_passes()}
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        add_arguments(arg_parser)
+        arg_parser.error = refuse
+        self.parser = arg_parser
+
+    def setup_pipeline(self) -> None:
+        # The passes are parsed when they run: a reproducer brings its own.
+        self.pipeline = PassPipeline(())
+
+    def run(self) -> int:
+        """Do what the arguments say; the exit code."""
+        if self.args.list_passes:
+            from glow_mlir.tools.pass_list import pass_list
+
+            print(pass_list())
+            return EXIT_OK
+        text = self._read()
+        if self.args.run_reproducer:
+            self._take_options(reproducer_options(text, self.get_input_name()))
+        self.pipeline = pipeline(self.args.passes)
+        timer = Timer()
+        runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
+        try:
+            return self._run_pieces(text, runner, timer)
+        except ShrinkException:
+            print("Success, can shrink")
+            return EXIT_OK
+        finally:
+            for observer in runner.observers:
+                observer.finish()
+
+    def get_input_name(self) -> str:
+        """The input as errors and locations name it."""
+        return STDIN if self.args.input_file in (None, "-") else self.args.input_file
+
+    @property
+    def _verifies(self) -> bool:
+        return self.args.verify_each and not self.args.disable_verify
+
+    @property
+    def _reproducer(self) -> Path | None:
+        return Path(self.args.reproducer) if self.args.reproducer else None
+
+    @property
+    def _output(self) -> Path | None:
+        """The output file; `None` is stdout."""
+        return None if self.args.output_file in (None, "-") else Path(self.args.output_file)
+
+    def _read(self) -> str:
+        """The text of the input; the weights beside an input file are loaded as well."""
+        if self.get_input_name() == STDIN:
+            return sys.stdin.read()
+        path = Path(self.args.input_file)
+        text = read_text(path)
+        read_weights_of(path)
+        return text
+
+    def _take_options(self, options: list[str]) -> None:
+        """Parse further options over those of the command line."""
+        given = [] if self.args.input_file is None else [self.args.input_file]
+        self.parser.parse_args([*options, *given], self.args)
+
+    def _observers(self, timer: Timer) -> list[Observer]:
+        """The observers that the options ask for."""
+        args = self.args
+        printer = IrPrinter(
+            before_passes=None if args.mlir_print_ir_before_all else known_passes(args.mlir_print_ir_before),
+            after_passes=None
+            if args.mlir_print_ir_after_all or args.print_between_passes
+            else known_passes(args.mlir_print_ir_after),
+            after_change=args.mlir_print_ir_after_change,
+            after_failure=args.mlir_print_ir_after_failure,
+            folder=Path(args.mlir_print_ir_tree_dir) if args.mlir_print_ir_tree_dir else None,
+            locations=args.print_debuginfo,
+            limit=self._limit(is_terminal(sys.stderr)),
+        )
+        optional: list[tuple[bool, Observer]] = [
+            (args.mlir_timing, timer),
+            (args.time_passes, PassTimes()),
+            (args.mlir_pass_statistics, Statistics()),
+        ]
+        return [printer, *(observer for wanted, observer in optional if wanted)]
+
+    def _limit(self, terminal: bool) -> int | None:
+        """The number of elements above which dense attributes are elided; `None` is never."""
+        return TERMINAL_LIMIT if self.args.elide is None and terminal else self.args.elide
+
+    def _run_pieces(self, text: str, runner: PassRunner, timer: Timer) -> int:
+        """Process all pieces of the input, and write the output if none has failed; the exit code."""
+        code = EXIT_OK
+        outputs: list[str] = []
+        used: list[str] = []
+        expected = expected_errors(text) if self.args.verify_diagnostics else []
+        for piece in pieces(text) if self.args.split_input_file else [text]:
+            try:
+                module = self._process(piece, runner, timer)
+                error = None
+            except GlowError as found:
+                module, error = None, found
+                error.file = error.file or self.get_input_name()
+            if module is not None:
+                outputs.append(self._text(module))
+                used += digests(module)
+            code = max(code, self._judge(piece, error, any_expected=bool(expected)))
+        if self._output is None:
+            print(f"{SEPARATOR}\n".join(outputs), end="")
+        elif code == EXIT_OK and outputs:
+            write_text(f"{SEPARATOR}\n".join(outputs), self._output, used)
+        timer.stop("Output")
+        if self.args.shrink:
+            print("Failure, can't shrink")
+            return EXIT_ERROR
+        return code
+
+    def _process(self, text: str, runner: PassRunner, timer: Timer) -> ModuleOp:
+        """Parse a module and run everything that was asked for on it."""
+        timer.start()
+        module = self._parse(text)
+        timer.stop("Parser")
+        if self.args.stage:
+            from glow_mlir.tools.climb import Climb
+
+            Climb(module, self.args.backend, self.args.machine, context=self.ctx, runner=runner).run(self.args.stage)
+        runner.run(self.pipeline.passes, module)
+        timer.start()
+        return module
+
+    def _parse(self, text: str) -> ModuleOp:
+        """Parse one piece of the input."""
+        parse = parse_unverified if self.args.disable_verify else parse_module
+        return parse(text, self.ctx, self.get_input_name(), implicit_module=not self.args.no_implicit_module)
+
+    def _text(self, module: ModuleOp) -> str:
+        """The module in the output format."""
+        args = self.args
+        if parse_spec(args.target).name != "mlir" or args.syntax_highlight or args.print_no_properties:
+            return self.output_resulting_program(module)
+        return module_text(
+            module,
+            locations=args.print_debuginfo or self._output is not None,
+            generic=args.print_op_generic,
+            limit=self._limit(self._output is None and is_terminal(sys.stdout)),
+            context=self.ctx,
+        )
+
+    def _judge(self, piece: str, error: GlowError | None, *, any_expected: bool) -> int:
+        """Report the outcome of one piece of the input; the exit code for it."""
+        if any_expected:
+            wrong = mismatches(expected_errors(piece), error, self.get_input_name())
+            return max((report(PROGRAM, problem, debug=self.args.debug) for problem in wrong), default=EXIT_OK)
+        if error is None:
+            return EXIT_OK
+        is_syntax = isinstance(error.__cause__, ParseError)
+        announced = self.args.parsing_diagnostics if is_syntax else self.args.verify_diagnostics
+        if announced and not isinstance(error, CompilerBugError):
+            print(error_line(PROGRAM, error, sys.stdout))
+            return EXIT_OK
+        return report(PROGRAM, error, debug=self.args.debug)
+
+
+def pieces(text: str) -> list[str]:
+    """The parts of a text between lines with the separator; newlines in front of each keep its line numbers."""
+    lines = text.splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if line.rstrip() == SEPARATOR]
+    begins = [0, *(end + 1 for end in ends)]
+    return ["\n" * begin + "".join(lines[begin:end]) for begin, end in zip(begins, [*ends, len(lines)], strict=True)]
+
+
+def pipeline(spec: str) -> PassPipeline:
+    """The pipeline of `-p`; raises `OptionError` for what is none."""
+    try:
+        return parse_pipeline(spec)
+    except ArgSpecParseError as error:
+        *_, mark, message = [line for line in str(error).splitlines() if line.strip()]
+        raise OptionError(f"pass pipeline '{spec}': {message.strip()} (column {mark.index('^') + 1})") from error
+
+
+def known_passes(chosen: Sequence[str]) -> Sequence[str]:
+    """Those names; raises `OptionError` for one that is no pass."""
+    for name in chosen:
+        if name not in available_passes():
+            raise OptionError(f"there is no pass '{name}'", hint="--list-passes prints all")
+    return chosen
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise the error for arguments that argparse refuses."""
+    raise option_error(PROGRAM, message)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    try:
+        return GlowOpt(args=arguments).run()
+    except ArgSpecParseError as error:
+        raise OptionError(one_line(error)) from error
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-opt`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

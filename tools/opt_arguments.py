@@ -1,0 +1,127 @@
+"""The options of `glow-opt`, in MLIR's spelling where MLIR has them."""
+
+from __future__ import annotations
+
+import argparse
+
+from glow_mlir.tools.command_line import add_common_arguments, examples_epilog
+
+DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
+
+EXAMPLES = """
+glow-opt model.mlir -p canonicalize,sink-transposes
+glow-opt model.mlir --pass-pipeline='builtin.module(lower{backend=interpreter},cse)'
+glow-opt model.mlir --stop-after=allocated -o allocated.mlir
+glow-opt model.mlir --stage optimized --mlir-print-ir-after-change
+glow-opt glow-reproducer-1f2e3d4c.mlir --run-reproducer --debug
+cat model.mlir | glow-opt -p cse -o -
+"""
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def truth(text: str) -> bool:
+    """A Boolean option in one of the spellings of LLVM's command-line library."""
+    known = {"1": True, "true": True, "0": False, "false": False}
+    if text.lower() not in known:
+        raise argparse.ArgumentTypeError(f"expected 0 or 1, got '{text}'")
+    return known[text.lower()]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add our options to those of xDSL's driver; ours replace xDSL's of the same name."""
+    parser.prog, parser.description, parser.epilog = "glow-opt", DESCRIPTION, examples_epilog(EXAMPLES)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.conflict_handler = "resolve"
+    add_common_arguments(parser)
+    parser.add_argument("-v", action="help", help=argparse.SUPPRESS)
+    _add_pipeline(parser.add_argument_group("what to run"))
+    _add_diagnostics(parser.add_argument_group("diagnostics"))
+    _add_output(parser.add_argument_group("output"))
+
+
+def _add_pipeline(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "-p",
+        "--passes",
+        "--pass-pipeline",
+        dest="passes",
+        default="",
+        metavar="PASSES",
+        help="passes to run, as 'a,b{x=1}' or 'builtin.module(a,b{x=1})'; see --list-passes",
+    )
+    group.add_argument("--list-passes", action="store_true", help="print all passes with their options, and stop")
+    group.add_argument(
+        "--stop-after",
+        "--stage",
+        dest="stage",
+        metavar="STAGE",
+        help="climb the ladder up to this stage (imported, optimized, lowered, scheduled, instructions, stacked, selected, "
+        "allocated, llvm), then run PASSES",
+    )
+    group.add_argument("--backend", default="cpu", help="the backend of --stop-after (default: cpu)")
+    group.add_argument(
+        "--target", dest="machine", default="host", metavar="MACHINE", help="the machine of --stop-after (default: host)"
+    )
+    group.add_argument("--run-reproducer", action="store_true", help="take the options from the header of the input")
+
+
+def _add_diagnostics(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--verify-each", type=truth, default=True, metavar="0|1", help="verify the module after each pass (default: 1)"
+    )
+    group.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare errors with the `// expected-error {{text}}` comments of the input; for an input without any, print "
+        "the error on stdout and succeed, as xdsl-opt does",
+    )
+    group.add_argument("--mlir-print-ir-before", type=names, default=(), metavar="PASSES", help="dump the IR to stderr")
+    group.add_argument("--mlir-print-ir-before-all", action="store_true", help="dump before every pass")
+    group.add_argument("--mlir-print-ir-after", type=names, default=(), metavar="PASSES", help="dump the IR to stderr")
+    group.add_argument("--mlir-print-ir-after-all", action="store_true", help="dump after every pass")
+    group.add_argument("--mlir-print-ir-after-change", action="store_true", help="dump only after passes that change it")
+    group.add_argument("--mlir-print-ir-after-failure", action="store_true", help="dump what a failing pass left")
+    group.add_argument("--mlir-print-ir-tree-dir", metavar="DIR", help="write dumps into files of this folder instead")
+    group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
+    group.add_argument("--mlir-pass-statistics", action="store_true", help="print numbers of ops around each pass to stderr")
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        dest="reproducer",
+        metavar="FILE",
+        help="write a reproducer for whatever pass fails; without this option, only for a bug in the compiler",
+    )
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        help="write to FILE, with locations, and its weights beside it; nothing is written if there is an error. - is stdout",
+    )
+    group.add_argument(
+        "-t",
+        "--emit",
+        dest="target",
+        default="mlir",
+        metavar="FORMAT",
+        help="output format: mlir, or one of xDSL's targets (default: mlir)",
+    )
+    group.add_argument(
+        "--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form of ops"
+    )
+    group.add_argument(
+        "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations on stdout too"
+    )
+    group.add_argument(
+        "--mlir-elide-elementsattrs-if-larger",
+        dest="elide",
+        type=int,
+        metavar="N",
+        help="print dense attributes with more than N elements as dense_resource<__elided__> (default: 16 on a terminal, "
+        "else never)",
+    )

@@ -1,0 +1,138 @@
+"""Observers of passes that report on stderr, or into a folder: IR dumps, times, statistics."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.textual import module_text, write_text
+from glow_mlir.tools.pass_runner import Observer
+
+_RULE = "===" + "-" * 73 + "==="
+
+
+def is_chosen(item: ModulePass, names: Collection[str] | None) -> bool:
+    """Whether a list of pass names means this pass; `None` means every pass."""
+    return names is None or item.name in names
+
+
+@dataclass
+class IrPrinter(Observer):
+    """Dumps the module around passes: on stderr, or into numbered files of a folder."""
+
+    before_passes: Collection[str] | None = ()
+    """Names of passes to dump before; `None` means all."""
+    after_passes: Collection[str] | None = ()
+    """Names of passes to dump after; `None` means all."""
+    after_change: bool = False
+    after_failure: bool = False
+    folder: Path | None = None
+    locations: bool = False
+    limit: int | None = None
+    _count: int = 0
+    _previous: str = ""
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        if self.after_change:
+            self._previous = self._text(module)
+        if is_chosen(item, self.before_passes):
+            self._dump("Before", item, module)
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        wanted = is_chosen(item, self.after_passes)
+        if self.after_change:
+            wanted = (wanted or not self.after_passes) and self._text(module) != self._previous
+        if wanted:
+            self._dump("After", item, module)
+        self._count += 1
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        if self.after_failure or is_chosen(item, self.after_passes):
+            self._dump("After Failure of", item, module)
+
+    def _text(self, module: ModuleOp) -> str:
+        return module_text(module, locations=self.locations or self.folder is not None, limit=self.limit)
+
+    def _dump(self, when: str, item: ModulePass, module: ModuleOp) -> None:
+        if self.folder is None:
+            print(f"// -----// IR Dump {when} {type(item).__name__} ({item.name}) //----- //", file=sys.stderr)
+            print(self._text(module), file=sys.stderr)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        moment = "" if when == "After" else f"_{when.split()[0].lower() if when == 'Before' else 'failed'}"
+        write_text(self._text(module), self.folder / f"{self._count:03}_{item.name}{moment}.mlir")
+
+
+@dataclass
+class Timer(Observer):
+    """Measures wall time by pass, and by what else the tool reports; prints a table, longest first to stderr."""
+
+    seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
+    _begin: float = field(default_factory=time.perf_counter)
+    _started: float = field(default_factory=time.perf_counter)
+
+    def start(self) -> None:
+        """Begin to measure something that is no pass."""
+        self._started = time.perf_counter()
+
+    def stop(self, name: str) -> None:
+        """End it under that name."""
+        self.seconds.append((name, time.perf_counter() - self._started))
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        self.start()
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        self.stop(item.name)
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        self.stop(f"{item.name} (failed)")
+
+    def finish(self) -> None:
+        total = time.perf_counter() - self._begin
+        rest = total - sum(seconds for _, seconds in self.seconds)
+        lines = [_RULE, "... Execution time report ...".center(79).rstrip(), _RULE]
+        lines += [f"  Total Execution Time: {total:.4f} seconds", "", "  ----Wall Time----  ----Name----"]
+        for name, seconds in [*self.seconds, ("Rest", rest), ("Total", total)]:
+            lines.append(f"  {seconds:8.4f} ({100 * seconds / total:5.1f}%)  {name}")
+        print("\n".join(lines), file=sys.stderr)
+
+
+@dataclass
+class PassTimes(Observer):
+    """xDSL's `--time-passes`: a line for each pass, on stderr."""
+
+    _started: float = 0.0
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        self._started = time.perf_counter()
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        print(f"Pass {item.name} took {time.perf_counter() - self._started} seconds", file=sys.stderr)
+
+
+@dataclass
+class Statistics(Observer):
+    """Counts ops before and after each pass, in total and by name where the number changes."""
+
+    lines: list[str] = field(default_factory=list[str])
+    _counts: Counter[str] = field(default_factory=Counter[str])
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        self._counts = Counter(op.name for op in module.walk())
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        old, new = self._counts, Counter(op.name for op in module.walk())
+        changes = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old | new) if old[name] != new[name]]
+        detail = f" ({', '.join(changes)})" if changes else ""
+        self.lines.append(f"  {item.name}: {old.total()} -> {new.total()} ops{detail}")
+
+    def finish(self) -> None:
+        print("\n".join([_RULE, "... Pass statistics report ...".center(79).rstrip(), _RULE, *self.lines]), file=sys.stderr)

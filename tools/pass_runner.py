@@ -1,0 +1,93 @@
+"""Runs passes one after the other under the eyes of observers, and tells the user's mistakes from the compiler's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyException
+
+from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
+from glow_mlir.reproducer import write_reproducer
+from glow_mlir.textual import one_line, verify_module
+
+
+class Observer:
+    """Is told of every pass; does nothing by itself."""
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass is about to run."""
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has run, and its result is valid."""
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has failed, and left the module in this state."""
+
+    def finish(self) -> None:
+        """All passes have run, or one has failed."""
+
+
+@dataclass
+class PassRunner:
+    """Runs passes; `reproducer` is where to write one for any failure, else there is one only for a compiler bug."""
+
+    context: Context
+    observers: Sequence[Observer] = ()
+    verify_each: bool = True
+    reproducer: Path | None = None
+
+    def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault."""
+        original = module.clone()
+        for position, item in enumerate(passes):
+            try:
+                self._run_one(item, module)
+            except ShrinkException:
+                raise
+            except Exception as error:
+                for observer in self.observers:
+                    observer.failed(item, module)
+                raise self._explained(error, original, passes[: position + 1]) from error
+
+    def _run_one(self, item: ModulePass, module: ModuleOp) -> None:
+        for observer in self.observers:
+            observer.before(item, module)
+        item.apply(self.context, module)
+        if self.verify_each:
+            try:
+                verify_module(module)
+            except ParseFailure as error:
+                raise CompilerBugError(f"it gives invalid IR: {error}") from error
+        for observer in self.observers:
+            observer.after(item, module)
+
+    def _explained(self, error: Exception, original: ModuleOp, passes: Sequence[ModulePass]) -> GlowError:
+        """The error to report for the failure of the last of `passes`."""
+        name = passes[-1].name
+        path = self.reproducer
+        if is_compiler_bug(passes[-1], error) or path is not None:
+            path = write_reproducer(original, passes, error, path, verify_each=self.verify_each)
+        if is_compiler_bug(passes[-1], error):
+            reason = error.reason if isinstance(error, GlowError) else f"{type(error).__name__}: {one_line(error)}"
+            hint = f"please report it with the reproducer {path}"
+            return CompilerBugError(f"pass '{name}' failed, a bug of ours: {reason}", hint=hint)
+        if isinstance(error, GlowError):
+            return error
+        return ParseFailure(f"{name}: {one_line(error)}")
+
+
+def is_compiler_bug(item: ModulePass, error: Exception) -> bool:
+    """
+    Whether the failure of a pass is the compiler's fault.
+
+    It is not where the pass says what is wrong with the module: by a `GlowError`, a diagnostic of xDSL's, or, for a pass
+    that verifies, a `VerifyException`. From any other pass that one means that it built something invalid.
+    """
+    if isinstance(error, VerifyException):
+        return not item.name.startswith("verify-")
+    return isinstance(error, CompilerBugError) or not isinstance(error, GlowError | DiagnosticException)
