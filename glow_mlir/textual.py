@@ -2,7 +2,8 @@
 Modules as text: a `.mlir` file, and beside it the weight file (`model.weights`) with the bytes of its digests.
 
 Reading gives every op without a location its place in the text, as MLIR does, so that an error can name the line long
-after parsing. Writing is atomic: a file is complete or not there.
+after parsing. Writing is atomic: a file is complete or not there. The weight store, and numpy with it, is imported only
+where there are weights.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -32,7 +34,6 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
 from glow_mlir.errors import OptionError, ParseFailure
-from glow_mlir.weights import read_weights, write_weights
 
 WEIGHTS_SUFFIX = ".weights"
 
@@ -66,10 +67,12 @@ class ElidingPrinter(Printer):
     limit: int | None = None
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if self.limit is not None and isinstance(attribute, DenseIntOrFPElementsAttr) and len(attribute) > self.limit:
-            self.print_string("dense_resource<__elided__> : ")
-            attribute = attribute.get_type()
-        super().print_attribute(attribute)
+        if self.limit is not None and isinstance(attribute, DenseIntOrFPElementsAttr):
+            dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
+            if len(dense) > self.limit:
+                self.print_string("dense_resource<__elided__> : ")
+                attribute = dense.get_type()
+        super().print_attribute(cast(Attribute, attribute))
 
 
 def one_line(error: object) -> str:
@@ -169,6 +172,8 @@ def weights_path(path: Path) -> Path:
 def read_weights_of(path: Path) -> None:
     """Load the weight file beside the module file `path`, if there is one; raises `ModelError` for a damaged one."""
     if (weights := weights_path(path)).exists():
+        from glow_mlir.weights import read_weights
+
         read_weights(weights)
 
 
@@ -190,8 +195,8 @@ def module_text(
     """
     The text of a module, ending in a newline.
 
-    `locations` adds them to every op, `generic` chooses MLIR's generic form, and dense attributes with more than `limit`
-    elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
+    `locations` adds them to every op, `generic` chooses MLIR's generic form, and dense attributes with more than
+    `limit` elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
     """
     stream = StringIO()
     printer = ElidingPrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)
@@ -215,6 +220,8 @@ def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
     """
     try:
         if present := list(dict.fromkeys(used)):
+            from glow_mlir.weights import write_weights
+
             write_weights(weights_path(path), present)
         _write_atomically(text, path)
     except OSError as error:

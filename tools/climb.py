@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.context import Context
+from xdsl.dialects.builtin import StringAttr
 
 from glow_mlir.compiler import LAST, STAGE, Compilation, Observer
 from glow_mlir.pipelines import Stage

@@ -18,6 +18,9 @@ EXIT_BUG = 2
 """Something is wrong with the compiler."""
 EXIT_INTERRUPTED = 130
 
+ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
+"""What `add_argument_group` returns; argparse has no public name for it."""
+
 _RED, _PLAIN = "\033[1;31m", "\033[0m"
 
 
@@ -51,9 +54,9 @@ def examples_epilog(examples: str) -> str:
     return f"examples:\n{indented}\n\nexit codes: 0 success, 1 wrong input or options, 2 a bug in the compiler"
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+def add_common_arguments(parser: argparse.ArgumentParser | ArgumentGroup) -> None:
     """Add `--version` and `--debug`."""
-    parser.add_argument("--version", action=VersionAction, help="print the versions of what runs here, and stop")
+    parser.add_argument("-v", "--version", action=VersionAction, help="print the versions of what runs here, and stop")
     parser.add_argument("--debug", action="store_true", help="print Python's traceback behind an error")
 
 

@@ -72,7 +72,7 @@ class GlowOpt(xDSLOptMain):
         # The passes are parsed when they run: a reproducer brings its own.
         self.pipeline = PassPipeline(())
 
-    def run(self) -> int:
+    def execute(self) -> int:
         """Do what the arguments say; the exit code."""
         if self.args.list_passes:
             from glow_mlir.tools.pass_list import pass_list
@@ -162,7 +162,8 @@ class GlowOpt(xDSLOptMain):
                 error = None
             except GlowError as found:
                 module, error = None, found
-                error.file = error.file or self.get_input_name()
+                if not isinstance(error, OptionError):
+                    error.file = error.file or self.get_input_name()
             if module is not None:
                 outputs.append(self._text(module))
                 used += digests(module)
@@ -250,13 +251,13 @@ def known_passes(chosen: Sequence[str]) -> Sequence[str]:
 
 def refuse(message: str) -> NoReturn:
     """Raise the error for arguments that argparse refuses."""
-    raise option_error(PROGRAM, message)
+    raise option_error(PROGRAM, message.replace("-t/--target", "-t/--emit"))
 
 
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     try:
-        return GlowOpt(args=arguments).run()
+        return GlowOpt(args=arguments).execute()
     except ArgSpecParseError as error:
         raise OptionError(one_line(error)) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from glow_mlir.tools.command_line import add_common_arguments, examples_epilog
+from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
 
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
 
@@ -32,18 +32,18 @@ def truth(text: str) -> bool:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add our options to those of xDSL's driver; ours replace xDSL's of the same name."""
+    """Add our options to those of xDSL's driver."""
     parser.prog, parser.description, parser.epilog = "glow-opt", DESCRIPTION, examples_epilog(EXAMPLES)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.conflict_handler = "resolve"
-    add_common_arguments(parser)
-    parser.add_argument("-v", action="help", help=argparse.SUPPRESS)
+    parser.conflict_handler = "resolve"  # Ours replace those of the same name.
+    # Groups resolve conflicts as the parser does when they are made; its own options keep refusing them.
+    add_common_arguments(parser.add_argument_group("about the tool"))
     _add_pipeline(parser.add_argument_group("what to run"))
     _add_diagnostics(parser.add_argument_group("diagnostics"))
     _add_output(parser.add_argument_group("output"))
 
 
-def _add_pipeline(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+def _add_pipeline(group: ArgumentGroup) -> None:
     group.add_argument(
         "-p",
         "--passes",
@@ -59,35 +59,43 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[re
         "--stage",
         dest="stage",
         metavar="STAGE",
-        help="climb the ladder up to this stage (imported, optimized, lowered, scheduled, instructions, stacked, selected, "
-        "allocated, llvm), then run PASSES",
+        help="climb the ladder up to this stage (imported, optimized, lowered, scheduled, instructions, stacked, "
+        "selected, allocated, llvm), then run PASSES",
     )
     group.add_argument("--backend", default="cpu", help="the backend of --stop-after (default: cpu)")
     group.add_argument(
-        "--target", dest="machine", default="host", metavar="MACHINE", help="the machine of --stop-after (default: host)"
+        "--target",
+        dest="machine",
+        default="host",
+        metavar="MACHINE",
+        help="the machine of --stop-after (default: host)",
     )
     group.add_argument("--run-reproducer", action="store_true", help="take the options from the header of the input")
 
 
-def _add_diagnostics(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+def _add_diagnostics(group: ArgumentGroup) -> None:
     group.add_argument(
         "--verify-each", type=truth, default=True, metavar="0|1", help="verify the module after each pass (default: 1)"
     )
     group.add_argument(
         "--verify-diagnostics",
         action="store_true",
-        help="compare errors with the `// expected-error {{text}}` comments of the input; for an input without any, print "
-        "the error on stdout and succeed, as xdsl-opt does",
+        help="compare errors with the `// expected-error {{text}}` comments of the input; for an input without any, "
+        "print the error on stdout and succeed, as xdsl-opt does",
     )
     group.add_argument("--mlir-print-ir-before", type=names, default=(), metavar="PASSES", help="dump the IR to stderr")
     group.add_argument("--mlir-print-ir-before-all", action="store_true", help="dump before every pass")
     group.add_argument("--mlir-print-ir-after", type=names, default=(), metavar="PASSES", help="dump the IR to stderr")
     group.add_argument("--mlir-print-ir-after-all", action="store_true", help="dump after every pass")
-    group.add_argument("--mlir-print-ir-after-change", action="store_true", help="dump only after passes that change it")
+    group.add_argument(
+        "--mlir-print-ir-after-change", action="store_true", help="dump only after passes that change it"
+    )
     group.add_argument("--mlir-print-ir-after-failure", action="store_true", help="dump what a failing pass left")
     group.add_argument("--mlir-print-ir-tree-dir", metavar="DIR", help="write dumps into files of this folder instead")
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
-    group.add_argument("--mlir-pass-statistics", action="store_true", help="print numbers of ops around each pass to stderr")
+    group.add_argument(
+        "--mlir-pass-statistics", action="store_true", help="print numbers of ops around each pass to stderr"
+    )
     group.add_argument(
         "--mlir-pass-pipeline-crash-reproducer",
         dest="reproducer",
@@ -96,12 +104,13 @@ def _add_diagnostics(group: argparse._ArgumentGroup) -> None:  # pyright: ignore
     )
 
 
-def _add_output(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+def _add_output(group: ArgumentGroup) -> None:
     group.add_argument(
         "-o",
         "--output-file",
         metavar="FILE",
-        help="write to FILE, with locations, and its weights beside it; nothing is written if there is an error. - is stdout",
+        help="write to FILE, with locations, and its weights beside it; nothing is written if there is an error; "
+        "- is stdout",
     )
     group.add_argument(
         "-t",
@@ -122,6 +131,6 @@ def _add_output(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[repo
         dest="elide",
         type=int,
         metavar="N",
-        help="print dense attributes with more than N elements as dense_resource<__elided__> (default: 16 on a terminal, "
-        "else never)",
+        help="print dense attributes with more than N elements as dense_resource<__elided__> (default: 16 on a "
+        "terminal, else never)",
     )

@@ -43,36 +43,35 @@ class IrPrinter(Observer):
         if self.after_change:
             self._previous = self._text(module)
         if is_chosen(item, self.before_passes):
-            self._dump("Before", item, module)
+            self._dump("Before", "_before", item, module)
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
         wanted = is_chosen(item, self.after_passes)
         if self.after_change:
             wanted = (wanted or not self.after_passes) and self._text(module) != self._previous
         if wanted:
-            self._dump("After", item, module)
+            self._dump("After", "", item, module)
         self._count += 1
 
     def failed(self, item: ModulePass, module: ModuleOp) -> None:
         if self.after_failure or is_chosen(item, self.after_passes):
-            self._dump("After Failure of", item, module)
+            self._dump("After Failure of", "_failed", item, module)
 
     def _text(self, module: ModuleOp) -> str:
         return module_text(module, locations=self.locations or self.folder is not None, limit=self.limit)
 
-    def _dump(self, when: str, item: ModulePass, module: ModuleOp) -> None:
+    def _dump(self, when: str, suffix: str, item: ModulePass, module: ModuleOp) -> None:
         if self.folder is None:
             print(f"// -----// IR Dump {when} {type(item).__name__} ({item.name}) //----- //", file=sys.stderr)
             print(self._text(module), file=sys.stderr)
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        moment = "" if when == "After" else f"_{when.split()[0].lower() if when == 'Before' else 'failed'}"
-        write_text(self._text(module), self.folder / f"{self._count:03}_{item.name}{moment}.mlir")
+        write_text(self._text(module), self.folder / f"{self._count:03}_{item.name}{suffix}.mlir")
 
 
 @dataclass
 class Timer(Observer):
-    """Measures wall time by pass, and by what else the tool reports; prints a table, longest first to stderr."""
+    """Measures wall time by pass, and by what else the tool reports; prints a table on stderr."""
 
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     _begin: float = field(default_factory=time.perf_counter)
@@ -135,4 +134,7 @@ class Statistics(Observer):
         self.lines.append(f"  {item.name}: {old.total()} -> {new.total()} ops{detail}")
 
     def finish(self) -> None:
-        print("\n".join([_RULE, "... Pass statistics report ...".center(79).rstrip(), _RULE, *self.lines]), file=sys.stderr)
+        print(
+            "\n".join([_RULE, "... Pass statistics report ...".center(79).rstrip(), _RULE, *self.lines]),
+            file=sys.stderr,
+        )

@@ -85,8 +85,8 @@ def is_compiler_bug(item: ModulePass, error: Exception) -> bool:
     """
     Whether the failure of a pass is the compiler's fault.
 
-    It is not where the pass says what is wrong with the module: by a `GlowError`, a diagnostic of xDSL's, or, for a pass
-    that verifies, a `VerifyException`. From any other pass that one means that it built something invalid.
+    It is not where the pass says what is wrong with the module: by a `GlowError`, a diagnostic of xDSL's, or, for a
+    pass that verifies, a `VerifyException`. From any other pass that one means that it built something invalid.
     """
     if isinstance(error, VerifyException):
         return not item.name.startswith("verify-")

@@ -45,9 +45,10 @@ class ResizeOp(DataMovement):
     The input resampled to `shape` (ONNX Resize and Upsample), one axis after the other.
 
     `scales`, by default the ratio of the sizes, place the elements of the result by the rule `coordinates`; `roi`, all
-    starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only, where `extrapolation` stands
-    outside the input. `rounding` is for mode `nearest`, `cubic_coefficient` for `cubic`. With `antialias` the kernel
-    widens where an axis shrinks; with `exclude_outside` elements beyond the border do not count, else the last does.
+    starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only, where places outside the
+    input have the value `extrapolation`. `rounding` is for mode `nearest`, `cubic_coefficient` for `cubic`. With
+    `antialias` the kernel widens where an axis shrinks; with `exclude_outside` elements beyond the border do not count,
+    else the last one stands for them.
 
     ```mlir
     %y = glow_high.resize %x {shape = [1, 64, 56, 56], mode = "linear"} : tensor<1x64x56x56xf32>

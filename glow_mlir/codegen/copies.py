@@ -38,9 +38,13 @@ class Box:
         """The whole operand."""
         return Box(operand, operand.strides)
 
-    def at(self, *offset: tuple[Index, int]) -> Box:
-        """The box moved by pairs of an index and the stride that it counts."""
-        return Box(self.operand, self.strides, linear([i for i, _ in offset], [s for _, s in offset]) + self.offset)
+    def moved(self, place: Sequence[Index], strides: Shape) -> Box:
+        """The box moved by an index of other axes with those strides."""
+        return Box(self.operand, self.strides, self.offset + linear(place, strides))
+
+    def offset_of(self, place: Sequence[Index]) -> Index:
+        """The offset of one element of the box."""
+        return self.offset + linear(place, self.strides)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -158,7 +158,8 @@ class ModuleBuilder:
         """
         known = self._shared.get(key)
         if known is None:
-            words = name or (".".join(str(part) for part in key) if isinstance(key, tuple) else str(key))
+            parts = cast("tuple[object, ...]", key if isinstance(key, tuple) else (key,))
+            words = name or ".".join(str(part) for part in parts)
             base = re.sub(r"[^A-Za-z0-9_.]+", "_", words)
             known = base if base not in self.signatures else f"{base}.{len(self._shared)}"
             self._shared[key] = known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from glow_mlir.dialects.glow_high.data_movement import (
@@ -48,7 +50,8 @@ def pad(op: PadOp, x: np.ndarray, value: np.ndarray | None) -> np.ndarray:
     if text(op.mode) == "constant":
         fill = 0 if value is None else value.item()
         return np.pad(x, widths, constant_values=x.dtype.type(fill))
-    return np.pad(x, widths, mode=text(op.mode))  # pyright: ignore[reportCallIssue, reportArgumentType]
+    mode = cast(Any, text(op.mode))  # numpy wants a literal
+    return np.pad(x, widths, mode=mode)
 
 
 @semantics(ExpandOp)

@@ -56,7 +56,8 @@ def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Slices behind tuples of indices; the batch axes index themselves."""
     batch = integer(op.batch_dims)
     shape = indices.shape[:-1]
-    places = [np.broadcast_to(place, shape) for place in np.indices(shape, sparse=True)[:batch]]
+    leading: list[np.ndarray] = list(np.indices(shape, sparse=True)[:batch])
+    places = [np.broadcast_to(place, shape) for place in leading]
     places += [limited(indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
     return x[tuple(places)]
 

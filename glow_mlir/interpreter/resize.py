@@ -98,7 +98,10 @@ def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
 
 
-KERNELS: dict[str, tuple[int, Callable[[np.ndarray, float], np.ndarray]]] = {"linear": (1, _triangle), "cubic": (2, _cubic)}
+KERNELS: dict[str, tuple[int, Callable[[np.ndarray, float], np.ndarray]]] = {
+    "linear": (1, _triangle),
+    "cubic": (2, _cubic),
+}
 """Mode → radius of the kernel, and its weight at a distance."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,10 @@ def ints(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
+def scalar(number: float, dtype: str = "int64") -> np.ndarray:
+    return np.array(number, dtype)
+
+
 def counted(*shape: int, dtype: str = "float32") -> np.ndarray:
     return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
@@ -101,7 +105,7 @@ VERSIONS: list[SingleNode] = [
     node("Unsqueeze", counted(3, 4), ints(-1, 0), opset=13),
     node("Pad", IMAGE, opset=7, pads=[0, 0, 1, 2, 0, 1, 0, 3], value=2.5),
     node("Pad", IMAGE, opset=7, pads=[0, 0, 1, 2, 0, 1, 0, 3], mode="edge"),
-    node("Pad", IMAGE, ints(0, 0, 1, 2, 0, 0, 3, 5), np.float32(-7), opset=11),
+    node("Pad", IMAGE, ints(0, 0, 1, 2, 0, 0, 3, 5), scalar(-7, "float32"), opset=11),
     node("Pad", counted(2, 3, dtype="int8"), ints(1, 2), np.array([9], np.int8), ints(-1), opset=18),
     node("Pad", IMAGE, ints(0, 0, 3, 2, 0, 0, 3, 5), opset=13, mode="reflect"),
     node("Pad", IMAGE, ints(0, 0, 7, 2, 0, 0, 3, 13), opset=19, mode="wrap"),
@@ -111,13 +115,13 @@ VERSIONS: list[SingleNode] = [
     node("Tile", counted(2, 3), ints(2, 1), opset=7),
     node("Gather", IMAGE, ints(1, 3, 0), opset=7, axis=1),
     node("Gather", IMAGE, np.array([[-1, 2], [0, -3]], np.int32), opset=13, axis=-1),
-    node("Gather", IMAGE, np.int64(-2), opset=11, axis=2),
+    node("Gather", IMAGE, scalar(-2, "int64"), opset=11, axis=2),
     node("ScatterElements", counted(3, 3), np.array([[1, -1, 2]]), counted(1, 3), opset=11, axis=1),
     node("ScatterND", counted(4, 2), np.array([[1], [3]]), counted(2, 2), opset=11),
     node("GatherND", IMAGE, np.array([[1, 3], [0, -1]]), opset=11),
     node("GatherND", IMAGE, np.array([[[1], [3]], [[0], [-1]]]), opset=12, batch_dims=1),
-    node("OneHot", ints(3, -1, 9, -4), np.float32(4), np.array([2, 5], np.int32), opset=9),
-    node("OneHot", counted(2, 3), np.int64(4), np.array([0, 1], np.float32), opset=11, axis=1),
+    node("OneHot", ints(3, -1, 9, -4), scalar(4, "float32"), np.array([2, 5], np.int32), opset=9),
+    node("OneHot", counted(2, 3), scalar(4, "int64"), np.array([0, 1], np.float32), opset=11, axis=1),
     node("DepthToSpace", IMAGE, opset=7, blocksize=2),
     node("DepthToSpace", IMAGE, opset=11, blocksize=2, mode="CRD"),
     node("SpaceToDepth", IMAGE, opset=7, blocksize=2),
@@ -127,14 +131,14 @@ VERSIONS: list[SingleNode] = [
     node("Shape", IMAGE, opset=7),
     node("Shape", IMAGE, opset=15, start=-3, end=-1),
     node("Size", IMAGE, opset=7),
-    node("Range", np.float32(1), np.float32(2), np.float32(0.25), opset=11),
+    node("Range", scalar(1, "float32"), scalar(2, "float32"), scalar(0.25, "float32"), opset=11),
     node("ConstantOfShape", ints(2, 0, 3), opset=9),
     node("ReverseSequence", counted(4, 3), ints(0, 4, 2), opset=10),
     node("Flatten", IMAGE, opset=11, axis=-1),
     node("Flatten", IMAGE, opset=9, axis=0),
     node("Reshape", IMAGE, ints(0, -1, 3), opset=7),
     node("Reshape", np.zeros((0, 3), np.float32), ints(3, 0), opset=14, allowzero=1),
-    node("Trilu", counted(3, 4), np.int64(-1), opset=14, upper=0),
+    node("Trilu", counted(3, 4), scalar(-1, "int64"), opset=14, upper=0),
     node("NonZero", np.array([[1, 0], [1, 1]], np.float32), opset=9),
     node("Unique", np.array([2, 1, 2, 3], np.float32), opset=11, sorted=0, outputs=4),
 ]
@@ -145,7 +149,7 @@ def test_version_against_reference(case: SingleNode) -> None:
     assert_equal(case.by_us(), case.by_reference())
 
 
-FLEXIBLE = [
+FLEXIBLE: list[Callable[[np.ndarray], SingleNode]] = [
     lambda x: node("Slice", x, ints(2), ints(-9), ints(1), ints(-1), opset=13),
     lambda x: node("Pad", x, ints(1, 0, 0, 2), x[0, 0], opset=21),
     lambda x: node("Pad", x, ints(1, 0, 0, 2), opset=21, mode="edge"),
@@ -160,17 +164,18 @@ FLEXIBLE = [
     lambda x: node("ScatterND", x, np.array([[1, 2]]), x[0, 1:2], opset=18),
     lambda x: node("Resize", x, None, None, ints(4, 3), opset=19),
     lambda x: node("Trilu", x, opset=14),
-    lambda x: node("OneHot", ints(1, 0), np.int64(3), x[0, :2], opset=11),
+    lambda x: node("OneHot", ints(1, 0), scalar(3, "int64"), x[0, :2], opset=11),
     lambda x: node("Where", x > 2, x, x[:, :1], opset=9),
 ]
 """Nodes for operands of any element type."""
 
-DTYPES = ["float32", "float64", "float16", "bool", *(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))]
+INTEGERS = [f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)]
+DTYPES = ["float32", "float64", "float16", "bool", *INTEGERS]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("make", FLEXIBLE, ids=lambda make: make(counted(2, 3)).kind)
-def test_every_element_type(make: Any, dtype: str) -> None:
+def test_every_element_type(make: Callable[[np.ndarray], SingleNode], dtype: str) -> None:
     x = (counted(2, 3) * (5 if dtype.startswith(("u", "f")) else -5)).astype(dtype)
     case = make(x)
     if dtype == "bool" and case.kind in ("OneHot", "Resize"):
@@ -195,7 +200,7 @@ def test_slices(shape: list[int], data: st.DataObject) -> None:
 @given(shape=SHAPES, mode=st.sampled_from(["constant", "edge", "reflect", "wrap"]), data=st.data())
 def test_pads(shape: list[int], mode: str, data: st.DataObject) -> None:
     pads = [data.draw(st.integers(0, 5)) for _ in range(2 * len(shape))]
-    value = np.float32(3) if mode == "constant" else None
+    value = scalar(3, "float32") if mode == "constant" else None
     case = node("Pad", counted(*shape), ints(*pads), value, opset=19, mode=mode)
     assert_equal(case.by_us(), case.by_reference())
 
@@ -269,9 +274,9 @@ def test_negative_pads_cut_off() -> None:
 
 def test_a_run_time_operand_that_fixes_no_shape_is_accepted() -> None:
     for case in (
-        SingleNode("Pad", [counted(2, 3), ints(1, 1, 0, 0), np.float32(4)], 13, constant=(1,)),
-        SingleNode("Trilu", [counted(3, 4), np.int64(1)], 14),
-        SingleNode("OneHot", [ints(1, 2), np.int64(3), counted(2)], 11, constant=(1,)),
+        SingleNode("Pad", [counted(2, 3), ints(1, 1, 0, 0), scalar(4, "float32")], 13, constant=(1,)),
+        SingleNode("Trilu", [counted(3, 4), scalar(1, "int64")], 14),
+        SingleNode("OneHot", [ints(1, 2), scalar(3, "int64"), counted(2)], 11, constant=(1,)),
         SingleNode("Gather", [counted(3, 4), ints(-1)], 13),
     ):
         assert_equal(case.by_us(), case.by_reference())

@@ -135,4 +135,3 @@ PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {binary.ClipO
 def patterns_of(operator: type[Elementwise]) -> tuple[RewritePattern, ...]:
     """The patterns of an elementwise operator."""
     return (DROP_EXPAND, *PATTERNS.get(operator, ()))
-

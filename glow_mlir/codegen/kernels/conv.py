@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
+from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import emit_pack_panels
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
@@ -79,6 +83,47 @@ def shape_of_call(call: KernelCall) -> ConvShape:
         input_image=source.strides[0],
         output_image=result.strides[0],
     )
+
+
+MOST_TAPS = 64
+"""Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
+
+
+@kernel("conv-depthwise")
+class DepthwiseConvKernel(Kernel):
+    """One constant filter a channel: vectors run over the channels."""
+
+    name = "conv-depthwise"
+
+    def accepts(self, op: Operation) -> bool:
+        if not accepts_conv(op):
+            return False
+        filters, *kernel_sizes, depth = filter_shape(op)
+        return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_TAPS and is_constant(op)
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        pack_constant(op, "filter", storage, "taps", lambda f: np.moveaxis(f[..., 0], 0, -1))
+
+    def emit(self, call: KernelCall) -> None:
+        bias = call.maybe("bias")
+        emit_depthwise(
+            call.b,
+            call.result.pointer,
+            call.one("input").pointer,
+            call.one("filter").pointer,
+            None if bias is None else bias.pointer,
+            shape_of_call(call),
+            element=call.result.element,
+        )
+
+
+def is_constant(op: Operation) -> bool:
+    """Whether the filter is storage that no call changes."""
+    owner = getattr(op, "filter").owner
+    if isinstance(owner, WeightOp):
+        return owner.mutable is None
+    return isinstance(owner, GetOp) and owner.mutable is None
 
 
 @kernel("conv")

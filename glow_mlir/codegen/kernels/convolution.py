@@ -391,19 +391,21 @@ class _Bound:
 
     def _overflows(self, count: Index, step: Index) -> bool:
         """Whether the input exceeds half the cache while the filters do not: then blocks of it pay."""
-        filters, depth = self.nest.shape.filters, self.nest.shape.depth
-        if not all(isinstance(size, int) for size in (count, step, filters, depth)):
+        shape = self.nest.shape
+        known = [size for size in (count, step, shape.filters, shape.depth) if isinstance(size, int)]
+        if len(known) < 4:
             return False
         half = self.nest.b.target.l2_bytes * 4 // element_bits(self.nest.kernel.element)
-        return bool(filters * depth <= half < count * step)
+        return known[2] * known[3] <= half < known[0] * known[1]
 
 
 def _wants_prefetch(b: Builder, shape: ConvShape, options: GemmOptions, element: Attribute) -> bool:
     """Whether to fetch the next panel ahead: for few pixels, and filters that the cache cannot hold."""
     if options.prefetch is not None:
         return options.prefetch
-    sizes = (*shape.outputs, shape.filters, shape.depth)
-    if not all(isinstance(size, int) for size in sizes) or len(shape.outputs) > 2:
+    known = [size for size in (shape.filters, shape.depth, *shape.outputs) if isinstance(size, int)]
+    if len(known) != len(shape.outputs) + 2 or len(shape.outputs) > 2:
         return False
-    pixels = math.prod(size for size in shape.outputs if isinstance(size, int))
-    return 8 < pixels <= 256 and shape.filters * shape.depth * element_bits(element) // 8 > b.target.l2_bytes // 2
+    filters, depth, *outputs = known
+    held = b.target.l2_bytes * 4 // element_bits(element)
+    return 8 < math.prod(outputs) <= 256 and filters * depth > held

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
@@ -11,6 +10,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.registry import onnx_operator
 from glow_mlir.storage import scalar_attribute
 
@@ -21,11 +21,11 @@ def constant(node: Node) -> SSAValue:
     if node.has("value"):
         return node.constant(node.tensor("value"))
     if node.has("value_float"):
-        return node.constant(np.float32(node.float("value_float")))
+        return node.constant(np.array(node.float("value_float"), np.float32))
     if node.has("value_floats"):
         return node.constant(np.array(node.floats("value_floats"), np.float32))
     if node.has("value_int"):
-        return node.constant(np.int64(node.int("value_int")))
+        return node.constant(np.array(node.int("value_int"), np.int64))
     if node.has("value_ints"):
         return node.constant(np.array(node.ints("value_ints"), np.int64))
     raise node.unsupported("only dense tensors of numbers are supported")
@@ -75,10 +75,8 @@ def eye_like(node: Node) -> SSAValue:
     if node.rank() not in (1, 2):
         raise ModelError(f"EyeLike takes a matrix, not shape {node.shape()}", node=node.name)
     rows, columns = node.shape()[0], node.shape()[-1]
-    dtype = numpy_dtype(node.element())
-    if node.has("dtype"):
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(node.int("dtype"))
-    return node.constant(np.eye(rows, columns, node.int("k", 0), dtype))
+    element = element_of_onnx(node.int("dtype"), "the result of EyeLike") if node.has("dtype") else node.element()
+    return node.constant(np.eye(rows, columns, node.int("k", 0), numpy_dtype(element)))
 
 
 @onnx_operator("NonZero")

@@ -95,7 +95,7 @@ def transpose(node: Node) -> SSAValue:
 
 @onnx_operator("DepthToSpace")
 def depth_to_space(node: Node) -> SSAValue:
-    """Blocks of channels become blocks of pixels; the block is the outer (DCR) or the inner part (CRD) of the channel."""
+    """Blocks of channels become blocks of pixels; the block is the outer part of the channel (CRD: the inner)."""
     block, mode = node.int("blocksize"), node.text("mode", "DCR")
     batch, channels, height, width = _image(node)
     if mode not in ("DCR", "CRD") or channels % block**2:

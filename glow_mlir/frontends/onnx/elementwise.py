@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import onnx
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.registry import onnx_operator
 
 PLAIN: dict[str, type[HighOp]] = {
@@ -147,10 +146,7 @@ def gelu(node: Node) -> SSAValue:
 @onnx_operator("Cast")
 def cast(node: Node) -> SSAValue:
     """Another element type."""
-    kind = onnx.helper.tensor_dtype_to_np_dtype(node.int("to")).name
-    if kind not in ELEMENT_TYPES:
-        raise node.unsupported(f"element type {kind} is not supported")
-    return node.emit(math.CastOp, node.input(), to=ELEMENT_TYPES[kind])
+    return node.emit(math.CastOp, node.input(), to=element_of_onnx(node.int("to"), "the result of Cast"))
 
 
 @onnx_operator("CastLike")

@@ -17,6 +17,15 @@ def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | 
     return IMPORTERS.get((domain, kind, max(versions))) if versions else None
 
 
+# Any: onnx's annotations lack what its schemas tell of functions.
+def _schema(domain: str, kind: str, version: int) -> Any:
+    """What the standard says of an operator, or `None`."""
+    try:
+        return defs.get_schema(kind, version, domain)
+    except defs.SchemaError:
+        return None
+
+
 def standard_function(
     node: onnx.NodeProto, domain: str, version: int, types: Sequence[onnx.TypeProto]
 ) -> onnx.FunctionProto | None:
@@ -25,9 +34,8 @@ def standard_function(
 
     `None` where there is none, or where the body needs an operator that cannot be imported either.
     """
-    try:
-        schema = defs.get_schema(node.op_type, version, domain)
-    except defs.SchemaError:
+    schema = _schema(domain, node.op_type, version)
+    if schema is None:
         return None
     if schema.has_function:
         chosen = _newest(schema.function_opset_versions, version)
@@ -56,11 +64,8 @@ def _is_defined(node: onnx.NodeProto, version: int) -> bool:
     """Whether a node has an importer, or a body in the standard."""
     if find_importer(node.domain, node.op_type, version) is not None:
         return True
-    try:
-        schema = defs.get_schema(node.op_type, version, node.domain)
-    except defs.SchemaError:
-        return False
-    return schema.has_function or schema.has_context_dependent_function
+    schema = _schema(node.domain, node.op_type, version)
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
 def instantiate(function: onnx.FunctionProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:

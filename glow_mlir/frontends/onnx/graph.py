@@ -11,13 +11,13 @@ import onnx
 from onnx import checker, numpy_helper
 from onnx.external_data_helper import uses_external_data
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import OptionalDef, VariadicDef
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
@@ -48,12 +48,12 @@ class GraphImporter:
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
-        initializers = {tensor.name: tensor for tensor in self.graph.initializer}
+        initializers = {proto.name: proto for proto in self.graph.initializer}
         inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
         _check_unique("input", (value.name for value in self.graph.input))
         _check_unique("output", outputs)
-        _check_unique("initializer", (tensor.name for tensor in self.graph.initializer))
+        _check_unique("initializer", (proto.name for proto in self.graph.initializer))
         if self.graph.sparse_initializer:
             raise UnsupportedError(f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse")
         scope = Scope(self, self.opsets, initializers=initializers)
@@ -138,7 +138,7 @@ class GraphImporter:
             operands.append(arrays if is_list else arrays[0])
         return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]
 
-    def _import_input(self, name: str, type_: TensorType) -> SSAValue:
+    def _import_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
         placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
         self.storage.add(placeholder)
         value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
@@ -158,9 +158,9 @@ class GraphImporter:
         value = scope.lookup(name) if scope.knows(name) else None
         if value is None:
             raise ModelError(f"output '{name}' is computed by no node")
-        assert isinstance(value.type, TensorType)
         symbol = self.storage.unique_name(name)
-        self.storage.add(PlaceholderOp.bound(symbol, value.type, "output", named_location(name)))
+        type_ = tensor(shape_of(value), element_of(value))
+        self.storage.add(PlaceholderOp.bound(symbol, type_, "output", named_location(name)))
         self.function.block.add_op(SaveOp.to(value, symbol, named_location(name)))
         return symbol
 

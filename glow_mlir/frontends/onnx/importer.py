@@ -44,7 +44,7 @@ def import_model(source: ModelSource, dimensions: Mapping[str, int] | None = Non
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
 
     `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store.
-    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError`, which lists every unsupported node.
+    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node.
     """
     model, path = load_model(source)
     try:
@@ -62,8 +62,8 @@ def _opsets(model: onnx.ModelProto) -> dict[str, int]:
     version = opsets.get("", OLDEST_OPSET)
     older = [node.op_type for node in model.graph.node if version < OLDEST_OPSET and _changed(node, version)]
     if older:
-        hint = "convert the model with onnx.version_converter"
-        raise UnsupportedError(f"opset {version} is older than {OLDEST_OPSET}, and {older[0]} has changed since", hint=hint)
+        reason = f"opset {version} is older than {OLDEST_OPSET}, and {older[0]} has changed since"
+        raise UnsupportedError(reason, hint="convert the model with onnx.version_converter")
     if version > defs.onnx_opset_version():
         newest = defs.onnx_opset_version()
         raise UnsupportedError(f"opset {version} is newer than {newest}, the newest that this onnx package knows")

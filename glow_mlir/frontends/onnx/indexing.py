@@ -55,9 +55,7 @@ def gather_nd(node: Node) -> SSAValue:
 def scatter_elements(node: Node) -> SSAValue:
     """Single elements along `axis`, overwritten or combined."""
     operands = (node.input(0), node.input(1), node.input(2))
-    return node.emit(
-        ScatterElementsOp, *operands, axis=node.int("axis", 0), reduction=node.text("reduction", "none")
-    )
+    return node.emit(ScatterElementsOp, *operands, axis=node.int("axis", 0), reduction=node.text("reduction", "none"))
 
 
 @onnx_operator("ScatterND")

@@ -143,11 +143,13 @@ class Node:
                 raise ModelError(f"{self.kind} has no attribute '{name}'", node=self.name)
             return default
         attribute = self._attributes[name]
+        value = helper.get_attribute_value(attribute)
         # A list without elements has whatever type its writer took it for.
-        if attribute.type not in kinds and (attribute.type not in _LISTS or kinds[0] not in _LISTS):
+        is_empty = attribute.type in _LISTS and kinds[0] in _LISTS and not value
+        if attribute.type not in kinds and not is_empty:
             actual, wanted = (onnx.AttributeProto.AttributeType.Name(kind) for kind in (attribute.type, kinds[0]))
             raise ModelError(f"attribute '{name}' of {self.kind} is {actual}, not {wanted}", node=self.name)
-        return helper.get_attribute_value(attribute)
+        return value
 
     # Results
 
@@ -165,7 +167,9 @@ class Node:
         """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
         return tuple(self.graph.insert(operator.make(*operands, location=self.location, **properties)).results)
 
-    def constant(self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None) -> SSAValue:
+    def constant(
+        self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None
+    ) -> SSAValue:
         """A constant; `like` gives a plain number its element type."""
         return self.graph.constant(array, name or self.name, self.location, like)
 

@@ -18,8 +18,8 @@ def sorted_nodes(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool
     """
     The nodes in an order in which every operand comes before its use; nodes that are in order stay as they are.
 
-    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for a name that nothing gives, and for one
-    that is given twice.
+    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for a name that nothing gives, and for
+    one that is given twice.
     """
     producers = _producers(nodes, is_known)
     operands = [_producing(node, producers, is_known) for node in nodes]
@@ -51,8 +51,10 @@ def _producers(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool])
             if not name:
                 continue
             if name in producers or is_known(name):
-                other = f"node '{node_name(nodes[producers[name]])}'" if name in producers else "an input or initializer"
-                raise ModelError(f"output '{name}' has the name of another value, of {other}", node=node_name(node))
+                owner = (
+                    f"node '{node_name(nodes[producers[name]])}'" if name in producers else "an input or initializer"
+                )
+                raise ModelError(f"output '{name}' has the name of another value, of {owner}", node=node_name(node))
             producers[name] = index
     return producers
 

@@ -91,8 +91,11 @@ class Scope:
         function = find_importer(domain, proto.op_type, version)
         try:
             node = Node(proto, domain, version, name, named_location(name), self)
-            results = self._expand(node) if function is None else function(node)
+            results: SSAValue | Sequence[SSAValue | None] | None = (
+                self._expand(node) if function is None else function(node)
+            )
         except UnsupportedError as error:
+            error.node = error.node or name
             self.graph.reasons.append(error)
             return False
         except VerifyException as error:
@@ -101,7 +104,7 @@ class Scope:
             raise self._explained(proto, name, error) from error
         if results is None:
             return False
-        self._bind(node, [results] if isinstance(results, SSAValue) else list(results))
+        self._bind(node, (results,) if isinstance(results, SSAValue) else results)
         return True
 
     def _bind(self, node: Node, results: Sequence[SSAValue | None]) -> None:

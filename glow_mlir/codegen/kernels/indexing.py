@@ -1,0 +1,243 @@
+"""
+Kernels whose operands say at run time which elements to take or to replace.
+
+No index reaches beyond an operand: where elements are taken, indices are counted from the front and limited to the
+range; where elements are replaced, one out of range replaces nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.access import computed, load, load_raw, read_index, store
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernels.reductions import Choose, add, largest_of, multiply, smallest_of
+from glow_mlir.codegen.nests import Index, linear, nest
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.glow_high import indexing as ops
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.registry import kernel
+
+
+def from_front(b: Builder, index: Value, size: int) -> Value:
+    """An index counted from the front; it may be out of range."""
+    return b.select(index < 0, index + size, index)
+
+
+def limited(b: Builder, index: Value, size: int) -> Value:
+    """An index counted from the front and limited to the range."""
+    return b.min(b.max(from_front(b, index, size), 0), max(size - 1, 0))
+
+
+@kernel("gather")
+class GatherKernel(Kernel):
+    """One copy of a slice for each index."""
+
+    name = "gather"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.GatherOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
+        axis = normalize_axis(integer(cast(ops.GatherOp, call.op).axis), len(source.shape))
+        before, rank = source.shape[:axis], len(indices.shape)
+        inner = source.shape[axis + 1 :]
+        into = Box(result, result.strides[axis + rank :])
+        out_of = Box(source, source.strides[axis + 1 :])
+
+        def take(place: list[Index]) -> None:
+            outer, which = place[:axis], place[axis:]
+            index = limited(b, read_index(b, indices, linear(which, indices.strides)), source.shape[axis])
+            target = into.moved(place, result.strides[: axis + rank])
+            copy_box(b, inner, target, out_of.moved([*outer, index], source.strides[: axis + 1]))
+
+        nest(b, (*before, *indices.shape), take)
+
+
+@kernel("gather-elements")
+class GatherElementsKernel(Kernel):
+    """One element after the other."""
+
+    name = "gather-elements"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.GatherElementsOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
+        axis = normalize_axis(integer(cast(ops.GatherElementsOp, call.op).axis), len(source.shape))
+
+        def take(place: list[Index]) -> None:
+            index = limited(b, read_index(b, indices, linear(place, indices.strides)), source.shape[axis])
+            out_of = linear([*place[:axis], index, *place[axis + 1 :]], source.strides)
+            value = load_raw(b, source, out_of, 1, 1)
+            result.pointer.at(linear(place, result.strides), value.type).store(value)
+
+        nest(b, indices.shape, take)
+
+
+def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value]:
+    """The tuple of indices at a place of all axes but the last."""
+    count, step = indices.shape[-1], indices.strides[-1]
+    start = linear(place, indices.strides[:-1])
+    return [read_index(b, indices, start + position * step) for position in range(count)]
+
+
+@kernel("gather-nd")
+class GatherNDKernel(Kernel):
+    """One copy of a slice for each tuple of indices."""
+
+    name = "gather-nd"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.GatherNDOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
+        batch = integer(cast(ops.GatherNDOp, call.op).batch_dims)
+        rank = batch + indices.shape[-1]
+        outer = len(indices.shape) - 1
+        into, out_of = Box(result, result.strides[outer:]), Box(source, source.strides[rank:])
+
+        def take(place: list[Index]) -> None:
+            row = read_row(b, indices, place)
+            chosen = [limited(b, index, source.shape[batch + axis]) for axis, index in enumerate(row)]
+            target = into.moved(place, result.strides[:outer])
+            copy_box(b, source.shape[rank:], target, out_of.moved([*place[:batch], *chosen], source.strides[:rank]))
+
+        nest(b, indices.shape[:-1], take)
+
+
+def combination(reduction: str, operand: Operand) -> Choose | None:
+    """How an update meets the element that it replaces, `None` where it overwrites it."""
+    table = {
+        "none": None,
+        "add": add,
+        "mul": multiply,
+        "max": largest_of(operand.element),
+        "min": smallest_of(operand.element),
+    }
+    return table[reduction]
+
+
+def start_from_input(call: KernelCall) -> None:
+    """Copy the input to the result, unless they are one buffer."""
+    b, source, result = call.b, call.one("input"), call.result
+    with b.when(b.address(source.pointer).ne(b.address(result.pointer))):
+        copy_box(b, result.shape, Box.all_of(result), Box.all_of(source))
+
+
+def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
+    """Let one update meet one element of the result."""
+    b, result, updates = call.b, call.result, call.one("updates")
+    combine = combination(text(cast(ops.Scatter, call.op).reduction), result)
+    if combine is None:
+        value = load_raw(b, updates, out_of, 1, 1)
+        result.pointer.at(into, value.type).store(value)
+    else:
+        store(b, result, into, combine(b, load(b, result, into, 1, 1), load(b, updates, out_of, 1, 1)))
+
+
+def inside(b: Builder, indices: Sequence[Value], sizes: Shape) -> Value:
+    """Whether all indices are in range."""
+    checks = [b.compare("ult", index, size) for index, size in zip(indices, sizes, strict=True)]
+    result = checks[0]
+    for check in checks[1:]:
+        result = result & check
+    return result
+
+
+@kernel("scatter-elements")
+class ScatterElementsKernel(Kernel):
+    """A copy of the input, then one update after the other."""
+
+    name = "scatter-elements"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ScatterElementsOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
+        axis = normalize_axis(integer(cast(ops.ScatterElementsOp, call.op).axis), len(result.shape))
+        size = result.shape[axis]
+        start_from_input(call)
+
+        def update(place: list[Index]) -> None:
+            index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
+            with b.when(inside(b, [index], (size,))):
+                into = linear([*place[:axis], index, *place[axis + 1 :]], result.strides)
+                update_element(call, into, linear(place, updates.strides))
+
+        nest(b, indices.shape, update)
+
+
+@kernel("scatter-nd")
+class ScatterNDKernel(Kernel):
+    """A copy of the input, then one slice after the other."""
+
+    name = "scatter-nd"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ScatterNDOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
+        depth, outer = indices.shape[-1], len(indices.shape) - 1
+        inner = result.shape[depth:]
+        overwrites = text(cast(ops.ScatterNDOp, call.op).reduction) == "none"
+        start_from_input(call)
+
+        def update(place: list[Index]) -> None:
+            row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), result.shape, strict=False)]
+            with b.when(inside(b, row, result.shape[:depth])):
+                into = Box(result, result.strides[depth:]).moved(row, result.strides[:depth])
+                out_of = Box(updates, updates.strides[outer:]).moved(place, updates.strides[:outer])
+                if overwrites:
+                    copy_box(b, inner, into, out_of)
+                else:
+                    nest(b, inner, lambda p: update_element(call, into.offset_of(p), out_of.offset_of(p)))
+
+        nest(b, indices.shape[:-1], update)
+
+
+@kernel("reverse-sequence")
+class ReverseSequenceKernel(Kernel):
+    """One copy for each step of each sequence."""
+
+    name = "reverse-sequence"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ReverseSequenceOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, source, lengths, result = call.b, call.one("input"), call.one("lengths"), call.result
+        op = cast(ops.ReverseSequenceOp, call.op)
+        rank = len(source.shape)
+        batch, time = (normalize_axis(integer(axis), rank) for axis in (op.batch_axis, op.time_axis))
+        rest = [axis for axis in range(rank) if axis not in (batch, time)]
+        steps = source.shape[time]
+
+        def pick(values: Shape, axes: Sequence[int]) -> Shape:
+            return tuple(values[axis] for axis in axes)
+
+        into, out_of = (Box(operand, pick(operand.strides, rest)) for operand in (result, source))
+
+        def take(place: list[Index]) -> None:
+            sequence, step = place
+            length = read_index(b, lengths, linear([sequence], lengths.strides))
+            length = b.min(b.max(length, 0), steps)
+            step = b.index(step)
+            origin = b.select(step < length, length - 1 - step, step)
+            target = into.moved([sequence, step], pick(result.strides, (batch, time)))
+            copy_box(
+                b, pick(source.shape, rest), target, out_of.moved([sequence, origin], pick(source.strides, (batch, time)))
+            )
+
+        nest(b, pick(source.shape, (batch, time)), take)

@@ -1,0 +1,48 @@
+// The ladder by the names of its stages; a module remembers where it is.
+
+// RUN: glow-opt %s --stop-after=lowered | filecheck %s --check-prefix=LOWERED
+// RUN: glow-opt %s --stage instructions | filecheck %s --check-prefix=INSTRUCTIONS
+// RUN: glow-opt %s --stage allocated --backend cpu --target host | filecheck %s --check-prefix=ALLOCATED
+// RUN: glow-opt %s --stage stacked | glow-opt --stage allocated | filecheck %s --check-prefix=ALLOCATED
+// RUN: glow-opt %s --stage llvm | filecheck %s --check-prefix=LLVM
+// RUN: glow-opt %s --stage optimized --backend interpreter | filecheck %s --check-prefix=OPTIMIZED
+// RUN: glow-opt %s --stage instructions -p shorten-lifetimes | filecheck %s --check-prefix=PASSES
+// RUN: not glow-opt %s --stage nowhere 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not glow-opt %s --stage lowered --backend no-such-backend 2>&1 | filecheck %s --check-prefix=BACKEND
+// RUN: glow-opt %s --stage stacked -o %t.mlir
+// RUN: not glow-opt %t.mlir --stage lowered 2>&1 | filecheck %s --check-prefix=BEHIND
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_high.func @main(@x, @y) {
+  %x = glow_high.get @x : tensor<4xf32>
+  %1 = glow_high.relu %x : tensor<4xf32>
+  %2 = glow_high.neg %1 : tensor<4xf32>
+  glow_high.save %2, @y
+}
+
+// LOWERED: builtin.module attributes {glow.stage = "lowered"}
+// LOWERED: glow_high.relu
+
+// INSTRUCTIONS: builtin.module attributes {glow.stage = "instructions"}
+// INSTRUCTIONS: glow_low.relu @out %{{.*}}, @in %x
+// INSTRUCTIONS: glow_low.neg @out
+
+// ALLOCATED: builtin.module attributes {glow.stage = "allocated"}
+// ALLOCATED: glow_low.func @main(@x, @y) attributes {activations = 0, activations_bound = 0, constants = 0}
+// ALLOCATED: glow_low.stack @out %{{.*}}, @in %x {{.*}}kernel =
+
+// LLVM-NOT: glow_low
+// LLVM: llvm.func @main(
+
+// OPTIMIZED: builtin.module attributes {glow.stage = "optimized"}
+
+// PASSES: %[[A:.*]] = glow_low.alloc
+// PASSES-NEXT: glow_low.relu @out %[[A]], @in %x
+// PASSES-NEXT: %[[B:.*]] = glow_low.alloc
+// PASSES-NEXT: glow_low.neg @out %[[B]], @in %[[A]]
+// PASSES-NEXT: glow_low.dealloc @out %[[A]]
+
+// UNKNOWN: glow-opt: error: no stage 'nowhere' (hint: stages are imported,
+// BACKEND: glow-opt: error: no backend 'no-such-backend' (hint: there are
+// BEHIND: glow-opt: error: the module is at stage 'stacked', behind 'lowered'
