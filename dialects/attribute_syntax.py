@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -69,14 +70,20 @@ def shortest_float(value: float) -> str:
     return f"{mantissa}e{exponent}" if exponent else mantissa
 
 
+def _list_items(value: DenseArrayBase[Any]) -> list[str] | None:
+    """The items of an array of i64 or f32 as `_parse_list` reads them back; `None` for one that it cannot tell."""
+    if value.elt_type == i64:
+        return [str(item) for item in value.iter_values()]
+    items = [shortest_float(float(item)) for item in value.iter_values()] if value.elt_type == f32 else []
+    # Brackets without items are a list of i64.
+    return items or None
+
+
 def print_value(printer: Printer, value: Attribute) -> None:
     """Print one property value."""
     match value:
-        case DenseArrayBase() if value.elt_type == i64:
-            printer.print_string("[" + ", ".join(str(item) for item in value.iter_values()) + "]")
-        case DenseArrayBase() if value.elt_type == f32 and value.get_values():
-            items = (shortest_float(float(item)) for item in value.iter_values())
-            printer.print_string("[" + ", ".join(items) + "]")
+        case DenseArrayBase() if (items := _list_items(value)) is not None:
+            printer.print_string(f"[{', '.join(items)}]")
         case IntegerAttr() if value.type == i64:
             printer.print_string(str(value.value.data))
         case IntegerAttr() if value.type == i1:

@@ -56,7 +56,7 @@ BUILTIN = OperatorPackage(
         "glow_mlir.transforms.lowerings",
         "linear normalization resize convolution reductions recurrent padding",
     ),
-    kernels=_modules("glow_mlir.codegen.kernels", "elementwise conv matmul reductions normalization pooling data_movement indexing"),
+    kernels=_modules("glow_mlir.codegen.kernels", "elementwise conv matmul reductions normalization pooling data_movement indexing top_k resize recurrent"),
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
 )
 

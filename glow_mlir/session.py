@@ -18,10 +18,9 @@ from glow_mlir.runtime.executable import Executable, describe
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+    from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.compiler import Compilation
-
-ModelSource = "str | Path | bytes | ModelProto"
+    from glow_mlir.compiler import Compilation, Observer
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,16 @@ class InferenceSession:
     """
     A model, compiled and ready to run.
 
-    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model, or a `ModelProto`. `dimensions` gives
-    free dimensions their sizes. `backend` is `cpu` or `interpreter`. Compiled models are kept on disk (see
-    `glow_mlir.runtime.cache`) unless `cache` is false. Raises `GlowError` for whatever is wrong with the model.
+    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model, a `ModelProto`, or a module of any
+    stage down to `allocated`, which is left as it is. `dimensions` gives free dimensions their sizes. `backend` is
+    `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands. Compiled models are kept on disk
+    (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of each stage of a compilation; a model
+    from the cache goes through none. Raises `GlowError` for whatever is wrong with the model.
     """
 
     def __init__(
         self,
-        model: str | Path | bytes | ModelProto,
+        model: str | Path | bytes | ModelProto | ModuleOp,
         *,
         backend: str = "cpu",
         threads: int = 1,
@@ -70,11 +71,13 @@ class InferenceSession:
         target: str = "host",
         profile: bool = False,
         cache: bool = True,
+        observers: Sequence[Observer] = (),
     ) -> None:
         if threads != 1:
             raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
+        self._observers = tuple(observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
         if backend == "cpu":
@@ -84,7 +87,9 @@ class InferenceSession:
             self._runner = InterpreterRunner(self._compile(model))
             self._bindings = self._runner.bindings
         self._state = {
-            binding.name: np.zeros(binding.shape, binding.dtype) for binding in self._bindings if binding.role == "state"
+            binding.name: np.zeros(binding.shape, binding.dtype)
+            for binding in self._bindings
+            if binding.role == "state"
         }
 
     @property
@@ -136,6 +141,8 @@ class InferenceSession:
     def _artifact(self, model: Any, use_cache: bool) -> Artifact:
         from glow_mlir.runtime.host import host_name
 
+        if not use_cache:
+            return self._build(self._compile(model))
         data, directory = model_bytes(model)
         cache = ArtifactCache()
         key = cache_key(
@@ -146,12 +153,10 @@ class InferenceSession:
             _versions(),
             f"{sys.byteorder}",
         )
-        if use_cache and (found := cache.load(key, directory)) is not None:
+        if (found := cache.load(key, directory)) is not None:
             return found
-        compilation = self._compile(model)
-        artifact = self._build(compilation)
-        if use_cache:
-            cache.store(key, artifact)
+        artifact = self._build(self._compile(model))
+        cache.store(key, artifact)
         return artifact
 
     def _compile(self, model: Any) -> Compilation:
@@ -163,7 +168,10 @@ class InferenceSession:
         module = import_any(model, self._dimensions)
         compilation = Compilation(module, self._backend, self._target, self._profile)
         compilation.seconds["import"] = time.perf_counter() - start
-        compilation.run(until="allocated" if self._backend == "cpu" else None)
+        if self._backend == "cpu":
+            compilation.run("allocated", self._observers)
+        elif not is_ir(model):
+            compilation.run(observers=self._observers)
         self.compile_seconds = compilation.seconds
         return compilation
 
@@ -175,6 +183,8 @@ class InferenceSession:
         start = time.perf_counter()
         artifact = build_artifact(compilation.module, compilation.context, self._target, self._profile)
         self.compile_seconds["code"] = time.perf_counter() - start
+        for observer in self._observers:
+            observer(compilation.ladder[-1], compilation.module, self.compile_seconds["code"])
         return artifact
 
 
@@ -206,31 +216,48 @@ class InterpreterRunner:
         return results
 
 
+def is_ir(model: Any) -> bool:
+    """Whether a model is IR of ours, a `.mlir` file or a module, and not an ONNX model."""
+    if isinstance(model, str | Path):
+        return Path(model).suffix == ".mlir"
+    # Neither xdsl nor onnx is imported to tell: a model that the cache knows needs none of them.
+    return hasattr(model, "walk")
+
+
 def model_bytes(model: Any) -> tuple[bytes, Path | None]:
     """
     The bytes that identify a model, and its folder; raises `ModelError` where the file cannot be read.
 
-    The text of a `.mlir` file has the digests of its weights, so it identifies them too.
+    The text of a module has the digests of its weights, so it identifies them too.
     """
     if isinstance(model, bytes):
         return model, None
+    if isinstance(model, str | Path):
+        path = Path(model)
+        try:
+            return path.read_bytes(), path.parent
+        except OSError as error:
+            raise ModelError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    if is_ir(model):
+        from glow_mlir.textual import module_text
+
+        return module_text(model, locations=True).encode(), None
+    return model.SerializeToString(deterministic=True), None
+
+
+def import_any(model: Any, dimensions: Mapping[str, int]) -> ModuleOp:
+    """The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`."""
+    if not is_ir(model):
+        from glow_mlir.frontends.onnx.importer import import_model
+
+        return import_model(model, dimensions)
+    if dimensions:
+        raise OptionError(
+            "a module of ours has no free dimensions", hint="sizes are given when the ONNX model is imported"
+        )
     if not isinstance(model, str | Path):
-        return model.SerializeToString(deterministic=True), None
-    path = Path(model)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"cannot be read: {error.strerror}", file=str(path)) from error
-    return data, path.parent
+        return model.clone()
+    from glow_mlir.context import new_context
+    from glow_mlir.textual import read_module
 
-
-def import_any(model: Any, dimensions: Mapping[str, int]) -> Any:
-    """The module of an ONNX model, or of a `.mlir` file of any stage down to `allocated`."""
-    if isinstance(model, str | Path) and Path(model).suffix == ".mlir":
-        from glow_mlir.context import new_context
-        from glow_mlir.textual import read_module
-
-        return read_module(Path(model), new_context())
-    from glow_mlir.frontends.onnx.importer import import_model
-
-    return import_model(model, dimensions)
+    return read_module(Path(model), new_context())

@@ -189,13 +189,30 @@ def operand_groups(op: IRDLOperation) -> list[tuple[str, list[SSAValue | None]]]
     return groups
 
 
+def parse_optional_value(parser: Parser) -> SSAValue | None:
+    """Parse `%a` if it follows; the value must be defined before, and its definition says its type."""
+    operand = parser.parse_optional_unresolved_operand()
+    if operand is None:
+        return None
+    values = parser.ssa_values.get(operand.operand_name, ())
+    if operand.index >= len(values):
+        parser.raise_error("value is used before its definition", operand.span)
+    return values[operand.index]
+
+
+def parse_defined_value(parser: Parser) -> SSAValue:
+    """Parse `%a`, which must be defined before."""
+    value = parse_optional_value(parser)
+    return parser.raise_error("expected an operand") if value is None else value
+
+
 def parse_operands(parser: Parser) -> list[SSAValue | None]:
     """Parse `%a, none, %b`; values must be defined before."""
     values: list[SSAValue | None] = []
     while True:
         if parser.parse_optional_keyword("none"):
             values.append(None)
-        elif (value := parser.parse_optional_operand()) is not None:
+        elif (value := parse_optional_value(parser)) is not None:
             values.append(value)
         elif values:
             parser.raise_error("expected an operand")

@@ -31,7 +31,7 @@ def check_indices(indices: SSAValue) -> None:
 
 def check_reduction(reduction: Attribute, element: Attribute) -> None:
     """Raise `VerifyException` for an unknown reduction, or one that truth values do not have."""
-    word = text(reduction)  # pyright: ignore[reportArgumentType]
+    word = text(reduction)
     require(word in REDUCTIONS, f"reduction must be one of {', '.join(REDUCTIONS)}, not '{word}'")
     require(word == "none" or not is_bool(element), f"reduction '{word}' takes numbers, not truth values")
 
@@ -121,7 +121,7 @@ class GatherNDOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         check_indices(self.indices)
         shape, indices, batch = shape_of(self.input), shape_of(self.indices), integer(self.batch_dims)
-        require(len(shape) > 0 and len(indices) > 0, "gather_nd needs operands with at least one axis")
+        require(() not in (shape, indices), "gather_nd needs operands with at least one axis")
         require(0 <= batch < min(len(shape), len(indices)), f"batch_dims {batch} is out of range")
         require(shape[:batch] == indices[:batch], "the batch axes of input and indices differ")
         check_rows(indices, shape[batch:])
@@ -195,7 +195,7 @@ class ScatterNDOp(Scatter):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
         shape, indices = shape_of(self.input), shape_of(self.indices)
-        require(len(shape) > 0 and len(indices) > 0, "scatter_nd needs operands with at least one axis")
+        require(() not in (shape, indices), "scatter_nd needs operands with at least one axis")
         check_rows(indices, shape)
         expected = (*indices[:-1], *shape[indices[-1] :])
         require(shape_of(self.updates) == expected, f"updates must have shape {expected}, not {shape_of(self.updates)}")

@@ -44,7 +44,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, visible_properties
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, parse_defined_value, visible_properties
 from glow_mlir.dialects.properties import ints, ints_prop
 from glow_mlir.dialects.shapes import require, tensor
 
@@ -337,7 +337,7 @@ class SaveOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        value = parser.parse_operand()
+        value = parse_defined_value(parser)
         parser.parse_punctuation(",")
         name = parser.parse_symbol_name()
         attributes = parser.parse_optional_attr_dict()

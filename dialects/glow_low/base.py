@@ -28,6 +28,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.glow_high.base import (
     operand_groups,
+    parse_defined_value,
     split_known,
     to_segments,
     visible_properties,
@@ -165,7 +166,7 @@ def parse_qualified(parser: Parser, kind: type[Instruction]) -> tuple[list[SSAVa
         if name.data not in {qualifier.value for qualifier in Qualifier}:
             parser.raise_error(f"'@{name.data}' is no qualifier: use @out, @inout, @in or @scratch")
         absent = parser.parse_optional_keyword("none")
-        given[Qualifier(name.data)].append(None if absent else parser.parse_operand())
+        given[Qualifier(name.data)].append(None if absent else parse_defined_value(parser))
         if parser.parse_optional_punctuation(",") is None:
             break
     operands: list[SSAValue] = []

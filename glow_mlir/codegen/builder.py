@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, overload
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.dialects.llvm import BrOp, CondBrOp, ReturnOp
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Block, Region
 
 from glow_mlir.codegen.memory import Memory
 from glow_mlir.codegen.target import Target
@@ -233,8 +233,3 @@ def _known_trips(start: Index, stop: Index, step: Index) -> int | None:
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and start < stop:
         return -(-(stop - start) // step)
     return None
-
-
-def result_types(type_: Attribute | None) -> list[Attribute]:
-    """Return the result types of a call: none, or one."""
-    return [] if type_ is None else [type_]

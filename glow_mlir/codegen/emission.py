@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
@@ -15,8 +16,8 @@ from xdsl.dialects.builtin import (
     IntegerType,
     VectorType,
 )
-from xdsl.dialects.llvm import ConstantOp, InsertElementOp, ShuffleVectorOp, ZeroOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.dialects.llvm import BitcastOp, ConstantOp, InsertElementOp, ShuffleVectorOp, ZeroOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import i32, i64, ptr, type_info, vector
@@ -73,10 +74,23 @@ class Emission:
         known = self._constant_values.get(key)
         if known is None:
             type_info(type_)  # keeps the type alive, so that its identity is a key
+            known = self._constant_values[key] = Value(cast("Builder", self), self._add_constant(value, type_))
+        return known
+
+    def _add_constant(self, value: float | Sequence[float], type_: Attribute) -> SSAValue:
+        info = type_info(type_)
+        lanes = [value] if isinstance(value, int | float) else value
+        if not info.is_vector or not info.is_float or all(_prints_as_decimal(lane, info.bits) for lane in lanes):
             op = ConstantOp.create(properties={"value": _literal(value, type_)}, result_types=[type_])
             self.constants.append(op)
-            known = self._constant_values[key] = Value(cast("Builder", self), op.results[0])
-        return known
+            return op.results[0]
+        # xDSL reads the hexadecimal floats of a dense attribute as integers: the bits go in as integers.
+        bits = [int.from_bytes(struct.pack("<d" if info.bits == 64 else "<f", lane), "little") for lane in lanes]
+        integers = vector(IntegerType(info.bits), info.lanes)
+        pattern = self._add_constant(bits if len(bits) > 1 else bits[0], integers)
+        cast_op = BitcastOp.create(operands=[pattern], result_types=[type_])
+        self.constants.append(cast_op)
+        return cast_op.results[0]
 
     def wrap(self, op: Operation) -> Value:
         """Return the only result of an operation as a value of this builder."""
@@ -135,6 +149,15 @@ def _key(value: float) -> object:
 def _signed(bits: int, width: int) -> int:
     """Return the number that `width` bits mean when signed."""
     return bits - (1 << width) if width > 1 and bits >> (width - 1) else bits
+
+
+def _prints_as_decimal(value: float, bits: int) -> bool:
+    """Whether xDSL's printer writes this float in decimal; it takes hexadecimal where few digits are not exact."""
+    if not math.isfinite(value):
+        return False
+    code = "<d" if bits == 64 else "<f"
+    exact = struct.pack(code, float(f"{value:.5e}")) == struct.pack(code, value)
+    return exact or "." in f"{value:.{17 if bits == 64 else 9}g}"
 
 
 def _literal(value: float | Sequence[float], type_: Attribute) -> Attribute:

@@ -50,7 +50,7 @@ def reduce_by_ln2(b: Builder, x: Value) -> tuple[Value, Value, Value]:
     `x` is within the range of exp, or NaN.
     """
     high, low = LN2[x.info.bits]
-    n, shifted = nearest_integer(b, x * math.log2(math.e))
+    n, shifted = nearest_integer(b, x, math.log2(math.e))
     return n, shifted, b.fma(n, -low, b.fma(n, -high, x))
 
 

@@ -56,10 +56,11 @@ def polynomial(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
-def nearest_integer(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Return `x` rounded to an integer twice over: as a float, and with the integer in the low bits of a float."""
-    shifted = x + format_of(x).magic
-    return shifted - format_of(x).magic, shifted
+def nearest_integer(b: Builder, x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+    """Return `x * factor` rounded to an integer twice over: as a float, and in the low bits of a float."""
+    magic = format_of(x).magic
+    shifted = x + magic if factor == 1.0 else b.fma(x, factor, magic)
+    return shifted - magic, shifted
 
 
 def power_of_two(b: Builder, shifted: Value) -> Value:
@@ -71,7 +72,7 @@ def power_of_two(b: Builder, shifted: Value) -> Value:
 
 def scale(b: Builder, x: Value, exponent: Value) -> Value:
     """Return `x` times two to an integral float, right up to infinity and down into the denormal numbers."""
-    first, first_shifted = nearest_integer(b, exponent * 0.5)
+    first, first_shifted = nearest_integer(b, exponent, 0.5)
     # Both factors are normal where their product is not; the second multiplication is the one that rounds.
     rest_shifted = (exponent - first) + format_of(x).magic
     return x * power_of_two(b, first_shifted) * power_of_two(b, rest_shifted)

@@ -32,7 +32,7 @@ from xdsl.dialects.llvm import (
 )
 from xdsl.ir import Attribute, Block, Region
 
-from glow_mlir.codegen.builder import Builder, result_types
+from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import NO_FAST_MATH, array, f32, f64, i8, i16, i32, i64
 from glow_mlir.codegen.value import Value
@@ -196,7 +196,7 @@ class ModuleBuilder:
         """Append a call to `builder`; what `Builder.call` does once it knows the operands."""
         op = CallOp.create(
             operands=[operand.ssa for operand in operands],
-            result_types=result_types(signature.result),
+            result_types=[] if signature.result is None else [signature.result],
             properties={
                 "callee": SymbolRefAttr(name),
                 "CConv": _C,

@@ -95,7 +95,7 @@ def _at_precision(body: Callable[[Builder, Value, Coefficients], Value]) -> Func
 
 def _sine_and_cosine(b: Builder, x: Value, with_: Coefficients) -> tuple[Value, Value, Value]:
     """Return sine and cosine of x less its nearest multiple of pi/2, and that multiple in the low bits."""
-    n, shifted = nearest_integer(b, x * (2 / math.pi))
+    n, shifted = nearest_integer(b, x, 2 / math.pi)
     r = x
     for part in HALF_PI_PARTS:
         r = b.fma(n, -part, r)

@@ -47,7 +47,8 @@ def _half_pixel(a: _Axis, y: np.ndarray) -> np.ndarray:
 
 
 def _half_pixel_symmetric(a: _Axis, y: np.ndarray) -> np.ndarray:
-    return a.before / 2 * (1 - a.after / a.exact) + _half_pixel(a, y)
+    # In this order of sums: another one rounds places that are whole numbers to the other side.
+    return a.before / 2 * (1 - a.after / a.exact) + (y + 0.5) / a.scale - 0.5
 
 
 def _pytorch_half_pixel(a: _Axis, y: np.ndarray) -> np.ndarray:

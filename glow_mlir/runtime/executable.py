@@ -32,12 +32,16 @@ class Executable:
     def __init__(self, artifact: Artifact) -> None:
         self.manifest = artifact.manifest
         self.constants = artifact.constants
+        self.code_bytes = len(artifact.code)
+        """Size of the object file."""
         self._entry = Library(artifact.code).function(self.manifest.entry, _ENTRY, ctypes.c_int32)
         self._local = threading.local()
         self.stamps = np.zeros(len(self.manifest.steps) + 1, np.int64)
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
 
-    def run(self, inputs: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+    def run(
+        self, inputs: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray]:
         """
         Call the entry and return its outputs by name, in new arrays.
 

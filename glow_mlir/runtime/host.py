@@ -15,7 +15,11 @@ def host_name() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():
         first = info.read_text().split("\n\n", 1)[0]
-        kept = [line for line in first.splitlines() if line.startswith(("vendor_id", "model", "cpu family", "flags", "Features"))]
+        kept = [
+            line
+            for line in first.splitlines()
+            if line.startswith(("vendor_id", "model", "cpu family", "flags", "Features"))
+        ]
         text += "\n".join(sorted(kept))
     else:
         text += platform.processor() + platform.system()

@@ -2,65 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, root_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, extent_of, offset_of, root_of
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.checks import require_at
 from glow_mlir.transforms.rewriting import high_functions, low_functions
 
 
 @dataclass(frozen=True)
 class VerifyLowPass(ModulePass):
     """
-    Check a module of instructions: no function of `glow_high`, no tensor value, no read of an allocation before a write,
-    no use after `dealloc`, one `dealloc` an allocation, no write to constants and inputs.
+    Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared as its storage is,
+    no read of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no write to constants
+    and inputs, no @out that overlaps another operand unless the instruction allows it.
     """
 
     name = "verify-low"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if left := high_functions(op):
-            raise VerifyException(f"@{left[0].sym_name.data} is still a function of glow_high")
+        for left in high_functions(op):
+            require_at(left, False, f"@{left.sym_name.data} is still a function of glow_high")
+        storage = Storage(op)
         for function in low_functions(op):
-            check_function(function)
+            FunctionCheck(function, storage).run()
 
 
-def check_function(function: FuncOp) -> None:
-    """Check one function; raises `VerifyException` at the first fault."""
-    written: set[SSAValue] = set()
-    dead: set[SSAValue] = set()
-    allocated: set[SSAValue] = set()
-    for op in function.block.ops:
-        for value in (*op.operands, *op.results):
-            if isinstance(value.type, TensorType):
-                raise VerifyException(f"{op.name} still has a tensor")
-        if isinstance(op, AllocOp):
-            allocated.add(op.result)
-        if not isinstance(op, Instruction):
-            continue
+@dataclass
+class FunctionCheck:
+    """The check of one function: what has been written and what is dead, so far."""
+
+    function: FuncOp
+    storage: Storage
+    written: set[SSAValue] = field(default_factory=set[SSAValue])
+    dead: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    def run(self) -> None:
+        """Raise `CheckFailed` at the first fault."""
+        for op in self.function.block.ops:
+            for value in (*op.operands, *op.results):
+                require_at(op, not isinstance(value.type, TensorType), f"{op.name} still has a tensor")
+            if isinstance(op, WeightOp):
+                self._check_weight(op)
+            elif isinstance(op, Instruction):
+                self._check_instruction(op)
+        for op in self.function.block.ops:
+            if isinstance(op, AllocOp):
+                require_at(op, op.result in self.dead, "the allocation is never deallocated")
+
+    def _check_weight(self, op: WeightOp) -> None:
+        storage = self.storage.by_name.get(op.storage_name)
+        if storage is None:
+            require_at(op, False, f"there is no storage @{op.storage_name}")
+            return
+        same = shape_of(storage.tensor_type) == shape_of(op.result)
+        same &= element_of(storage.tensor_type) == element_of(op.result)
+        require_at(op, same, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
+        if isinstance(storage, PlaceholderOp):
+            bound = op.storage_name in self.function.binding_names
+            require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")
+        is_mutable = isinstance(storage, PlaceholderOp) and storage.is_mutable
+        require_at(op, is_mutable or op.mutable is None, f"@{op.storage_name} cannot be mutable")
+
+    def _check_instruction(self, op: Instruction) -> None:
         for name, qualifier, value in op.named_uses():
-            root = root_of(value)
-            _check_use(op, name, qualifier, root, dead, written)
-        written.update(root_of(value) for qualifier, value in op.uses() if qualifier.writes)
+            self._check_use(op, f"@{qualifier.value} {name}", qualifier, root_of(value))
+        _check_overlaps(op)
+        self.written.update(root_of(value) for qualifier, value in op.uses() if qualifier.writes)
         if isinstance(op, DeallocOp):
-            dead.add(op.buffer)
-    if leaked := allocated - dead:
-        raise VerifyException(f"{len(leaked)} allocations are never deallocated, the first is {next(iter(leaked))}")
+            self.dead.add(op.buffer)
+
+    def _check_use(self, op: Operation, operand: str, qualifier: Qualifier, root: SSAValue) -> None:
+        owner = root.owner
+        require_at(op, root not in self.dead, f"{op.name} uses {operand} after its dealloc")
+        if isinstance(owner, AllocOp) and qualifier.reads:
+            require_at(op, root in self.written, f"{op.name} reads {operand} before anything writes it")
+        if isinstance(owner, WeightOp) and qualifier.writes:
+            require_at(op, owner.mutable is not None, f"{op.name} writes {operand}, which is constant")
 
 
-def _check_use(
-    op: Instruction, name: str, qualifier: Qualifier, root: SSAValue, dead: set[SSAValue], written: set[SSAValue]
-) -> None:
-    owner = root.owner
-    if root in dead:
-        raise VerifyException(f"{op.name} uses @{qualifier.value} {name} after its dealloc")
-    if isinstance(owner, AllocOp) and qualifier.reads and root not in written:
-        raise VerifyException(f"{op.name} reads @{qualifier.value} {name} before anything writes it")
-    if isinstance(owner, WeightOp) and qualifier.writes and owner.mutable is None:
-        raise VerifyException(f"{op.name} writes @{qualifier.value} {name}, which is constant")
+def _check_overlaps(op: Instruction) -> None:
+    """Check that what `op` writes is apart from its other operands, or the same buffer where that is allowed."""
+    uses = list(op.named_uses())
+    for position, (name, qualifier, value) in enumerate(uses):
+        for other_name, other_qualifier, other in uses[position + 1 :]:
+            if not (qualifier.writes or other_qualifier.writes) or not may_overlap(value, other):
+                continue
+            same = root_of(value) is root_of(other) and value.type == other.type
+            shared = same and other_qualifier is Qualifier.IN and op.may_share(name, other_name)
+            require_at(
+                op, shared, f"{op.name}: @{qualifier.value} {name} and @{other_qualifier.value} {other_name} overlap"
+            )
+
+
+def may_overlap(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two buffers may have bytes in common, by the spans of their elements."""
+    if root_of(one) is not root_of(other):
+        return False
+    return offset_of(one) < extent_of(other) and offset_of(other) < extent_of(one)

@@ -69,7 +69,7 @@ def _unchanged_operand(op: Elementwise) -> SSAValue | None:
     inner = first.owner
     if isinstance(op, math.CastOp) and element_of(op.result) == element_of(first):
         return first
-    if isinstance(op, INVOLUTIONS) and type(inner) is type(op):
+    if isinstance(op, INVOLUTIONS) and isinstance(inner, Elementwise) and type(inner) is type(op):
         return inner.operands[0]
     if (isinstance(op, IDEMPOTENT) and type(inner) is type(op)) or (
         isinstance(op, INTEGRAL) and isinstance(inner, INTEGRAL)

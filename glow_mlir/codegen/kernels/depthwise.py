@@ -8,6 +8,8 @@ grouped convolution (`convolution.py`).
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import Cell, Epilogue
-from glow_mlir.codegen.modules import ModuleBuilder, Param
+from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
@@ -47,11 +49,11 @@ class DepthwiseKernel:
     epilogue: Epilogue | None
 
     @property
-    def parameters(self) -> list[tuple[str, Attribute | Param]]:
+    def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         extra = self.epilogue.parameters if self.epilogue else ()
         return [
-            ("output", Param(ptr, noalias=True)),
+            ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
             ("bias", ptr),
@@ -138,52 +140,70 @@ def emit_depthwise(
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
-    extra: dict[str, Index] = {f"extra{index}": value for index, value in enumerate(epilogue_arguments)}
-    lines = math.prod(shape.kernel[:-1])
+    kernel = DepthwiseKernel(
+        element,
+        b.target.vector_width(element),
+        PIXELS,
+        math.prod(shape.kernel[:-1]),
+        shape.kernel[-1],
+        shape.strides[-1],
+        shape.dilations[-1],
+        bias is not None,
+        epilogue,
+    )
     # Offsets in the input of the lines of the filter, the first at zero.
-    offsets = _line_offsets(shape)
+    arguments: dict[str, Index] = {f"line{i}": offset for i, offset in enumerate(_line_offsets(shape)) if i}
+    arguments |= {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
+    nest = _Nest(b, kernel, shape, out, inp, weights, bias if bias is not None else out, arguments)
+    with b.loop(0, shape.batch) as image:
+        nest.axis(0, image * shape.input_image, image * shape.output_image)
 
-    def tile(source: Index, target: Index, row: Index, pixels: int) -> None:
-        kernel = DepthwiseKernel(
-            element,
-            b.target.vector_width(element),
-            pixels,
-            lines,
-            shape.kernel[-1],
-            shape.strides[-1],
-            shape.dilations[-1],
-            bias is not None,
-            epilogue,
-        )
-        step = shape.strides[-1] * shape.input_pitches[-1]
-        kernel.call(
-            b,
-            output=out,
-            input=inp.at(row * step + source, element),
-            weights=weights,
-            bias=bias if bias is not None else out,
-            offset=row * shape.output_pitches[-1] + target,
-            channels=shape.groups,
-            input_step=shape.input_pitches[-1],
-            output_step=shape.output_pitches[-1],
-            **{f"line{index}": offset for index, offset in enumerate(offsets) if index},
-            **extra,
-        )
 
-    def axis_loop(axis: int, source: Index, target: Index) -> None:
+@dataclass(frozen=True)
+class _Nest:
+    """What the loops of one convolution share."""
+
+    b: Builder
+    kernel: DepthwiseKernel
+    shape: ConvShape
+    out: Value
+    inp: Value
+    weights: Value
+    bias: Value
+    arguments: dict[str, Index]
+
+    def axis(self, axis: int, source: Index, target: Index) -> None:
+        """Loop over the spatial axes from `axis` on; `source` and `target` are offsets of the first pixel."""
+        shape = self.shape
         if axis == len(shape.outputs) - 1:
+            # A long line of the filter needs registers that pixels could have.
             most = PIXELS if shape.kernel[-1] <= 5 else PIXELS - 2
-            emit_row_tiles(b, 0, shape.outputs[-1], most, lambda row, pixels: tile(source, target, row, pixels))
+            body = functools.partial(self.tile, source, target)
+            emit_row_tiles(self.b, 0, shape.outputs[-1], most, body)
             return
-        with b.loop(0, shape.outputs[axis]) as step:
-            axis_loop(
+        with self.b.loop(0, shape.outputs[axis]) as step:
+            self.axis(
                 axis + 1,
                 step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
                 step * shape.output_pitches[axis] + target,
             )
 
-    with b.loop(0, shape.batch) as image:
-        axis_loop(0, image * shape.input_image, image * shape.output_image)
+    def tile(self, source: Index, target: Index, row: Index, pixels: int) -> None:
+        """Call the tile function for some pixels of the last axis."""
+        shape = self.shape
+        step = shape.strides[-1] * shape.input_pitches[-1]
+        dataclasses.replace(self.kernel, pixels=pixels).call(
+            self.b,
+            output=self.out,
+            input=self.inp.at(row * step + source, self.kernel.element),
+            weights=self.weights,
+            bias=self.bias,
+            offset=row * shape.output_pitches[-1] + target,
+            channels=shape.groups,
+            input_step=shape.input_pitches[-1],
+            output_step=shape.output_pitches[-1],
+            **self.arguments,
+        )
 
 
 def _line_offsets(shape: ConvShape) -> list[Index]:

@@ -4,7 +4,7 @@ Matrix product: thin nests of loops around the shared micro-kernel.
     for each block of rows { for each panel of columns { for each tile of rows: one micro-kernel } }
 
 The input is read in place and the whole sum is done at once: packing the input or cutting K did not pay up to
-K = 3072 (`docs`: kernels). Extents are numbers of Python or values; numbers give better tiles.
+K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 """
 
 from __future__ import annotations
@@ -156,35 +156,53 @@ def emit_gemm(
         epilogue=epilogue,
         prefetch=_wants_prefetch(b, options, m, n, k, tile, size),
     )
-    extra = {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
+    extra: dict[str, Index] = {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
+    nest = _Nest(b, kernel, c, a, bias if bias is not None else c, k, lda, ldc, extra)
 
     def block(first: Index, rows: Index) -> None:
-        def panel(columns: Columns) -> None:
-            ahead = prefetch_arguments(kernel, columns, k, rows, element)
-
-            def piece(row: Index, count: int) -> None:
-                variant = dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
-                variant.call(
-                    b,
-                    output=c,
-                    input=a.at(row * lda, element),
-                    weights=columns.weights,
-                    bias=bias if bias is not None else c,
-                    offset=row * ldc + columns.start,
-                    depth=k,
-                    input_step=lda,
-                    output_step=ldc,
-                    column=columns.start,
-                    columns=columns.count,
-                    **ahead(row - first),
-                    **extra,
-                )
-
-            emit_row_tiles(b, first, rows, tile.rows, piece)
-
-        emit_panels(b, packed_b, n, k, tile, element, panel)
+        emit_panels(b, packed_b, n, k, tile, element, lambda columns: nest.panel(columns, first, rows))
 
     emit_blocks(b, m, tile.rows, _block_rows(b, options, m, n, k, size), block)
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """What the loops of one product share."""
+
+    b: Builder
+    kernel: MicroKernel
+    c: Value
+    a: Value
+    bias: Value
+    k: Index
+    lda: Index
+    ldc: Index
+    extra: dict[str, Index]
+
+    def panel(self, columns: Columns, first: Index, rows: Index) -> None:
+        """Multiply a block of rows with one panel of columns."""
+        kernel, element = self.kernel, self.kernel.element
+        ahead = prefetch_arguments(kernel, columns, self.k, rows, element)
+
+        def tile(row: Index, count: int) -> None:
+            variant = dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
+            variant.call(
+                self.b,
+                output=self.c,
+                input=self.a.at(row * self.lda, element),
+                weights=columns.weights,
+                bias=self.bias,
+                offset=row * self.ldc + columns.start,
+                depth=self.k,
+                input_step=self.lda,
+                output_step=self.ldc,
+                column=columns.start,
+                columns=columns.count,
+                **ahead(row - first),
+                **self.extra,
+            )
+
+        emit_row_tiles(self.b, first, rows, kernel.tile.rows, tile)
 
 
 def prefetch_arguments(

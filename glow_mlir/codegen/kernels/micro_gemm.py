@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder import Builder, Loop
 from glow_mlir.codegen.kernels.tiles import Tile
-from glow_mlir.codegen.modules import ModuleBuilder, Param
+from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
@@ -85,10 +85,10 @@ class MicroKernel:
         return max(1, min(4, LATENCY_COVER // (self.rows * self.vectors)))
 
     @property
-    def parameters(self) -> list[tuple[str, Attribute | Param]]:
+    def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        names: list[tuple[str, Attribute | Param]] = [
-            ("output", Param(ptr, noalias=True)),
+        names: list[tuple[str, Attribute]] = [
+            ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
             ("bias", ptr),

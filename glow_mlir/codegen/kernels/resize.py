@@ -1,0 +1,154 @@
+"""The kernel of resizing: places and weights are tables, made when compiling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import f64
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.lines import moved_by
+from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.types import i32, i64
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.properties import text
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.interpreter.resize import AxisSampling, samplings
+from glow_mlir.registry import kernel
+
+MOST_TAPS = 16
+"""Elements of the input that one of the result is made of, at most; with more, lowering to matrix products is better."""
+LARGEST_TABLE = 1 << 14
+"""Entries of a table, at most: LLVM takes long over large constants."""
+
+
+@kernel("resize")
+class ResizeKernel(Kernel):
+    """
+    Each place of the result reads its elements and weights from tables; vectors run over the axes that do not change.
+
+    Repetitions by whole factors are copies whose source stands still. What lies outside the input is left to the
+    lowering, and so are kernels widened by antialiasing.
+    """
+
+    name = "resize"
+
+    def accepts(self, op: Operation) -> bool:
+        if kind_of(op) is not ResizeOp:
+            return False
+        resize = cast(ResizeOp, op)
+        axes = list(samplings(resize))
+        taps = math.prod(sampling.indices.shape[1] for sampling in axes)
+        fits = all(sampling.indices.size <= LARGEST_TABLE and not sampling.outside.any() for sampling in axes)
+        real = text(resize.mode) == "nearest" or is_float(element_of(op.operands[0]))
+        return real and fits and taps <= MOST_TAPS
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(ResizeOp, call.op)
+        axes = {sampling.axis: sampling for sampling in samplings(op)}
+        if not (text(op.mode) == "nearest" and _repeat(call, axes)):
+            _interpolate(call, axes)
+
+
+def _repetition(sampling: AxisSampling, size: int) -> int | None:
+    """How often each element of an axis comes, where all come equally often."""
+    factor = len(sampling.indices) // size
+    regular = np.array_equal(sampling.indices[:, 0], np.repeat(np.arange(size), factor))
+    return factor if regular else None
+
+
+def _repeat(call: KernelCall, axes: dict[int, AxisSampling]) -> bool:
+    """Copy with whole factors; false where one is not whole."""
+    source, result = call.one("input"), call.result
+    shape: list[int] = []
+    into: list[int] = []
+    out_of: list[int] = []
+    for axis, size in enumerate(source.shape):
+        factor = _repetition(axes[axis], size) if axis in axes else 1
+        if factor is None:
+            return False
+        shape += [size, factor]
+        into += [factor * result.strides[axis], result.strides[axis]]
+        out_of += [source.strides[axis], 0]
+    copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)))
+    return True
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """One element of the input that counts: its offset, and its weight unless that is 1."""
+
+    offset: Index
+    weight: Value | None
+
+
+def _interpolate(call: KernelCall, axes: dict[int, AxisSampling]) -> None:
+    """Loops over the places up to the last axis that changes, then over vectors of the others."""
+    b, source, result = call.b, call.one("input"), call.result
+    depth = max(axes, default=-1) + 1
+    inner = result.shape[depth:]
+    into, out_of = Box(result, result.strides[depth:]), Box(source, source.strides[depth:])
+    type_ = computed(source.element)
+    last = (source.strides[-1], result.strides[-1]) if inner else (1, 1)
+    width = lanes_for(call.target, type_, last, 2)
+
+    def point(place: list[Index]) -> None:
+        taps = _taps(call, axes, place)
+        target = into.moved(place, result.strides[:depth])
+        if len(taps) == 1 and taps[0].weight is None:
+            copy_box(b, inner, target, Box(source, out_of.strides, taps[0].offset))
+            return
+
+        def blend(outer: list[Index], i: Index, lanes: int) -> None:
+            within = [*outer, i] if inner else []
+            total: Value | None = None
+            for tap in taps:
+                x = load(b, source, linear(within, out_of.strides) + tap.offset, 1, lanes)
+                assert tap.weight is not None
+                total = x * tap.weight if total is None else b.fma(x, tap.weight, total)
+            assert total is not None
+            store(b, result, target.offset_of(within), total)
+
+        extents = inner or (1,)
+        nest(b, extents[:-1], lambda outer: vector_loop(b, extents[-1], width, lambda i, n: blend(outer, i, n)))
+
+    nest(b, result.shape[:depth], point)
+
+
+def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index]) -> list[_Tap]:
+    """All elements that one place of the result is made of."""
+    b, source = call.b, call.one("input")
+    taps = [_Tap(0, None)]
+    for axis, position in enumerate(place):
+        stride = source.strides[axis]
+        sampling = axes.get(axis)
+        if sampling is None:
+            taps = [_Tap(moved_by(tap.offset, position, stride), tap.weight) for tap in taps]
+            continue
+        count = sampling.indices.shape[1]
+        wide = int(np.abs(sampling.indices).max(initial=0)) * abs(stride) >= 1 << 31
+        offsets = b.symbol(call.module.table((sampling.indices * stride).astype(np.int64 if wide else np.int32)))
+        entry = i64 if wide else i32
+        here = b.index(position) * count
+        moves = [b.cast(offsets.at(here + tap, entry).load(entry), i64) for tap in range(count)]
+        weights: list[Value | None] = [None]
+        if text(cast(ResizeOp, call.op).mode) != "nearest":
+            type_ = computed(source.element)
+            dtype = np.float64 if type_ == f64 else np.float32
+            table = b.symbol(call.module.table(sampling.weights.astype(dtype)))
+            weights = [table.at(here + tap, type_).load(type_) for tap in range(count)]
+        taps = [
+            _Tap(move + tap.offset, weight if tap.weight is None or weight is None else tap.weight * weight)
+            for tap in taps
+            for move, weight in zip(moves, weights, strict=True)
+        ]
+    return taps

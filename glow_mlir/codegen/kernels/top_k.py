@@ -1,0 +1,174 @@
+"""The kernel of the k largest or smallest elements: a heap of the best so far, in the result itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.codegen.access import load, raw, store
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernels.reductions import Choose
+from glow_mlir.codegen.nests import Index, linear, nest
+from glow_mlir.codegen.types import i64, ptr
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import is_float, is_unsigned
+from glow_mlir.dialects.glow_high.reductions import TopKOp
+from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.registry import kernel
+
+
+def goes_before(element: Attribute, largest: bool) -> Choose:
+    """Whether the value x goes before y, whatever their positions; NaN is larger than every number."""
+    if not is_float(element):
+        predicate = f"{'u' if is_unsigned(element) else 's'}{'gt' if largest else 'lt'}"
+        return lambda b, x, y: b.compare(predicate, x, y)
+    if largest:
+        return lambda b, x, y: b.compare("ugt", x, y) & b.compare("ord", y, y)
+    return lambda b, x, y: b.compare("ult", x, y) & b.compare("ord", x, x)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value and its position in the input."""
+
+    value: Value
+    position: Value
+
+
+@dataclass(frozen=True)
+class Heap:
+    """
+    A heap whose root goes last of all: slots along one axis of the two results.
+
+    The order is total, since of equal values the one with the lower position goes first.
+    """
+
+    b: Builder
+    values: Operand
+    indices: Operand
+    axis: int
+    before: Choose
+
+    def read(self, slot: Index) -> Entry:
+        """The entry in a slot."""
+        value = load(self.b, self.values, self._offset(self.values, slot), 1, 1)
+        return Entry(value, load(self.b, self.indices, self._offset(self.indices, slot), 1, 1))
+
+    def write(self, slot: Index, entry: Entry) -> None:
+        """Put an entry into a slot."""
+        store(self.b, self.values, self._offset(self.values, slot), entry.value)
+        store(self.b, self.indices, self._offset(self.indices, slot), entry.position)
+
+    def _offset(self, operand: Operand, slot: Index) -> Index:
+        return slot * operand.strides[self.axis]
+
+    def after(self, x: Entry, y: Entry) -> Value:
+        """Whether x goes after y."""
+        return self.before(self.b, y.value, x.value) | (
+            ~self.before(self.b, x.value, y.value) & (x.position > y.position)
+        )
+
+    def sift(self, start: Index, count: Index) -> None:
+        """Let the entry in slot `start` sink to its place among the first `count`."""
+        b = self.b
+        entry = self.read(start)
+
+        def sink(hole: Value, _: Value) -> list[Value]:
+            left = hole * 2 + 1
+            right = b.select(left + 1 < count, left + 1, left)
+            first, second = self.read(left), self.read(right)
+            takes_right = self.after(second, first)
+            child = Entry(
+                b.select(takes_right, second.value, first.value), b.select(takes_right, second.position, first.position)
+            )
+            sinks = self.after(child, entry)
+            with b.when(sinks):
+                self.write(hole, child)
+            return [b.select(sinks, b.select(takes_right, right, left), hole), sinks]
+
+        start_values = [b.index(start), b.index(0).eq(0)]
+        hole, _ = b.repeat(start_values, sink, lambda hole, sinks: sinks & (hole * 2 + 1 < count))
+        self.write(hole, entry)
+
+
+@kernel("top-k")
+class TopKKernel(Kernel):
+    """
+    One pass over each line that keeps the best `k` in a heap, then a heap sort: n·log(k) in the worst case.
+
+    Most elements of a long line cost one comparison with the root.
+    """
+
+    name = "top-k"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is TopKOp
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(TopKOp, call.op)
+        if integer(op.k) == 0:
+            return
+        source, values, indices = call.one("input"), call.one("values"), call.one("indices")
+        axis = normalize_axis(integer(op.axis), len(source.shape))
+        outer = [other for other in range(len(source.shape)) if other != axis]
+
+        def line(place: list[Index]) -> None:
+            moved = [
+                Operand(
+                    operand.pointer.at(linear(place, [operand.strides[a] for a in outer]), raw(operand.element)),
+                    operand.value,
+                )
+                for operand in (source, values, indices)
+            ]
+            self._line(call, axis, *moved)
+
+        nest(call.b, tuple(source.shape[a] for a in outer), line)
+
+    def _line(self, call: KernelCall, axis: int, source: Operand, values: Operand, indices: Operand) -> None:
+        op = cast(TopKOp, call.op)
+        b, k, step = call.b, integer(op.k), source.strides[axis]
+        before = goes_before(source.element, flag(op.largest))
+        heap = Heap(b, values, indices, axis, before)
+        sift = self._shared_sift(call, axis, before)
+
+        def sink(start: Index, count: Index) -> None:
+            b.call(sift, [values.pointer, indices.pointer, b.index(start), b.index(count)])
+
+        def element(i: Value) -> Entry:
+            return Entry(load(b, source, i * step, 1, 1), i)
+
+        with b.loop(0, k, 1) as i:
+            heap.write(i, element(i))
+        with b.loop(0, k // 2, 1) as i:
+            sink(k // 2 - 1 - i, k)
+        with b.loop(k, source.shape[axis], 1) as i:
+            entry = element(i)
+            # A later element that equals the root goes after it.
+            with b.when(before(b, entry.value, heap.read(0).value)):
+                heap.write(0, entry)
+                sink(0, k)
+        with b.loop(0, k - 1, 1) as i:
+            end = k - 1 - i
+            last, root = heap.read(end), heap.read(0)
+            heap.write(end, root)
+            heap.write(0, last)
+            sink(0, end)
+
+    def _shared_sift(self, call: KernelCall, axis: int, before: Choose) -> str:
+        """The function that lets an entry sink."""
+        op = cast(TopKOp, call.op)
+        values, indices = call.one("values"), call.one("indices")
+        key = ("sift", values.element, values.strides[axis], indices.strides[axis], flag(op.largest))
+
+        def build(name: str) -> None:
+            with call.module.function(name, [ptr, ptr, i64, i64], internal=True, inline=False) as (b, arguments):
+                at_values, at_indices, start, count = arguments
+                operands = Operand(at_values, values.value), Operand(at_indices, indices.value)
+                Heap(b, *operands, axis, before).sift(start, count)
+
+        return call.module.shared(key, build)
+

@@ -1,0 +1,20 @@
+"""What the `verify-…` passes raise."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
+
+
+class CheckFailed(VerifyException):
+    """A property of a stage does not hold; `op` is where."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        super().__init__(reason)
+        self.op = op
+
+
+def require_at(op: Operation, condition: bool, reason: str) -> None:
+    """Raise `CheckFailed` at `op` unless `condition` holds."""
+    if not condition:
+        raise CheckFailed(op, reason)

@@ -1,0 +1,92 @@
+"""ResNet-50 on every stage of the ladder: text round-trips, and the interpreter gives the same outputs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import mlir_tools
+import numpy as np
+import pytest
+from models import model_named, random_inputs
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from glow_mlir.compiler import Compilation
+from glow_mlir.context import new_context
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import run_function
+
+ARENA_RATIO = 1.1
+
+
+def printed(module: ModuleOp) -> str:
+    """The text of a module with its locations."""
+    stream = StringIO()
+    Printer(stream, print_debuginfo=True).print_op(module)
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="module")
+def stages() -> dict[str, tuple[str, ModuleOp]]:
+    """Text and module of ResNet-50 on each stage."""
+    model = model_named("resnet50")
+    compilation = Compilation(import_model(model), verify=True)
+    found: dict[str, tuple[str, ModuleOp]] = {}
+    compilation.run(observers=[lambda stage, module, _: found.update({stage.name: (printed(module), module.clone())})])
+    return found
+
+
+def names() -> Iterator[str]:
+    """All stages of the ladder."""
+    from glow_mlir.pipelines import stages as ladder
+
+    return (stage.name for stage in ladder())
+
+
+@pytest.mark.parametrize("name", list(names()))
+def test_text_round_trips(stages: dict[str, tuple[str, ModuleOp]], name: str) -> None:
+    """What is printed parses, verifies and prints the same bytes."""
+    text, _ = stages[name]
+    module = Parser(new_context(), text).parse_module()
+    module.verify()
+    assert printed(module) == text
+
+
+def test_interpreter_agrees_on_every_stage(stages: dict[str, tuple[str, ModuleOp]]) -> None:
+    """The outputs of every stage down to `allocated` are those of the imported graph."""
+    inputs = random_inputs(model_named("resnet50"), np.random.default_rng(7))
+    (expected,) = run_function(stages["imported"][1], inputs).values()
+    for name, (_, module) in stages.items():
+        if name != "llvm":
+            (result,) = run_function(module, inputs).values()
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4 * float(np.abs(expected).max()))
+
+
+def test_arena_is_near_its_lower_bound(stages: dict[str, tuple[str, ModuleOp]]) -> None:
+    """The activations region is at most 1.1 times the largest sum of buffers that live at once."""
+    from glow_mlir.dialects.glow_low.memory import FuncOp
+
+    _, module = stages["allocated"]
+    (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
+    size, bound = (function.attributes[name].value.data for name in ("activations", "activations_bound"))  # pyright: ignore
+    assert bound > 0
+    assert size <= ARENA_RATIO * bound
+
+
+def test_mlir_accepts_the_llvm_stage(stages: dict[str, tuple[str, ModuleOp]], tmp_path: Path) -> None:
+    """Upstream's `mlir-opt` parses and verifies the LLVM dialect, and `mlir-translate` turns it into LLVM IR."""
+    opt, translate = mlir_tools.find_mlir_tool("mlir-opt"), mlir_tools.find_mlir_tool("mlir-translate")
+    if opt is None or translate is None:
+        pytest.skip("mlir-opt and mlir-translate 22 are not there: run 'make mlir-tools'")
+    source = tmp_path / "resnet50.mlir"
+    source.write_text(stages["llvm"][0])
+    checked = subprocess.run([opt, source], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr[:2000]
+    source.write_text(checked.stdout)
+    translated = subprocess.run([translate, "--mlir-to-llvmir", source], capture_output=True, text=True, check=False)
+    assert translated.returncode == 0, translated.stderr[:2000]
+    assert "define i32 @main" in translated.stdout
