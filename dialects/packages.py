@@ -44,8 +44,7 @@ BUILTIN = OperatorPackage(
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear pooling normalization data_movement indexing resize reductions "
-        "recurrent",
+        "storage convolution linear pooling normalization data_movement indexing resize reductions recurrent",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
@@ -56,7 +55,10 @@ BUILTIN = OperatorPackage(
         "glow_mlir.transforms.lowerings",
         "linear normalization resize convolution reductions recurrent padding",
     ),
-    kernels=_modules("glow_mlir.codegen.kernels", "elementwise conv matmul reductions normalization pooling data_movement indexing top_k resize recurrent"),
+    kernels=_modules(
+        "glow_mlir.codegen.kernels",
+        "elementwise conv matmul reductions normalization pooling data_movement indexing top_k resize recurrent",
+    ),
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
 )
 

@@ -169,9 +169,7 @@ class ScalarBuilder:
             attribute: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
         else:
             attribute = IntegerAttr(_wrapped(int(value), type_), type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return self._result(
-            arith.ConstantOp.create(properties={"value": attribute}, result_types=[type_]), element
-        )
+        return self._result(arith.ConstantOp.create(properties={"value": attribute}, result_types=[type_]), element)
 
     def lift(self, value: Scalar | Number, like: Scalar) -> Scalar:
         """`value` itself, or the constant of `like`'s type."""

@@ -57,8 +57,8 @@ class InferenceSession:
     `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model, a `ModelProto`, or a module of any
     stage down to `allocated`, which is left as it is. `dimensions` gives free dimensions their sizes. `backend` is
     `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands. Compiled models are kept on disk
-    (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of each stage of a compilation; a model
-    from the cache goes through none. Raises `GlowError` for whatever is wrong with the model.
+    (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of each stage of a compilation; a
+    model from the cache goes through none. Raises `GlowError` for whatever is wrong with the model.
     """
 
     def __init__(

@@ -20,6 +20,6 @@ class Climb(Compilation):
     runner: PassRunner = field(default_factory=lambda: PassRunner(Context()))
 
     def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:
-        self.runner.run(stage.passes(), self.module)
+        self.runner.run(stage.passes(), self.module, is_stage=True)
         if stage.name != LAST:
             self.module.attributes[STAGE] = StringAttr(stage.name)

@@ -13,7 +13,9 @@ from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyEx
 
 from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
 from glow_mlir.reproducer import write_reproducer
-from glow_mlir.textual import one_line, verify_module
+from glow_mlir.textual import one_line, position_of, verify_module
+from glow_mlir.transforms.checks import CheckFailed
+from glow_mlir.transforms.locations import location_name
 
 
 class Observer:
@@ -41,8 +43,12 @@ class PassRunner:
     verify_each: bool = True
     reproducer: Path | None = None
 
-    def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
-        """Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault."""
+    def run(self, passes: Sequence[ModulePass], module: ModuleOp, *, is_stage: bool = False) -> None:
+        """
+        Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault.
+
+        The passes of a stage verify what they made themselves: with `is_stage`, that they do not succeed is our fault.
+        """
         original = module.clone()
         for position, item in enumerate(passes):
             try:
@@ -52,7 +58,8 @@ class PassRunner:
             except Exception as error:
                 for observer in self.observers:
                     observer.failed(item, module)
-                raise self._explained(error, original, passes[: position + 1]) from error
+                is_bug = is_compiler_bug(item, error) or (is_stage and position > 0 and isinstance(error, VerifyException))
+                raise self._explained(error, original, passes[: position + 1], is_bug=is_bug) from error
 
     def _run_one(self, item: ModulePass, module: ModuleOp) -> None:
         for observer in self.observers:
@@ -66,18 +73,23 @@ class PassRunner:
         for observer in self.observers:
             observer.after(item, module)
 
-    def _explained(self, error: Exception, original: ModuleOp, passes: Sequence[ModulePass]) -> GlowError:
+    def _explained(
+        self, error: Exception, original: ModuleOp, passes: Sequence[ModulePass], *, is_bug: bool
+    ) -> GlowError:
         """The error to report for the failure of the last of `passes`."""
         name = passes[-1].name
         path = self.reproducer
-        if is_compiler_bug(passes[-1], error) or path is not None:
+        if is_bug or path is not None:
             path = write_reproducer(original, passes, error, path, verify_each=self.verify_each)
-        if is_compiler_bug(passes[-1], error):
+        if is_bug:
             reason = error.reason if isinstance(error, GlowError) else f"{type(error).__name__}: {one_line(error)}"
             hint = f"please report it with the reproducer {path}"
             return CompilerBugError(f"pass '{name}' failed, a bug of ours: {reason}", hint=hint)
         if isinstance(error, GlowError):
             return error
+        if isinstance(error, CheckFailed):
+            location = error.op.location
+            return ParseFailure(f"{name}: {error}", file=position_of(location), node=location_name(location))
         return ParseFailure(f"{name}: {one_line(error)}")
 
 

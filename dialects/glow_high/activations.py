@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from xdsl.dialects.builtin import f64
+from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition
 
 from glow_mlir.dialects.element_types import is_float
@@ -140,10 +141,13 @@ class GeluOp(Activation):
     name = "glow_high.gelu"
     approximate = text_prop("none")
 
-    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+    def check_elements(self) -> Attribute:
         mode = text(self.approximate)
         require(mode in ("none", "tanh"), f"approximate must be 'none' or 'tanh', not '{mode}'")
-        if mode == "tanh":
+        return Activation.check_elements(self)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        if text(self.approximate) == "tanh":
             inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
             return x * 0.5 * (b.unary("tanh", inner) + 1.0)
         return x * 0.5 * (b.unary("erf", x * math.sqrt(0.5)) + 1.0)

@@ -63,7 +63,9 @@ class HighOp(IRDLOperation, ABC):
         """
 
     @classmethod
-    def make(cls, *operands: Operand, location: LocationAttr | None = None, **properties: AttributeValue | None) -> Self:
+    def make(
+        cls, *operands: Operand, location: LocationAttr | None = None, **properties: AttributeValue | None
+    ) -> Self:
         """
         Build the operator with inferred result types.
 
@@ -196,7 +198,7 @@ def parse_optional_value(parser: Parser) -> SSAValue | None:
         return None
     values = parser.ssa_values.get(operand.operand_name, ())
     if operand.index >= len(values):
-        parser.raise_error("value is used before its definition", operand.span)
+        parser.raise_error("SSA value used before assignment", operand.span)
     return values[operand.index]
 
 

@@ -251,9 +251,13 @@ class BitShiftOp(Binary):
     DOMAIN: ClassVar[str] = INTEGER
     direction = text_prop("left")
 
+    def check_elements(self) -> Attribute:
+        direction = text(self.direction)
+        require(direction in ("left", "right"), f"direction must be 'left' or 'right', not '{direction}'")
+        return Binary.check_elements(self)
+
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         width, direction = byte_width(x.element) * 8, text(self.direction)
-        require(direction in ("left", "right"), f"direction must be 'left' or 'right', not '{direction}'")
         within = y < width if is_unsigned(y.element) else (y < width) & (y >= 0)
         shifted = b.binary(f"shift_{direction}", x, b.select(within, y, width - 1))
         if direction == "right" and not is_unsigned(x.element):

@@ -285,5 +285,3 @@ class CastOp(Unary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.convert(x, self.to)
-
-

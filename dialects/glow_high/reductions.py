@@ -227,11 +227,9 @@ class TopKOp(HighOp):
     indices = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = list(shape_of(self.input))
-        element = element_of(self.input)
+        shape, element = shape_of(self.input), element_of(self.input)
         require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
-        axis = normalize_axis(integer(self.axis), len(shape))
-        k = integer(self.k)
+        axis, k = normalize_axis(integer(self.axis), len(shape)), integer(self.k)
         require(bool(shape) and 0 <= k <= shape[axis], f"cannot take {k} elements along axis {axis} of shape {shape}")
-        shape[axis] = k
-        return tensor(shape, element), tensor(shape, i64)
+        taken = (*shape[:axis], k, *shape[axis + 1 :])
+        return tensor(taken, element), tensor(taken, i64)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects.builtin import Float16Type
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.half import narrow, widen
 from glow_mlir.codegen.kernel import Operand
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32, i8, integer_of_width, vector
 from glow_mlir.codegen.value import Index, Value
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
+
+
+def is_half(element: Attribute) -> bool:
+    """Whether an element is stored as f16, and computed in f32."""
+    return isinstance(element, Float16Type)
 
 
 def raw(element: Attribute) -> Attribute:
@@ -21,8 +27,8 @@ def raw(element: Attribute) -> Attribute:
 
 
 def computed(element: Attribute) -> Attribute:
-    """The type that kernels compute an element in: f32 for 16-bit floats, a byte for a truth value, else its own."""
-    if isinstance(element, Float16Type | BFloat16Type):
+    """The type that kernels compute an element in: f32 for f16, a byte for a truth value, else its own."""
+    if is_half(element):
         return f32
     return i8 if is_bool(element) else signless(element)
 
@@ -45,14 +51,14 @@ def load(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int) -
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
     value = load_as(b, operand, in_memory, offset, stride, lanes)
-    return b.cast(value, computed(element))
+    return widen(b, value) if is_half(element) else value
 
 
 def store(b: Builder, operand: Operand, offset: Index, value: Value) -> None:
     """Write a value of the type that kernels compute in to neighbouring elements."""
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
-    operand.pointer.at(offset, in_memory).store(b.cast(value, in_memory))
+    operand.pointer.at(offset, in_memory).store(narrow(b, value) if is_half(element) else value)
 
 
 def read_index(b: Builder, operand: Operand, offset: Index) -> Value:

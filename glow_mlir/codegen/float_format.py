@@ -88,21 +88,6 @@ def keep_tiny(b: Builder, x: Value, result: Value) -> Value:
     return b.select(b.fabs(x) < format_of(x).smallest_normal, x, result)
 
 
-def in_double(function: Function) -> Function:
-    """
-    Return `function`, made for f64, for f32 and f64: an f32 is computed in f64 and rounded once at the end.
-
-    This is how the rare functions get their accuracy; the frequent ones are computed in f32.
-    """
-
-    def wide(b: Builder, x: Value) -> Value:
-        if x.info.bits == 64:
-            return function(b, x)
-        return b.cast(function(b, b.cast(x, f64)), f32)
-
-    return wide
-
-
 def product_and_error(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     """Return the rounded product of two f64 and what the rounding lost, exactly."""
     product = x * y

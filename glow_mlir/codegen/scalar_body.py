@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import Float16Type, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.half import narrow, narrow_double, rounded, widen
 from glow_mlir.codegen.scalar_math import MATH
-from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.types import f32, f64, vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_bool
 
@@ -72,8 +74,19 @@ def _method(name: str) -> Emit:
     return lambda b, op, v: getattr(b, name)(*v)
 
 
+def _held(type_: Attribute) -> Attribute:
+    """The type in which a value of a body is held: f32 for f16, else its own."""
+    return f32 if isinstance(type_, Float16Type) else type_
+
+
 def _convert(signed: bool) -> Emit:
-    return lambda b, op, v: b.cast(v[0], op.results[0].type, signed=signed)
+    def convert(b: Builder, op: Operation, v: list[Value]) -> Value:
+        to_half = isinstance(op.results[0].type, Float16Type)
+        if to_half and v[0].info.element == f64:
+            return narrow_double(b, v[0])
+        return b.cast(v[0], _held(op.results[0].type), signed=signed)
+
+    return convert
 
 
 def _to_integer(signed: bool) -> Emit:
@@ -94,7 +107,10 @@ def _constant(b: Builder, op: Operation, lanes: int) -> Value:
     assert isinstance(op, arith.ConstantOp)
     value = op.value
     assert isinstance(value, FloatAttr | IntegerAttr)
-    return b.constant(value.value.data, vector(value.type, lanes))
+    number = value.value.data
+    if isinstance(value.type, Float16Type):
+        number = float(np.float16(number))
+    return b.constant(number, vector(_held(value.type), lanes))
 
 
 def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -166,24 +182,35 @@ def _math_name(op: Operation) -> str:
 def emit_scalar_body(
     b: Builder, block: Block, arguments: Sequence[Value], outputs: Sequence[SSAValue], lanes: int
 ) -> list[Value]:
-    """Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`."""
-    values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+    """
+    Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`.
+
+    Values of f16 come and go as such, but are held as f32 that is rounded after each op.
+    """
+    values: dict[SSAValue, Value] = {
+        argument: widen(b, value) if _is_half(argument) else value
+        for argument, value in zip(block.args, arguments, strict=True)
+    }
     for op in block.ops:
-        if not op.results:
-            continue
-        if isinstance(op, arith.ConstantOp):
-            values[op.results[0]] = _constant(b, op, lanes)
-            continue
-        operands = [values[operand] for operand in op.operands]
-        emitter = EMITTERS.get(type(op))
-        if emitter is not None:
-            values[op.results[0]] = emitter(b, op, operands)
-        else:
-            values[op.results[0]] = MATH[_math_name(op)](b, *operands)
-    return [values[output] for output in outputs]
+        if op.results:
+            values[op.results[0]] = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
+    return [narrow(b, values[output]) if _is_half(output) else values[output] for output in outputs]
+
+
+def _is_half(value: SSAValue) -> bool:
+    return isinstance(value.type, Float16Type)
+
+
+def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Value:
+    """The result of one op of a body."""
+    if isinstance(op, arith.ConstantOp):
+        return _constant(b, op, lanes)
+    emitter = EMITTERS.get(type(op))
+    result = MATH[_math_name(op)](b, *operands) if emitter is None else emitter(b, op, operands)
+    return rounded(b, result) if _is_half(op.results[0]) else result
 
 
 def widest(block: Block, elements: Sequence[Attribute]) -> int:
-    """Bits of the widest element that a body or its operands hold; it fixes how many lanes fit a register."""
+    """Bits of the widest value that a body or its operands hold; it fixes how many lanes fit a register."""
     types = [*elements, *(result.type for op in block.ops for result in op.results)]
-    return max((8 * byte_width(type_) for type_ in types if not is_bool(type_)), default=8)
+    return max((8 * byte_width(_held(type_)) for type_ in types if not is_bool(type_)), default=8)

@@ -16,7 +16,9 @@ from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewOp, WeightOp, buffer_type
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.storage import Storage
+from glow_mlir.errors import UnsupportedOperatorsError
+from glow_mlir.storage import Storage, legal_name
+from glow_mlir.transforms.locations import described
 from glow_mlir.transforms.rewriting import high_functions
 
 
@@ -25,7 +27,8 @@ class GlowHighToGlowLowPass(ModulePass):
     """
     Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each operator.
 
-    Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy.
+    Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so is
+    a read of state whose value is still used when the state has changed.
     """
 
     name = "glow-high-to-glow-low"
@@ -54,7 +57,7 @@ class FunctionConversion:
         target = LowFuncOp.named(self.source.sym_name.data, self.source.binding_names, self.source.location)
         for op in self.source.block.ops:
             if isinstance(op, GetOp):
-                self.buffers[op.result] = self.weight(op.storage_name, op)
+                self._get(op)
             elif isinstance(op, SaveOp):
                 copy = CopyOp.of(self.weight(op.storage_name, op), self.buffers[op.input], location=op.location)
                 self.program.append(copy)
@@ -62,6 +65,8 @@ class FunctionConversion:
                 self._view(op)
             elif isinstance(op, HighOp):
                 self._instruction(op)
+            else:
+                raise UnsupportedOperatorsError([(op.name, described(op.location))], by="the conversion to glow_low")
         allocations = [op for op in self.program if isinstance(op, AllocOp)]
         frees = [DeallocOp.of(op.result, location=op.location) for op in allocations]
         target.block.add_ops([*self.declarations, *self.program, *frees])
@@ -74,9 +79,18 @@ class FunctionConversion:
             assert isinstance(op, StorageOp)
             self.weights[name] = WeightOp.of(op, op.location)
             hint = user.results[0].name_hint if user.results else None
-            self.weights[name].result.name_hint = hint
+            self.weights[name].result.name_hint = hint or legal_name(name)
             self.declarations.append(self.weights[name])
         return self.weights[name].result
+
+    def _get(self, op: GetOp) -> None:
+        buffer = self.weight(op.storage_name, op)
+        if is_overwritten(op):
+            allocation = AllocOp.of(buffer_type(shape_of(op.result), element_of(op.result)), op.location)
+            self.program += [allocation, CopyOp.of(allocation.result, buffer, location=op.location)]
+            buffer = allocation.result
+            buffer.name_hint = op.result.name_hint
+        self.buffers[op.result] = buffer
 
     def _view(self, op: ReshapeOp) -> None:
         type_ = buffer_type(shape_of(op.result), element_of(op.result))
@@ -101,3 +115,21 @@ class FunctionConversion:
     def _keep(self, tensor: SSAValue, buffer: SSAValue) -> None:
         buffer.name_hint = tensor.name_hint
         self.buffers[tensor] = buffer
+
+
+def is_overwritten(read: GetOp) -> bool:
+    """Whether the value of a read is used, itself or reshaped, after a save to its storage."""
+    if read.mutable is None:
+        return False
+    aliases: set[SSAValue] = {read.result}
+    saved = False
+    op = read.next_op
+    while op is not None:
+        if any(value in aliases for inner in op.walk() for value in inner.operands):
+            if saved:
+                return True
+            if isinstance(op, ReshapeOp):
+                aliases.add(op.result)
+        saved |= isinstance(op, SaveOp) and op.storage_name == read.storage_name
+        op = op.next_op
+    return False

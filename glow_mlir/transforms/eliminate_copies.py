@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -27,7 +27,7 @@ from glow_mlir.transforms.rewriting import low_functions
 class EliminateCopiesPass(ModulePass):
     """
     Remove copies of an allocation to an output that nothing else uses: the allocation becomes a view of the output
-    (part of Glow's ShareBuffers and copy elimination).
+    (part of Glow's ShareBuffers and copy elimination). What writes the allocation again behind the copy keeps it.
     """
 
     name = "eliminate-copies"
@@ -42,14 +42,16 @@ class EliminateCopiesPass(ModulePass):
 def eliminate(copy: CopyOp) -> None:
     """Remove one copy where it is safe."""
     target, source = copy.target, root_of(copy.source)
-    allocation = source.owner
-    if not isinstance(target.owner, WeightOp) or not isinstance(allocation, AllocOp):
-        return
-    whole = is_contiguous(copy.source) and size_of(copy.source.type) == size_of(source.type)
-    if not target.has_one_use() or not whole:
-        return
+    weight, allocation = target.owner, source.owner
     block = copy.parent_block()
     assert block is not None
+    if not isinstance(weight, WeightOp) or not isinstance(allocation, AllocOp):
+        return
+    if not is_only_use(copy, weight, block) or not is_last_content(copy, source, block):
+        return
+    if not weight.is_before_in_block(allocation):
+        weight.detach()
+        block.insert_op_before(weight, allocation)
     if target.type == source.type:
         replacement = target
     else:
@@ -63,6 +65,30 @@ def eliminate(copy: CopyOp) -> None:
             block.erase_op(use.operation)
     source.replace_all_uses_with(replacement)
     block.erase_op(allocation)
+
+
+def is_only_use(copy: CopyOp, weight: WeightOp, block: Block) -> bool:
+    """Whether nothing but the copy reads or writes the storage behind a weight."""
+    declared = [op for op in block.ops if isinstance(op, WeightOp) and op.storage_name == weight.storage_name]
+    return declared == [weight] and weight.result.has_one_use() and weight.result is copy.target
+
+
+def is_last_content(copy: CopyOp, source: SSAValue, block: Block) -> bool:
+    """Whether the copy takes a whole allocation, and nothing writes it any more."""
+    is_whole = size_of(copy.source.type) == size_of(source.type)
+    if not (is_whole and is_contiguous(copy.source) and is_contiguous(source)):
+        return False
+    writers = {
+        op
+        for op in users_of(source)
+        if isinstance(op, Instruction) and any(q.writes and root_of(value) is source for q, value in op.uses())
+    }
+    op = copy.next_op
+    while op is not None:
+        if op in writers:
+            return False
+        op = op.next_op
+    return True
 
 
 def users_of(buffer: SSAValue) -> list[Operation]:

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.irdl import VarOperandDef, OptOperandDef
+from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
@@ -54,6 +54,8 @@ def fold_into_producer(op: HighOp, storage: Storage) -> None:
     if parts is None or filter_ is None or (conv.bias is not None and bias is None):
         return
     factor, addend = parts
+    if not (np.isfinite(factor).all() and np.isfinite(addend).all()):
+        return  # Infinity times a zero of the filter is NaN, where the original had none.
     scaled = filter_.astype(np.float64) * factor.reshape(-1, *(1,) * (filter_.ndim - 1))
     shifted = addend if bias is None else bias.astype(np.float64) * factor + addend
     emit = Emitter(op, storage)
@@ -82,6 +84,8 @@ def linear_parts(
     op: HighOp, data: SSAValue, channels: int, storage: Storage
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """`op` as factor and addend a channel of `data`, in f64; `None` where it is not linear with constants."""
+    if not isinstance(element_of(data), AnyFloat):
+        return None
     if isinstance(op, BatchNormalizationOp):
         return _batch_normalization(op, data, storage)
     if not isinstance(op, AddOp | SubOp | MulOp | DivOp):
@@ -98,7 +102,8 @@ def linear_parts(
         return ones, values
     if isinstance(op, SubOp):
         return ones, -values
-    return (values if isinstance(op, MulOp) else 1.0 / values), zeros
+    with np.errstate(divide="ignore"):
+        return (values if isinstance(op, MulOp) else 1.0 / values), zeros
 
 
 def _per_channel(array: np.ndarray, channels: int, rank: int) -> np.ndarray | None:

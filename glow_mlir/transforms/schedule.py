@@ -21,7 +21,7 @@ class SchedulePass(ModulePass):
     Order each function depth-first from its saves; of several operands, compute the one first whose computation needs
     most memory beyond its result (Glow's ChildMemSizeBased scheduler, after Sethi and Ullman).
 
-    Reads of state stay before writes of it.
+    Reads and writes of one state keep their order.
     """
 
     name = "schedule"
@@ -62,17 +62,47 @@ def memory_needs(ops: list[Operation]) -> dict[Operation, int]:
 
 
 def operand_ops(op: Operation) -> list[Operation]:
-    """The ops whose results `op` reads, in the order of operands."""
-    return [value.owner for value in op.operands if isinstance(value, OpResult)]
+    """The ops of the same block whose results `op` reads, also inside its regions, in the order of operands."""
+    block = op.parent_block()
+    owners = (value.owner for inner in op.walk() for value in inner.operands if isinstance(value, OpResult))
+    return [owner for owner in owners if owner.parent_block() is block]
+
+
+def state_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
+    """For each access to mutable storage, the accesses to the same storage that must come before it."""
+    before: dict[Operation, list[Operation]] = {}
+    saves: dict[str, SaveOp] = {}
+    reads: dict[str, list[Operation]] = {}
+    for op in ops:
+        if not isinstance(op, GetOp | SaveOp) or (isinstance(op, GetOp) and op.mutable is None):
+            continue
+        name = op.storage_name
+        before[op] = [saves[name]] if name in saves else []
+        if isinstance(op, GetOp):
+            reads.setdefault(name, []).append(op)
+        else:
+            before[op] += reads.pop(name, [])
+            saves[name] = op
+    return before
+
+
+def roots_of(ops: list[Operation]) -> list[Operation]:
+    """
+    The ops that nothing depends on, in order, but saves of state at the end.
+
+    The others can then read the old state where it lies.
+    """
+    state = {op.storage_name for op in ops if isinstance(op, GetOp) and op.mutable is not None}
+    roots = [op for op in ops if isinstance(op, SaveOp) or not any(result.uses for result in op.results)]
+    return sorted(roots, key=lambda op: isinstance(op, SaveOp) and op.storage_name in state)
 
 
 def depth_first(ops: list[Operation], needs: dict[Operation, int]) -> list[Operation]:
     """A topological order that finishes one operand's computation before it begins the next."""
     order: list[Operation] = []
     done: set[Operation] = set()
-    roots = [op for op in ops if isinstance(op, SaveOp) or not any(result.uses for result in op.results)]
-    state_reads = [op for op in ops if isinstance(op, GetOp) and op.mutable is not None]
-    for root in (*state_reads, *roots):
+    before = state_order(ops)
+    for root in roots_of(ops):
         stack: list[tuple[Operation, bool]] = [(root, False)]
         while stack:
             op, ready = stack.pop()
@@ -83,6 +113,6 @@ def depth_first(ops: list[Operation], needs: dict[Operation, int]) -> list[Opera
                 order.append(op)
                 continue
             stack.append((op, True))
-            waiting = [child for child in dict.fromkeys(operand_ops(op)) if child not in done]
+            waiting = [child for child in dict.fromkeys([*operand_ops(op), *before.get(op, ())]) if child not in done]
             stack += [(child, False) for child in sorted(waiting, key=lambda child: needs[child])]
     return order

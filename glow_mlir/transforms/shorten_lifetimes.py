@@ -27,8 +27,16 @@ class ShortenLifetimesPass(ModulePass):
             shorten(function.block)
 
 
+def erase_unused_views(block: Block) -> None:
+    """Erase views that nothing uses, and those that only they use."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, ViewOp) and not op.result.uses:
+            block.erase_op(op)
+
+
 def shorten(block: Block) -> None:
     """Move the allocations and deallocations of one block, in one walk."""
+    erase_unused_views(block)
     first: dict[SSAValue, Operation] = {}
     last: dict[SSAValue, Operation] = {}
     frees: dict[SSAValue, DeallocOp] = {}
@@ -39,8 +47,7 @@ def shorten(block: Block) -> None:
         for value in op.operands:
             root = root_of(value)
             first.setdefault(root, op)
-            if not isinstance(op, ViewOp) or op.result.uses:
-                last[root] = op
+            last[root] = op
     for op in list(block.ops):
         if not isinstance(op, AllocOp):
             continue

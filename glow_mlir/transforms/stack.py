@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp, broadcast_map
@@ -58,7 +59,7 @@ def stack_block(block: Block) -> None:
     """Stack all runs of one block."""
     run: Run | None = None
     for op in list(block.ops):
-        if isinstance(op, AllocOp | ViewOp | WeightOp) or splat_value(op) is not None:
+        if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op):
             continue
         if isinstance(op, DerivedInstruction) and is_elementwise(op):
             if run is not None and run.accepts(op):
@@ -80,13 +81,23 @@ def splat_value(op: Operation) -> Operation | None:
     return op if isinstance(op, DerivedInstruction) and op.OPERATOR is SplatOp else None
 
 
+def is_constant_splat(op: Operation) -> bool:
+    """Whether `op` is a splat, and its buffer has no other content ever; it may then move and stay."""
+    return isinstance(op, DerivedInstruction) and known_splat(op.outputs()[0]) is op
+
+
 def known_splat(value: SSAValue) -> Operation | None:
     """The splat that alone writes the whole buffer `value`, or `None`."""
     root = root_of(value)
     if not isinstance(root.owner, AllocOp) or size_of(root.type) < size_of(value.type):
         return None
-    writers = [op for op in users_of(root) if any(root_of(out) is root for out in op.outputs())]  # pyright: ignore
+    writers = [op for op in users_of(root) if root in written_roots(op)]
     return splat_value(writers[0]) if len(writers) == 1 else None
+
+
+def written_roots(op: Operation) -> set[SSAValue]:
+    """The allocations and weights that an instruction writes."""
+    return {root_of(value) for qualifier, value in op.uses() if qualifier.writes} if isinstance(op, Instruction) else set()
 
 
 @dataclass
@@ -112,7 +123,7 @@ class StackBuilder:
         outputs = [member.outputs()[0] for member in self.run.members]
         return [
             value
-            for value in outputs
+            for value in dict.fromkeys(outputs)
             if not isinstance(root_of(value).owner, AllocOp)
             or any(user not in members for user in users_of(root_of(value)))
         ]
@@ -150,10 +161,8 @@ class StackBuilder:
         return self.constants[key]
 
 
-def as_signless(attribute: object, type_: object):
+def as_signless(attribute: Attribute, type_: Attribute) -> Attribute:
     """An element's attribute in the type that `arith` computes in."""
-    from xdsl.dialects.builtin import IntegerAttr, IntegerType
-
     if isinstance(attribute, IntegerAttr) and isinstance(type_, IntegerType):
         width = type_.width.data
         number = attribute.value.data & ((1 << width) - 1)
@@ -166,8 +175,9 @@ def emit_stack(run: Run) -> None:
     last = run.members[-1]
     block = last.parent_block()
     assert block is not None
-    op = StackBuilder(run).build()
-    block.insert_op_before(op, last)
+    builder = StackBuilder(run)
+    if builder.targets():
+        block.insert_op_before(builder.build(), last)
     for member in run.members:
         block.erase_op(member)
 
@@ -175,7 +185,5 @@ def emit_stack(run: Run) -> None:
 def remove_unused_splats(block: Block) -> None:
     """Erase splats whose buffer nothing reads."""
     for op in list(block.ops):
-        if splat_value(op) is not None:
-            (target,) = op.outputs()  # pyright: ignore
-            if isinstance(root_of(target).owner, AllocOp) and users_of(root_of(target)) == [op]:
-                block.erase_op(op)
+        if is_constant_splat(op) and users_of(next(iter(written_roots(op)))) == [op]:
+            block.erase_op(op)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.analysis.liveness import Lifetime, lifetimes
-from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
+from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.transforms.allocate import ALIGNMENT
+from glow_mlir.transforms.checks import CheckFailed, require_at
 from glow_mlir.transforms.rewriting import low_functions
 
 
@@ -24,31 +25,48 @@ class VerifyAllocatedPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
             check_activations(function)
-            for inner in function.block.ops:
-                if isinstance(inner, WeightOp) and (inner.region is None or inner.offset is None):
-                    raise VerifyException(f"weight @{inner.storage_name} has no place")
+            check_weights(function)
 
 
 def check_activations(function: FuncOp) -> None:
     """Check the allocations of one function by a sweep over positions."""
-    size = function.attributes.get("activations")
-    if not isinstance(size, IntegerAttr):
-        raise VerifyException(f"@{function.sym_name.data} has no size of its activations")
-    placed = [(life, _offset(life)) for life in lifetimes(function.block)]
+    size = _number(function, function.attributes.get("activations"), "no size of its activations")
+    placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lifetimes(function.block)]
     for life, offset in placed:
-        if offset % ALIGNMENT or offset + life.size > size.value.data:
-            raise VerifyException(f"{life.allocation.result} at offset {offset} is misaligned or outside its region")
+        require_at(life.allocation, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
+        inside = 0 <= offset and offset + life.size <= size
+        require_at(life.allocation, inside, f"offset {offset} is outside the {size} bytes of activations")
     live: list[tuple[Lifetime, int]] = []
     for life, offset in sorted(placed, key=lambda item: item[0].begin):
         live = [(other, start) for other, start in live if other.end > life.begin]
         for other, start in live:
-            if offset < start + other.size and start < offset + life.size:
-                raise VerifyException(f"{life.allocation.result} overlaps {other.allocation.result} at offset {offset}")
+            apart = offset + life.size <= start or start + other.size <= offset or not life.size or not other.size
+            require_at(life.allocation, apart, f"offset {offset} overlaps an allocation at offset {start} that is live")
         live.append((life, offset))
 
 
-def _offset(life: Lifetime) -> int:
-    offset = life.allocation.offset
-    if not isinstance(offset, IntegerAttr):
-        raise VerifyException(f"{life.allocation.result} has no offset")
-    return offset.value.data
+def check_weights(function: FuncOp) -> None:
+    """Check the places of constants and bindings of one function."""
+    size = _number(function, function.attributes.get("constants"), "no size of its constants")
+    end = 0
+    for op in function.block.ops:
+        if not isinstance(op, WeightOp):
+            continue
+        offset = _number(op, op.offset, "no offset")
+        region = op.region.data if isinstance(op.region, StringAttr) else ""
+        if region == "bindings":
+            names = function.binding_names
+            bound = 0 <= offset < len(names) and names[offset] == op.storage_name
+            require_at(op, bound, f"@{op.storage_name} is not binding {offset}")
+            continue
+        require_at(op, region == "constants", f"@{op.storage_name} is in no region")
+        require_at(op, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
+        require_at(op, offset >= end, f"offset {offset} overlaps the constant before it")
+        end = offset + byte_size(op.result)
+        require_at(op, end <= size, f"offset {offset} is outside the {size} bytes of constants")
+
+
+def _number(op: Operation, attribute: Attribute | None, absence: str) -> int:
+    if not isinstance(attribute, IntegerAttr):
+        raise CheckFailed(op, f"there is {absence}")
+    return attribute.value.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -12,6 +13,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, extent_of, offset_of, root_of
+from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.checks import require_at
@@ -91,16 +93,17 @@ class FunctionCheck:
 
 def _check_overlaps(op: Instruction) -> None:
     """Check that what `op` writes is apart from its other operands, or the same buffer where that is allowed."""
-    uses = list(op.named_uses())
-    for position, (name, qualifier, value) in enumerate(uses):
-        for other_name, other_qualifier, other in uses[position + 1 :]:
-            if not (qualifier.writes or other_qualifier.writes) or not may_overlap(value, other):
-                continue
-            same = root_of(value) is root_of(other) and value.type == other.type
-            shared = same and other_qualifier is Qualifier.IN and op.may_share(name, other_name)
-            require_at(
-                op, shared, f"{op.name}: @{qualifier.value} {name} and @{other_qualifier.value} {other_name} overlap"
-            )
+    uses = list(enumerate(op.named_uses()))
+    for (index, (name, qualifier, value)), (other_index, (other_name, other_qualifier, other)) in combinations(uses, 2):
+        if not (qualifier.writes or other_qualifier.writes) or not may_overlap(value, other):
+            continue
+        shared = value.type == other.type and other_qualifier is Qualifier.IN
+        if isinstance(op, StackOp):  # Each element is read where, and before, it is written.
+            shared &= op.maps.data[index] == op.maps.data[other_index]
+        else:
+            shared &= op.may_share(name, other_name)
+        operands = f"@{qualifier.value} {name} and @{other_qualifier.value} {other_name}"
+        require_at(op, shared, f"{op.name}: {operands} overlap")
 
 
 def may_overlap(one: SSAValue, other: SSAValue) -> bool:

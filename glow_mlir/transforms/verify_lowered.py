@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.transforms.locations import location_name
+from glow_mlir.transforms.locations import described
 from glow_mlir.transforms.rewriting import high_functions
 
 
@@ -26,7 +26,7 @@ class VerifyLoweredPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_backend(self.backend)
         unsupported = [
-            (f"{inner.name} : {', '.join(map(str, inner.result_types))}", location_name(inner.location))
+            (f"{inner.name} : {', '.join(map(str, inner.result_types))}", described(inner.location))
             for function in high_functions(op)
             for inner in function.block.ops
             if isinstance(inner, HighOp) and not target.supports(inner)

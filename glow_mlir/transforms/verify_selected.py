@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.transforms.locations import location_name
+from glow_mlir.transforms.locations import described
 from glow_mlir.transforms.rewriting import low_functions
 
 
@@ -23,7 +23,7 @@ class VerifySelectedPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         missing = [
-            (inner.name, location_name(inner.location))
+            (inner.name, described(inner.location))
             for function in low_functions(op)
             for inner in function.block.ops
             if isinstance(inner, Instruction)

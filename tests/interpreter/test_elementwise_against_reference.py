@@ -62,7 +62,9 @@ def sample(rng: np.random.Generator, element: str, shape: tuple[int, ...]) -> np
         return rng.random(shape) < 0.5
     if dtype.kind == "f":
         tiny = np.finfo(dtype).smallest_subnormal
-        special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 1.0, -1.0, tiny, 80.0, -80.0], dtype)
+        special = np.array(
+            [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 1.0, -1.0, tiny, 80.0, -80.0], dtype
+        )
         values = (rng.standard_normal(size) * 3).astype(dtype)
     else:
         info = np.iinfo(dtype)
@@ -128,7 +130,20 @@ def test_powers_of_mixed_types(base: str, exponent: str) -> None:
     assert_equal(node.by_us(), node.by_reference())
 
 
-ELEMENTS = ["bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8"]
+ELEMENTS = [
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
 
 
 @pytest.mark.parametrize("source", ELEMENTS)

@@ -83,9 +83,7 @@ def import_case(
     case: NodeCase, inputs: list[Any], constant_operands: Mapping[str, tuple[int, ...]]
 ) -> tuple[ModuleOp, dict[str, np.ndarray]]:
     """Import a case whose operands at `constant_operands` (operator → positions) are constants; the other inputs."""
-    given = {
-        value.name: as_array(item) for value, item in zip(case.model.graph.input, inputs, strict=True)
-    }
+    given = {value.name: as_array(item) for value, item in zip(case.model.graph.input, inputs, strict=True)}
     fixed: dict[str, np.ndarray] = {}
     for node in case.model.graph.node:
         for position in constant_operands.get(node.op_type, ()):

@@ -42,9 +42,7 @@ class SingleNode:
             if array is not None
         ]
         graph = helper.make_graph([node], "single", inputs, [onnx.ValueInfoProto(name=name) for name in outputs])
-        return helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION
-        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION)
 
     def feeds(self) -> dict[str, np.ndarray]:
         """The operands by name."""
@@ -80,7 +78,9 @@ class SingleNode:
         return [np.asarray(value) for value in session.run(None, self.feeds())]
 
 
-def assert_equal(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], rtol: float = 1e-5, atol: float = 1e-6) -> None:
+def assert_equal(
+    actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], rtol: float = 1e-5, atol: float = 1e-6
+) -> None:
     """Compare types, shapes and values; floats up to rounding, NaN and infinities exactly."""
     assert len(actual) == len(wanted)
     for ours, theirs in zip(actual, wanted, strict=True):

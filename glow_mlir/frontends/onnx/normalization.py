@@ -121,9 +121,7 @@ def group_normalization_by_group(node: Node) -> SSAValue:
 
     def repeated(value: SSAValue) -> SSAValue:
         column = node.emit(ReshapeOp, value, shape=(groups, 1))
-        return node.emit(
-            ReshapeOp, node.emit(ExpandOp, column, shape=(groups, channels // groups)), shape=(channels,)
-        )
+        return node.emit(ReshapeOp, node.emit(ExpandOp, column, shape=(groups, channels // groups)), shape=(channels,))
 
     return _group_normalization(node, repeated(node.input(1)), repeated(node.input(2)))
 

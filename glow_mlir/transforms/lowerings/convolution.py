@@ -68,9 +68,7 @@ def conv_transpose(op: ConvTransposeOp, emit: Emitter) -> SSAValue:
     sizes = split_image(op.result, op.layout)[1]
     reach = [window.extent(axis) - 1 for axis in range(rank)]
     leading = tuple(reach[axis] - window.padding(axis)[0] for axis in range(rank))
-    trailing = tuple(
-        sizes[axis] + reach[axis] - shape_of(spread)[axes[axis]] - leading[axis] for axis in range(rank)
-    )
+    trailing = tuple(sizes[axis] + reach[axis] - shape_of(spread)[axes[axis]] - leading[axis] for axis in range(rank))
     return emit(
         ConvOp,
         _cropped(spread, axes, leading, trailing, emit),

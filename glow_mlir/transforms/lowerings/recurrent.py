@@ -42,9 +42,7 @@ def _state(op: Recurrent, value: SSAValue | None, like: SSAValue, index: int, em
     return _direction(_time_major(op, value, emit), index, emit)
 
 
-def _gate_inputs(
-    x: SSAValue, weights: SSAValue, bias: SSAValue | None, index: int, emit: Emitter
-) -> SSAValue:
+def _gate_inputs(x: SSAValue, weights: SSAValue, bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
     """What the input adds to the gates of one direction: [steps, batch, gates·hidden], as one matrix product."""
     steps, batch, width = shape_of(x)
     matrix = _direction(weights, index, emit)

@@ -1,0 +1,67 @@
+// Elementwise functions of one operand: what the verifier refuses.
+
+// RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{f32 is not a bool element type}}
+  %y = glow_high.not %x : tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  // expected-error@+1 {{i32 is not a float element type}}
+  %y = glow_high.exp %x : tensor<2x3xi32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{f32 is not a integer element type}}
+  %y = glow_high.bitwise_not %x : tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  // expected-error@+1 {{i1 is not a numeric element type}}
+  %y = glow_high.neg %x : tensor<2x3xi1>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{result has type tensor<2x3xf32>, but tensor<2x3xi1> follows from the operands}}
+  %y = glow_high.is_nan %x : tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{result has type tensor<3x2xf32>, but tensor<2x3xf32> follows from the operands}}
+  %y = glow_high.abs %x : tensor<3x2xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{result has type tensor<2x3xf32>, but tensor<2x3xi32> follows from the operands}}
+  %y = glow_high.cast %x {to = i32} : tensor<2x3xf32>
+}
+
+// -----
+
+// What is refused is not printed.
+// CHECK-NOT: @main
+// CHECK: glow_high.func @fine()
+// CHECK-NOT: @main
+glow_high.func @fine() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+}

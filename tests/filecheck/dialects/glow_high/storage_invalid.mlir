@@ -1,0 +1,45 @@
+// Module-level storage and functions: what the verifier refuses.
+
+// RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
+
+// expected-error@+1 {{a constant has either 'weights' or 'value'}}
+glow_high.constant @neither : tensor<2xi64>
+
+// -----
+
+// expected-error@+1 {{value has type tensor<2xi64>, the constant tensor<3xi64>}}
+glow_high.constant @misfit : tensor<3xi64> {value = dense<[1, 2]> : tensor<2xi64>}
+
+// -----
+
+// expected-error@+1 {{a placeholder is exactly one of 'input', 'output' and 'state'}}
+glow_high.placeholder @nothing : tensor<2xf32>
+
+// -----
+
+// expected-error@+1 {{a placeholder is exactly one of 'input', 'output' and 'state'}}
+glow_high.placeholder @both : tensor<2xf32> {input, output}
+
+// -----
+
+glow_high.constant @fixed : tensor<2xi64> {value = dense<[1, 2]> : tensor<2xi64>}
+// expected-error@+1 {{@fixed is bound, but is no placeholder of the module}}
+glow_high.func @main(@fixed) {
+}
+
+// -----
+
+glow_high.func @main() {
+  // expected-error@+1 {{result has type tensor<3xf32>, but tensor<2xf32> follows from the operands}}
+  %x = glow_high.splat {value = 1.0, shape = [2]} : tensor<3xf32>
+}
+
+// -----
+
+// What is refused is not printed.
+// CHECK-NOT: @main
+// CHECK: glow_high.func @fine()
+// CHECK-NOT: @main
+glow_high.func @fine() {
+  %x = glow_high.splat {value = 1.0, shape = [2]} : tensor<2xf32>
+}

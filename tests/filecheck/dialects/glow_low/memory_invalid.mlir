@@ -1,0 +1,136 @@
+// Mistakes in declarations, allocation, views and copies.
+
+// RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
+
+// CHECK: glow_high.placeholder @right
+
+glow_high.placeholder @right : tensor<1xf32> {input}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{an allocation starts at offset 0; use a view for the rest}}
+  %a = glow_low.alloc : memref<4xf32, strided<[1], offset: 2>>
+}
+
+// -----
+
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@y) {
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{only an allocation can be deallocated}}
+  glow_low.dealloc @out %y
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_low.func @wrong(@x) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  // expected-error @below {{a view keeps the element type}}
+  %v = glow_low.view %x : memref<4x6xf32> to memref<4x6xi32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_low.func @wrong(@x) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  // expected-error @below {{the view reaches 25 elements into an allocation of 24}}
+  %v = glow_low.view %x : memref<4x6xf32> to memref<25xf32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_low.func @wrong(@x) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  // expected-error @below {{the view reaches 25 elements into an allocation of 24}}
+  %v = glow_low.view %x : memref<4x6xf32> to memref<2x3xf32, strided<[12, 2], offset: 8>>
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@s, @y) {
+  %s = glow_low.weight @s : memref<6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{a copy's buffers have different shapes}}
+  glow_low.copy @out %y, @in %s
+}
+
+// -----
+
+glow_high.placeholder @i : tensor<4x6xi32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@i, @y) {
+  %i = glow_low.weight @i : memref<4x6xi32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{a copy's buffers have different element types}}
+  glow_low.copy @out %y, @in %i
+}
+
+// -----
+
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@y) {
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @+2 {{operand '@in source' of glow_low.copy is missing}}
+  glow_low.copy @out %y
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@x, @y) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @+2 {{glow_low.copy has too many operands behind @in}}
+  glow_low.copy @out %y, @in %x, @in %x
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@x, @y) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{'@output' is no qualifier: use @out, @inout, @in or @scratch}}
+  glow_low.copy @output %y, @in %x
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@s, @y) {
+  %s = glow_low.weight @s : memref<6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{@out has type memref<4x6xf32>, but tensor<6xf32> follows from the operands}}
+  glow_low.relu @out %y, @in %s
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@x, @y) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{@out has type memref<4x6xf32>, but tensor<6x4xf32> follows from the operands}}
+  glow_low.transpose @out %y, @in %x {permutation = [1, 0]}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @wrong(@x, @y) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // expected-error @below {{mode must be one of constant, edge, reflect, wrap, not 'none'}}
+  glow_low.pad @out %y, @in %x {pads = [0, 0, 0, 0], mode = "none"}
+}

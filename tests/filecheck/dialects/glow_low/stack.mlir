@@ -1,0 +1,42 @@
+// Stacks, printed and parsed back.
+
+// RUN: glow-opt %s | glow-opt | filecheck %s
+// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_high.placeholder @row : tensor<1x6xf32> {input}
+glow_high.placeholder @t : tensor<6x4xf32> {input}
+glow_high.placeholder @b : tensor<4x6xui8> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_high.placeholder @z : tensor<4x6xui8> {output}
+
+// A broadcast row and a transposed read, and two results.
+// CHECK-LABEL: glow_low.func @main(@x, @row, @t, @b, @y, @z)
+glow_low.func @main(@x, @row, @t, @b, @y, @z) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %row = glow_low.weight @row : memref<1x6xf32>
+  %t = glow_low.weight @t : memref<6x4xf32>
+  %b = glow_low.weight @b : memref<4x6xui8>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // CHECK: %z = glow_low.weight @z {mutable} : memref<4x6xui8>
+  %z = glow_low.weight @z {mutable} : memref<4x6xui8>
+  // CHECK-NEXT: glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  // CHECK-NEXT: ^bb0(%{{[0-9]+}}: f32, %{{[0-9]+}}: f32, %{{[0-9]+}}: f32, %{{[0-9]+}}: i8):
+  ^bb0(%0: f32, %1: f32, %2: f32, %3: i8):
+    // CHECK-NEXT: %sum = arith.addf %{{[0-9]+}}, %{{[0-9]+}} : f32
+    %sum = arith.addf %0, %1 : f32
+    // CHECK-NEXT: %product = arith.mulf %sum, %{{[0-9]+}} : f32
+    %product = arith.mulf %sum, %2 : f32
+    // CHECK-NEXT: glow_low.yield %product, %{{[0-9]+}} : f32, i8
+    glow_low.yield %product, %3 : f32, i8
+  // CHECK-NEXT: }
+  }
+  // CHECK-NEXT: glow_low.stack @out %y {maps = [affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"], kernel = "fill"} {
+  glow_low.stack @out %y {maps = [affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"], kernel = "fill"} {
+    // CHECK-NEXT: %one = arith.constant 1.000000e+00 : f32
+    %one = arith.constant 1.0 : f32
+    // CHECK-NEXT: glow_low.yield %one : f32
+    glow_low.yield %one : f32
+  }
+}

@@ -1,0 +1,94 @@
+"""Measures how long a run takes, and reports it in the words of trtexec."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+PERCENTILES = (90, 95, 99)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How often to run: at least `iterations` times and `duration` seconds, after `warmup` milliseconds unmeasured."""
+
+    iterations: int
+    duration: float
+    warmup: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """When each run began and ended, in nanoseconds."""
+
+    begins: np.ndarray
+    ends: np.ndarray
+
+    @property
+    def key(self) -> str:
+        """What the report calls it."""
+        return "performance"
+
+    @property
+    def milliseconds(self) -> np.ndarray:
+        """The latency of each run."""
+        return (self.ends - self.begins) / 1e6
+
+    @property
+    def throughput(self) -> float:
+        """Runs a second."""
+        return len(self.begins) / self._walltime
+
+    @property
+    def _walltime(self) -> float:
+        """Seconds from the first beginning to the last end."""
+        return max(float(self.ends[-1] - self.begins[0]), 1.0) / 1e9
+
+    def statistics(self) -> dict[str, float]:
+        """The latency by the names of its statistics, in milliseconds."""
+        times = self.milliseconds
+        named = {"min": times.min(), "max": times.max(), "mean": times.mean(), "median": np.median(times)}
+        percentiles = {f"percentile({p}%)": np.percentile(times, p) for p in PERCENTILES}
+        return {name: float(value) for name, value in (named | percentiles).items()}
+
+    def show(self) -> None:
+        """Print the summary."""
+        latency = ", ".join(f"{name} = {value:.6g} ms" for name, value in self.statistics().items())
+        print(f"Throughput: {self.throughput:.6g} qps")
+        print(f"Latency: {latency}")
+        print(f"Total Host Walltime: {self._walltime:.6g} s, {len(self.begins)} iterations")
+
+    def data(self) -> dict[str, object]:
+        """The summary as JSON has it."""
+        return {
+            "iterations": len(self.begins),
+            "throughput_qps": self.throughput,
+            "latency_ms": self.statistics(),
+            "walltime_seconds": self._walltime,
+        }
+
+
+def measure(run: Callable[[], object], budget: Budget, after: Callable[[], None] | None = None) -> Measurement:
+    """
+    Run until the budget is used up; `after` is called behind each measured run, outside the time of it.
+
+    There is always one run unmeasured, since the first touches memory that nothing has touched before.
+    """
+    clock = time.perf_counter_ns
+    begin = clock()
+    run()
+    while clock() - begin < budget.warmup * 1e6:
+        run()
+    begins: list[int] = []
+    ends: list[int] = []
+    deadline = clock() + int(budget.duration * 1e9)
+    while len(begins) < budget.iterations or clock() < deadline:
+        begins.append(clock())
+        run()
+        ends.append(clock())
+        if after is not None:
+            after()
+    return Measurement(np.array(begins, np.int64), np.array(ends, np.int64))

@@ -1,0 +1,139 @@
+"""The inputs of a run: arrays and images from files, random numbers for the rest."""
+
+from __future__ import annotations
+
+import zipfile
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.session import NodeArg
+from glow_mlir.tools.images import Image, Normalization
+
+_TYPE_NAMES = {"float": "float32", "double": "float64"}
+
+DEFAULT_SEED = 0
+
+
+def dtype_of(argument: NodeArg) -> np.dtype:
+    """The numpy dtype of a session's input or output."""
+    word = argument.type.removeprefix("tensor(").removesuffix(")")
+    return np.dtype(_TYPE_NAMES.get(word, word))
+
+
+def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:
+    """
+    Random numbers that most models accept: floats from a normal distribution, bytes from all there are.
+
+    Wider integers are 0 or 1, since they are mostly indices, and every table has two entries.
+    """
+    draw: dict[str, Callable[[], np.ndarray]] = {
+        "f": lambda: generator.standard_normal(shape),
+        "b": lambda: generator.integers(0, 2, shape),
+    }
+    whole = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if whole is not None and dtype.itemsize == 1:
+        draw[dtype.kind] = lambda: generator.integers(whole.min, whole.max + 1, shape)
+    return np.asarray(draw.get(dtype.kind, draw["b"])()).astype(dtype)
+
+
+@dataclass
+class Inputs:
+    """What the command line gives, before the model is known. The name `""` stands for the only input."""
+
+    arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    images: dict[str, list[Image]] = field(default_factory=dict[str, list[Image]])
+    normalization: Normalization = field(default_factory=Normalization)
+    seed: int | None = None
+    """The seed of what no file gives; `None` allows that only where no file gives anything."""
+
+    def complete(self, arguments: Sequence[NodeArg]) -> dict[str, np.ndarray]:
+        """The inputs that a session with those `arguments` takes; the session itself checks shapes and types."""
+        known = {argument.name: argument for argument in arguments}
+        given = {_resolved(name, known): array for name, array in self.arrays.items()}
+        for name, images in self.images.items():
+            name = _resolved(name, known)
+            argument = _argument(name, known)
+            given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
+        if given and self.seed is None:
+            return given
+        generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
+        for argument in arguments:
+            if argument.name not in given:
+                given[argument.name] = random_array(argument.shape, dtype_of(argument), generator)
+        return given
+
+
+def read_inputs(args: Namespace) -> Inputs:
+    """The inputs in the options; raises `InputError` for a file that cannot be read."""
+    arrays: dict[str, np.ndarray] = {}
+    if args.inputs is not None:
+        arrays |= read_npz(Path(args.inputs))
+    for name, path in _named(args.input):
+        if name in arrays:
+            raise OptionError(f"input '{name}' is given twice")
+        arrays[name] = read_npy(path)
+    images: dict[str, list[Image]] = {}
+    for name, path in _named(args.image):
+        if name in arrays:
+            raise OptionError(f"input '{name}' is given twice")
+        images.setdefault(name, []).append(Image(path))
+    normalization = Normalization(
+        args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,)
+    )
+    return Inputs(arrays, images, normalization, args.seed)
+
+
+def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:
+    """`NAME=FILE` or `FILE` as name and path."""
+    pairs = [text.rpartition("=") for text in texts]
+    if wrong := [text for text, (_, _, path) in zip(texts, pairs, strict=True) if not path]:
+        raise OptionError(f"'{wrong[0]}' names no file", hint="write NAME=FILE, or FILE where there is one input")
+    return [(name, Path(path)) for name, _, path in pairs]
+
+
+def _resolved(name: str, known: dict[str, NodeArg]) -> str:
+    if name:
+        return name
+    if len(known) != 1:
+        listed = ", ".join(known) or "none"
+        raise InputError(f"a file without a name needs a model with one input, and this one has {len(known)}: {listed}")
+    return next(iter(known))
+
+
+def _argument(name: str, known: dict[str, NodeArg]) -> NodeArg:
+    if name not in known:
+        raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(known)}")
+    return known[name]
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The array in a `.npy` file; raises `InputError` where there is none."""
+    found = _loaded(path)
+    if not isinstance(found, np.ndarray):
+        raise InputError("has several arrays", file=str(path), hint="give a .npz file with --inputs")
+    return found
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """The arrays in a `.npz` file by name; raises `InputError` where it is none."""
+    found = _loaded(path)
+    if isinstance(found, np.ndarray):
+        raise InputError("has one array without a name", file=str(path), hint="give a .npy file with --input NAME=FILE")
+    return found
+
+
+def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    """What `numpy.load` reads, archives as a whole; never a pickle, which could run code."""
+    try:
+        found = np.load(path, allow_pickle=False)
+        return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"is no .npy or .npz file of plain arrays: {reason}", file=str(path)) from error

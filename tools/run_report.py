@@ -1,0 +1,117 @@
+"""What a run gave: a summary of its outputs, and the outputs themselves in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glow_mlir.errors import OptionError
+from glow_mlir.textual import write_text
+from glow_mlir.tools.tables import print_table
+
+TOP = 5
+MOST_ROWS = 8
+"""Vectors of a batch whose largest elements are listed."""
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class OutputSummary:
+    """The outputs of a run by name."""
+
+    outputs: Mapping[str, np.ndarray]
+    key: str = "outputs"
+
+    def show(self) -> None:
+        """Print what each output is like, and the largest elements of vectors."""
+        rows = [_row(name, array) for name, array in self.outputs.items()]
+        columns = dict.fromkeys(("output", "type"), "left") | dict.fromkeys(("min", "max", "mean", "not finite"), "right")
+        print_table("outputs", columns, rows)  # pyright: ignore[reportArgumentType]
+        for name, array in self.outputs.items():
+            for number, vector in enumerate(vectors(array)):
+                label = name if vector.size == array.size else f"{name}[{number}]"
+                best = ", ".join(f"{index}: {number_text(vector[index])}" for index in top(vector))
+                print(f"top {min(TOP, vector.size)} of {label}: {best}")
+
+    def data(self) -> list[dict[str, object]]:
+        """The summary as JSON has it."""
+        return [
+            {
+                "name": name,
+                "type": array.dtype.name,
+                "shape": list(array.shape),
+                **{key: _finite_or_none(value) for key, value in statistics(array).items()},
+                "top": [[[int(index), float(row[index])] for index in top(row)] for row in vectors(array)],
+            }
+            for name, array in self.outputs.items()
+        ]
+
+
+def statistics(array: np.ndarray) -> dict[str, float]:
+    """Smallest, largest and mean element among the finite ones, and how many are not finite."""
+    values = array.astype(np.float64).reshape(-1)
+    finite = values[np.isfinite(values)]
+    found = (finite.min(), finite.max(), finite.mean()) if finite.size else (np.nan,) * 3
+    named = dict(zip(("min", "max", "mean"), map(float, found), strict=True))
+    return {**named, "not_finite": float(values.size - finite.size)}
+
+
+def vectors(array: np.ndarray) -> list[np.ndarray]:
+    """The array as a batch of vectors, as a classifier gives them; empty for every other shape."""
+    wide = [size for size in array.shape[1:] if size != 1]
+    if array.ndim == 1 and array.size > 1:
+        return [array]
+    if len(wide) != 1 or not 0 < array.shape[0] <= MOST_ROWS:
+        return []
+    return list(array.reshape(array.shape[0], -1))
+
+
+def top(vector: np.ndarray) -> list[int]:
+    """Positions of the largest elements of a vector, largest first; of equal ones the first comes first."""
+    return [int(index) for index in np.argsort(-vector.astype(np.float64), kind="stable")[:TOP]]
+
+
+def number_text(value: float | np.generic) -> str:
+    """A number for people: at most six digits."""
+    return f"{float(value):.6g}"
+
+
+def _row(name: str, array: np.ndarray) -> list[str]:
+    found = statistics(array)
+    numbers = [number_text(found[key]) if not np.isnan(found[key]) else "-" for key in ("min", "max", "mean")]
+    return [name, f"{array.dtype.name}{list(array.shape)}", *numbers, str(int(found["not_finite"]))]
+
+
+def _finite_or_none(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def write_arrays(arrays: Mapping[str, np.ndarray], path: Path) -> None:
+    """Write a `.npz` file, complete or not at all; unlike `numpy.savez` under any names."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(partial, "w") as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+        partial.replace(path)
+    except OSError as error:
+        raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_json(data: Mapping[str, object] | Sequence[object], target: str) -> None:
+    """Write JSON to a file, or to stdout where `target` is `-`."""
+    text = json.dumps(data, indent=1) + "\n"
+    if target == STDOUT:
+        print(text, end="")
+    else:
+        write_text(text, Path(target))

@@ -1,0 +1,67 @@
+"""Tables on stdout: aligned text, or on a terminal those of rich, if it is installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Literal
+
+from glow_mlir.tools.command_line import has_colour
+
+Alignment = Literal["left", "right"]
+
+WIDEST = 48
+"""Characters of a cell that are shown; names of fused operators grow without end."""
+
+
+def shortened(text: str, limit: int = WIDEST) -> str:
+    """`text`, with its middle left out where it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def print_table(
+    title: str,
+    columns: Mapping[str, Alignment],
+    rows: Sequence[Sequence[str]],
+    alarming: Collection[int] = (),
+) -> None:
+    """Print a table; `columns` maps titles to alignments, rows with a number in `alarming` stand out in colour."""
+    cells = [[shortened(cell) for cell in row] for row in rows]
+    if has_colour(sys.stdout) and find_spec("rich") is not None:
+        _print_rich(title, columns, cells, alarming)
+    else:
+        print(plain_table(title, columns, cells))
+
+
+def plain_table(title: str, columns: Mapping[str, Alignment], rows: Sequence[Sequence[str]]) -> str:
+    """The table as aligned text."""
+    table = [list(columns), *rows]
+    widths = [max(len(row[index]) for row in table) for index in range(len(columns))]
+    lines = [title]
+    for row in table:
+        aligned = [
+            cell.ljust(width) if alignment == "left" else cell.rjust(width)
+            for cell, width, alignment in zip(row, widths, columns.values(), strict=True)
+        ]
+        lines.append(f"  {'  '.join(aligned)}".rstrip())
+    return "\n".join(lines)
+
+
+def _print_rich(
+    title: str, columns: Mapping[str, Alignment], rows: Sequence[Sequence[str]], alarming: Collection[int]
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name, alignment in columns.items():
+        table.add_column(name, justify=alignment, overflow="fold")
+    for number, row in enumerate(rows):
+        style = "bold red" if number in alarming else ""
+        table.add_row(*(Text(cell, style) for cell in row))
+    Console(highlight=False).print(table)
