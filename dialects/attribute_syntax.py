@@ -125,7 +125,7 @@ def _parse_list(parser: Parser) -> Attribute:
     return ArrayAttr(items)
 
 
-def _parse_number(parser: Parser, number: int | float) -> Attribute:
+def _parse_number(parser: Parser, number: float) -> Attribute:
     if parser.parse_optional_punctuation(":"):
         element = parser.parse_type()
         if isinstance(number, int) and not isinstance(element, Float32Type):

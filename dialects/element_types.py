@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -61,10 +61,14 @@ def element_type(dtype: np.dtype) -> Attribute:
     return ELEMENT_TYPES[dtype.name]
 
 
+def _integer_type(element: Attribute) -> IntegerType[int, Signedness] | None:
+    return cast("IntegerType[int, Signedness]", element) if isinstance(element, IntegerType) else None
+
+
 def byte_width(element: Attribute) -> int:
     """Bytes that one element takes in memory; a bool takes one."""
-    if isinstance(element, IntegerType):
-        return max(1, element.width.data // 8)
+    if (integer := _integer_type(element)) is not None:
+        return max(1, integer.width.data // 8)
     if isinstance(element, Float16Type | BFloat16Type):
         return 2
     if isinstance(element, Float32Type):
@@ -86,16 +90,17 @@ def is_bool(element: Attribute) -> bool:
 
 def is_integer(element: Attribute) -> bool:
     """Whether `element` is an integer other than bool."""
-    return isinstance(element, IntegerType) and element.width.data > 1
+    integer = _integer_type(element)
+    return integer is not None and integer.width.data > 1
 
 
 def is_unsigned(element: Attribute) -> bool:
     """Whether `element` is an unsigned integer; bools count as unsigned."""
-    return isinstance(element, IntegerType) and (
-        element.signedness.data == Signedness.UNSIGNED or element.width.data == 1
-    )
+    integer = _integer_type(element)
+    return integer is not None and (integer.signedness.data == Signedness.UNSIGNED or integer.width.data == 1)
 
 
 def signless(element: Attribute) -> Attribute:
     """The type in which `arith` computes on `element`: integers lose their sign, others stay."""
-    return IntegerType(element.width.data) if isinstance(element, IntegerType) else element
+    integer = _integer_type(element)
+    return element if integer is None else IntegerType(integer.width.data)

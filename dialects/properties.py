@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
@@ -12,22 +13,22 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.attribute_syntax import to_attribute
 
 
-def int_prop(default: int | None = None) -> IntegerAttr:
+def int_prop(default: int | None = None) -> IntegerAttr[Any]:
     """Declare an integer property."""
     return prop_def(base(IntegerAttr), default_value=None if default is None else _integer(default))
 
 
-def float_prop(default: float | None = None) -> FloatAttr:
+def float_prop(default: float | None = None) -> FloatAttr[Any]:
     """Declare a floating-point property, stored as f32 like ONNX's."""
     return prop_def(base(FloatAttr), default_value=None if default is None else _float(default))
 
 
-def flag_prop(default: bool = False) -> IntegerAttr:
+def flag_prop(default: bool = False) -> IntegerAttr[Any]:
     """Declare a Boolean property."""
     return prop_def(base(IntegerAttr), default_value=_integer(default))
 
 
-def ints_prop(default: Sequence[int] | None = None) -> DenseArrayBase:
+def ints_prop(default: Sequence[int] | None = None) -> DenseArrayBase[Any]:
     """Declare a property that is a list of integers."""
     return prop_def(base(DenseArrayBase), default_value=None if default is None else _ints(default))
 
@@ -37,7 +38,7 @@ def text_prop(default: str | None = None) -> StringAttr:
     return prop_def(base(StringAttr), default_value=None if default is None else StringAttr(default))
 
 
-def optional_ints_prop() -> DenseArrayBase | None:
+def optional_ints_prop() -> DenseArrayBase[Any] | None:
     """Declare a list of integers that may be absent."""
     return opt_prop_def(base(DenseArrayBase))
 
@@ -52,22 +53,16 @@ def optional_floats_prop() -> DenseArrayBase | None:
     return opt_prop_def(base(DenseArrayBase))
 
 
-def _integer(value: int) -> IntegerAttr:
-    attribute = to_attribute(value)
-    assert isinstance(attribute, IntegerAttr)
-    return attribute
+def _integer(value: int) -> IntegerAttr[Any]:
+    return cast("IntegerAttr[Any]", to_attribute(value))
 
 
-def _float(value: float) -> FloatAttr:
-    attribute = to_attribute(float(value))
-    assert isinstance(attribute, FloatAttr)
-    return attribute
+def _float(value: float) -> FloatAttr[Any]:
+    return cast("FloatAttr[Any]", to_attribute(float(value)))
 
 
-def _ints(value: Sequence[int]) -> DenseArrayBase:
-    attribute = to_attribute(tuple(value))
-    assert isinstance(attribute, DenseArrayBase)
-    return attribute
+def _ints(value: Sequence[int]) -> DenseArrayBase[Any]:
+    return cast("DenseArrayBase[Any]", to_attribute(tuple(value)))
 
 
 def ints(attribute: Attribute | None) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -25,7 +26,7 @@ def element_of(value: SSAValue | Attribute) -> Attribute:
     type_ = value.type if isinstance(value, SSAValue) else value
     if not isinstance(type_, TensorType | MemRefType):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
-    return type_.element_type
+    return cast("Attribute", type_.element_type)
 
 
 def rank_of(value: SSAValue) -> int:

@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+from train_digits import load
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
@@ -49,9 +48,7 @@ def show(stage: Stage, module: ModuleOp, seconds: float) -> None:
 
 def main() -> None:
     """Walk the ladder, then measure the result."""
-    data = load_digits()
-    pixels = (data.images / 16.0).astype(np.float32)[:, None]
-    _, images, _, labels = train_test_split(pixels, data.target, test_size=0.25, random_state=0, stratify=data.target)
+    _, _, images, labels = load()
 
     print(f"{MODEL.name}: two convolutions, max-pooling and a classifier, trained on 1,347 images of 8×8 pixels")
     Compilation(import_model(MODEL, {"N": 1})).run(observers=[show])
@@ -75,7 +72,7 @@ def main() -> None:
     print(f"agreement     {np.abs(probabilities - expected).max():.1e} largest difference from the interpreter")
     print(f"compile time  {compile_seconds:.2f} s")
     low, median, high = np.percentile(seconds, (0, 50, 99)) * 1e6
-    print(f"latency       {median:.0f} µs median, {low:.0f} µs best, {high:.0f} µs 99th percentile, one image, one thread")
+    print(f"latency       {median:.0f} µs median, {low:.0f} best, {high:.0f} at the 99th percentile; one image, one thread")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ class GlowError(Exception):
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, f"node '{self.node}'" if self.node else "") if part)
         line = f"{where}: {self.reason}" if where else self.reason
-        return f"{line} (hint: {self.hint})" if self.hint else line
+        line = f"{line} (hint: {self.hint})" if self.hint else line
+        # A damaged model may have any character in its names.
+        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
 
 
 class ModelError(GlowError):

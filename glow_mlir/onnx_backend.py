@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from glow_mlir.session import InferenceSession
+
+
+def _sequence(inputs: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", inputs) if isinstance(inputs, list | tuple) else [inputs]
 
 
 class GlowBackendRep(BackendRep):
@@ -23,11 +27,8 @@ class GlowBackendRep(BackendRep):
         """Run on a sequence of arrays in the order of the inputs, a mapping by name, or a single array."""
         names = [arg.name for arg in self.session.get_inputs()]
         if isinstance(inputs, Mapping):
-            feed: dict[str, Any] = dict(inputs)
-        else:
-            arrays: Sequence[Any] = inputs if isinstance(inputs, list | tuple) else [inputs]
-            feed = dict(zip(names, arrays, strict=True))
-        return tuple(self.session.run(None, feed))
+            return tuple(self.session.run(None, cast("Mapping[str, Any]", inputs)))
+        return tuple(self.session.run(None, dict(zip(names, _sequence(inputs), strict=True))))
 
 
 class GlowBackend(Backend):
@@ -48,7 +49,7 @@ class GlowBackend(Backend):
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> Any:
         """Run a single node on a sequence of arrays; `outputs_info` holds dtype and shape of each output."""
-        arrays = inputs if isinstance(inputs, list | tuple) else [inputs]
+        arrays = _sequence(inputs)
         names = [name for name in node.input if name]
         graph_inputs = [
             onnx.helper.make_tensor_value_info(

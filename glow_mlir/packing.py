@@ -32,8 +32,8 @@ def pack_filters(filters: np.ndarray, panel: int, groups: int = 1) -> np.ndarray
     """
     Convolution filters in panels: `[O, kernel…, I]` becomes `[groups, ceil(O / groups / panel), K, panel]`.
 
-    K runs over the kernel and the input channels of a group, the channels fastest. Raises `ValueError` where the filters
-    do not divide into the groups.
+    K runs over the kernel and the input channels of a group, the channels fastest. Raises `ValueError` where the
+    filters do not divide into the groups.
     """
     count = filters.shape[0]
     if count % groups:
@@ -49,6 +49,16 @@ def unpack_filters(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(parts)).reshape(shape)
 
 
+def pack_depthwise(filters: np.ndarray) -> np.ndarray:
+    """Depthwise filters, one a channel, with the channels last: `[C, kernel…, 1]` becomes `[kernel…, C]`."""
+    return np.ascontiguousarray(np.moveaxis(filters[..., 0], 0, -1))
+
+
+def unpack_depthwise(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The filters `[C, kernel…, 1]` of that shape that `pack_depthwise` packed."""
+    return np.ascontiguousarray(np.moveaxis(packed, -1, 0)).reshape(shape)
+
+
 def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(unpack_panels(packed, shape[0]).T)
 
@@ -57,11 +67,11 @@ UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...]], np.ndarray]] = {
     "panels": lambda packed, shape: unpack_panels(packed, shape[1]),
     "panels_transposed": _unpack_transposed,
     "filters": unpack_filters,
-    "taps": lambda packed, shape: np.ascontiguousarray(np.moveaxis(packed, -1, 0)).reshape(shape),
+    "depthwise": unpack_depthwise,
 }
 """
 Name of a packed form → how to get the operand of `shape` back.
 
-`panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` of a convolution, `taps` of a
-depthwise convolution with the channels last.
+`panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` of a convolution, `depthwise` of
+one with a filter a channel.
 """

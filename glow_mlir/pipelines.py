@@ -58,7 +58,8 @@ def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
 
 def parse_pipeline(spec: str) -> PassPipeline:
-    """The pipeline that `-p` or `--pass-pipeline` describes; raises `OptionError` for an unknown pass or option.
+    """
+    The pipeline that `-p` or `--pass-pipeline` describes; raises `OptionError` for an unknown pass or option.
 
     Accepts `a,b{x=1}` and `builtin.module(a,b{x=1})`.
     """

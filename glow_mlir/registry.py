@@ -56,7 +56,8 @@ BACKENDS: Part[Callable[..., Any]] = Part("backends")
 
 
 def semantics(operator: type[Operation]) -> Callable[[Entry], Entry]:
-    """Register the meaning of `operator`: `(op, *operands) -> array or tuple of arrays`, with numpy arrays.
+    """
+    Register the meaning of `operator`: `(op, *operands) -> array or tuple of arrays`, with numpy arrays.
 
     An absent optional operand is `None`, a variadic one a list. The derived instruction has the same meaning.
     """

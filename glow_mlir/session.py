@@ -255,9 +255,15 @@ def import_any(model: Any, dimensions: Mapping[str, int]) -> ModuleOp:
         raise OptionError(
             "a module of ours has no free dimensions", hint="sizes are given when the ONNX model is imported"
         )
-    if not isinstance(model, str | Path):
-        return model.clone()
     from glow_mlir.context import new_context
     from glow_mlir.textual import read_module
+    from glow_mlir.transforms.rewriting import functions
 
-    return read_module(Path(model), new_context())
+    is_file = isinstance(model, str | Path)
+    module: ModuleOp = read_module(Path(model), new_context()) if is_file else model.clone()
+    if (count := len(functions(module))) != 1:
+        file = str(model) if is_file else ""
+        raise ModelError(
+            f"the module has {count} functions of glow_high or glow_low, and a session runs one", file=file
+        )
+    return module

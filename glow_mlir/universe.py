@@ -1,4 +1,4 @@
-"""What xDSL's tools find by the entry point `xdsl.universe`: our dialects and passes, each imported when first named."""
+"""What xDSL's tools find by the entry point `xdsl.universe`: our dialects and passes, imported when named."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ class Normalization:
 
 
 class Image:
-    """An image in a file: `.npy` of bytes, PGM, PPM, or whatever Pillow reads. Reading it here finds a bad file early."""
+    """An image in a file: `.npy` of bytes, PGM, PPM, or whatever Pillow reads. It is read at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._content = READERS.get(path.suffix.lower(), _read_with_pillow)(path)
+            self._content: Any = READERS.get(path.suffix.lower(), _read_with_pillow)(path)
         except InputError as error:
             error.file = str(path)
             raise
@@ -75,9 +75,11 @@ class Image:
     def pixels(self, sizes: dict[str, int]) -> np.ndarray:
         """Height × width × channels as bytes; raises `InputError` where the image has other sizes."""
         content = self._content
-        if not isinstance(content, np.ndarray):
-            content = np.asarray(content.convert("L" if sizes["C"] == 1 else "RGB"))
-        array = content[:, :, None] if content.ndim == 2 else content
+        if hasattr(content, "convert"):
+            content = content.convert("L" if sizes["C"] == 1 else "RGB")
+        array: np.ndarray = np.asarray(content)
+        if array.ndim == 2:
+            array = array[:, :, None]
         if array.ndim != 3 or array.dtype != np.uint8:
             found = f"{array.dtype.name}{list(array.shape)}"
             raise InputError(f"an image is uint8[height, width, channels], not {found}", file=str(self.path))
@@ -85,7 +87,9 @@ class Image:
         if array.shape != wanted:
             given, expected = (" × ".join(map(str, shape)) for shape in (array.shape, wanted))
             hint = "resize it first, or choose another --layout"
-            raise InputError(f"the image has {given} pixels and channels, not {expected}", file=str(self.path), hint=hint)
+            raise InputError(
+                f"the image has {given} pixels and channels, not {expected}", file=str(self.path), hint=hint
+            )
         return array
 
 

@@ -58,7 +58,8 @@ class PassRunner:
             except Exception as error:
                 for observer in self.observers:
                     observer.failed(item, module)
-                is_bug = is_compiler_bug(item, error) or (is_stage and position > 0 and isinstance(error, VerifyException))
+                is_ours = is_stage and position > 0 and isinstance(error, VerifyException)
+                is_bug = is_ours or is_compiler_bug(item, error)
                 raise self._explained(error, original, passes[: position + 1], is_bug=is_bug) from error
 
     def _run_one(self, item: ModulePass, module: ModuleOp) -> None:

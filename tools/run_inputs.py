@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -82,18 +83,19 @@ def read_inputs(args: Namespace) -> Inputs:
         if name in arrays:
             raise OptionError(f"input '{name}' is given twice")
         images.setdefault(name, []).append(Image(path))
-    normalization = Normalization(
-        args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,)
-    )
+    normalization = Normalization(args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,))
     return Inputs(arrays, images, normalization, args.seed)
 
 
 def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:
     """`NAME=FILE` or `FILE` as name and path."""
-    pairs = [text.rpartition("=") for text in texts]
-    if wrong := [text for text, (_, _, path) in zip(texts, pairs, strict=True) if not path]:
-        raise OptionError(f"'{wrong[0]}' names no file", hint="write NAME=FILE, or FILE where there is one input")
-    return [(name, Path(path)) for name, _, path in pairs]
+    pairs: list[tuple[str, Path]] = []
+    for text in texts:
+        name, sign, path = text.partition("=")
+        if sign and not path:
+            raise OptionError(f"'{text}' names no file", hint="write NAME=FILE, or FILE where there is one input")
+        pairs.append((name, Path(path)) if sign else ("", Path(text)))
+    return pairs
 
 
 def _resolved(name: str, known: dict[str, NodeArg]) -> str:
@@ -130,8 +132,11 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
 def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     """What `numpy.load` reads, archives as a whole; never a pickle, which could run code."""
     try:
-        found = np.load(path, allow_pickle=False)
-        return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+        found: Any = np.load(path, allow_pickle=False)
+        if not hasattr(found, "files"):
+            return found
+        with found:
+            return {name: found[name] for name in found.files}
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:

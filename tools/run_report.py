@@ -13,13 +13,22 @@ import numpy as np
 
 from glow_mlir.errors import OptionError
 from glow_mlir.textual import write_text
-from glow_mlir.tools.tables import print_table
+from glow_mlir.tools.tables import Alignment, print_table
 
 TOP = 5
 MOST_ROWS = 8
 """Vectors of a batch whose largest elements are listed."""
 
 STDOUT = "-"
+
+COLUMNS: dict[str, Alignment] = {
+    "output": "left",
+    "type": "left",
+    "min": "right",
+    "max": "right",
+    "mean": "right",
+    "not finite": "right",
+}
 
 
 @dataclass(frozen=True)
@@ -32,8 +41,7 @@ class OutputSummary:
     def show(self) -> None:
         """Print what each output is like, and the largest elements of vectors."""
         rows = [_row(name, array) for name, array in self.outputs.items()]
-        columns = dict.fromkeys(("output", "type"), "left") | dict.fromkeys(("min", "max", "mean", "not finite"), "right")
-        print_table("outputs", columns, rows)  # pyright: ignore[reportArgumentType]
+        print_table("outputs", COLUMNS, rows)
         for name, array in self.outputs.items():
             for number, vector in enumerate(vectors(array)):
                 label = name if vector.size == array.size else f"{name}[{number}]"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import TypeGuard
+
 from xdsl.ir import Dialect, Operation
 
 from glow_mlir.dialects.packages import load_part
+
+
+def _is_operation(member: object) -> TypeGuard[type[Operation]]:
+    return inspect.isclass(member) and issubclass(member, Operation)
 
 
 def _operations() -> list[type[Operation]]:
     """Every op class with a name that the operator modules define."""
     found: dict[str, type[Operation]] = {}
     for module in load_part("operators"):
-        for member in vars(module).values():
-            is_op = isinstance(member, type) and issubclass(member, Operation)
-            if is_op and member.__module__ == module.__name__ and "name" in vars(member):
+        for _, member in inspect.getmembers(module, _is_operation):
+            if member.__module__ == module.__name__ and "name" in vars(member):
                 found[member.name] = member
     return [found[name] for name in sorted(found)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
@@ -55,8 +55,12 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
     result = result_def(TENSOR)
 
     @abstractmethod
-    def scalar(self, b: ScalarBuilder, *operands: Scalar) -> Scalar:
-        """The body: the result element from the operand elements, in the order of the operands."""
+    def scalar(self, b: ScalarBuilder, *operands: Any, **_: Any) -> Scalar:
+        """
+        The body: the result element from the operand elements, in the order of the operands.
+
+        An operator names as many parameters as it has operands, each a `Scalar`.
+        """
 
     def check_elements(self) -> Attribute:
         """The element type that the result has unless it is a truth value; raises where operands do not fit."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TypeAttribute
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import irdl_op_definition, prop_def
 
 from glow_mlir.dialects.element_types import is_float, is_unsigned

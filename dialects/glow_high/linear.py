@@ -12,6 +12,12 @@ from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
 
+def _matrix(shape: Shape, transposed: bool) -> tuple[int, int]:
+    """Rows and columns of the matrices in a batch."""
+    rows, columns = shape[len(shape) - 2], shape[len(shape) - 1]
+    return (columns, rows) if transposed else (rows, columns)
+
+
 @irdl_op_definition
 class MatMulOp(HighOp):
     """
@@ -38,8 +44,8 @@ class MatMulOp(HighOp):
         """Batch shape, M, N and K."""
         left, right = shape_of(self.left), shape_of(self.right)
         require(len(left) >= 2 and len(right) >= 2, f"matmul needs matrices, got shapes {left} and {right}")
-        rows, depth = (left[-1], left[-2]) if flag(self.transpose_left) else (left[-2], left[-1])
-        inner, columns = (right[-1], right[-2]) if flag(self.transpose_right) else (right[-2], right[-1])
+        rows, depth = _matrix(left, flag(self.transpose_left))
+        inner, columns = _matrix(right, flag(self.transpose_right))
         require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
         return broadcast(left[:-2], right[:-2]), rows, columns, depth
 

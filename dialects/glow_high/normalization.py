@@ -125,7 +125,7 @@ class OverImages(HighOp):
 @irdl_op_definition
 class InstanceNormalizationOp(OverImages):
     """
-    (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel of each image (ONNX InstanceNormalization).
+    (x - mean) / sqrt(variance + `epsilon`) · scale + offset by image and channel (ONNX InstanceNormalization).
 
     Mean and variance are taken over all axes but the batch and `axis`.
     """
@@ -232,7 +232,7 @@ class LrnOp(HighOp):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 
-    The sum runs over `size` neighbouring channels, (size - 1) / 2 rounded down of them before; channels lie along `axis`.
+    The sum runs over `size` neighbouring channels, (size - 1) / 2 rounded down of them before; channels are `axis`.
 
     ```mlir
     %y = glow_high.lrn %x {size = 5, axis = 3} : tensor<1x55x55x96xf32>

@@ -40,7 +40,7 @@ class Pool(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_image(self.input, self.layout)
         window = self.window()
-        require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements, one a spatial axis")
+        require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements")
         shape = join_image(batch, window.outputs(spatial), channels, self.layout)
         return (tensor(shape, element_of(self.input)),)
 

@@ -8,16 +8,17 @@ code (`cell` and its kin), so that kernels and the interpreter compute the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, i32
+from xdsl.dialects.builtin import ArrayAttr, TensorType, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import base, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
 from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR, HighOp
-from glow_mlir.dialects.properties import flag, flag_prop, float_prop, number, text
+from glow_mlir.dialects.properties import flag, flag_prop, float_prop, floats, number, optional_floats_prop, text
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
@@ -41,16 +42,16 @@ def names_of(activations: Attribute | None, default: Sequence[str]) -> tuple[str
     """The words of a property that lists gate functions, or the default."""
     if activations is None:
         return tuple(default)
-    require(isinstance(activations, ArrayAttr), f"expected a list of words, got {activations}")
-    assert isinstance(activations, ArrayAttr)
-    return tuple(text(item) for item in activations.data)
+    if not isinstance(activations, ArrayAttr):
+        raise VerifyException(f"expected a list of words, got {activations}")
+    return tuple(text(item) for item in cast(Sequence[Attribute], activations.data))
 
 
-def parameters_of(values: DenseArrayBase | None, count: int, what: str) -> tuple[float | None, ...]:
+def parameters_of(values: Attribute | None, count: int, what: str) -> tuple[float | None, ...]:
     """The parameters of `count` gate functions; absent ones are `None` throughout."""
     if values is None:
         return (None,) * count
-    given = tuple(float(value) for value in values.iter_values())
+    given = floats(values)
     require(len(given) == count, f"{what} must have {count} elements, one for each gate function")
     return given
 
@@ -72,8 +73,8 @@ class Recurrence(HighOp):
 
     reverse = flag_prop()
     activations = opt_prop_def(base(ArrayAttr))
-    alphas = opt_prop_def(base(DenseArrayBase))
-    betas = opt_prop_def(base(DenseArrayBase))
+    alphas = optional_floats_prop()
+    betas = optional_floats_prop()
     clip = float_prop(0.0)
 
     def functions(self) -> tuple[Function, ...]:
@@ -124,7 +125,8 @@ class LstmRecurrenceOp(Recurrence):
     `sequence_lens` on leave the states and give 0. With `input_forget`, the forget gate is one minus the input gate.
 
     ```mlir
-    %y, %h, %c = glow_high.lstm_recurrence %gates, %weights, %h0, %c0 : tensor<7x1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
+    %y, %h, %c = glow_high.lstm_recurrence %gates, %weights, %h0, %c0
+        : tensor<7x1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
     ```
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, f32, i32
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import base, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
 
@@ -21,7 +21,15 @@ from glow_mlir.dialects.glow_high.recurrence import (
     names_of,
     parameters_of,
 )
-from glow_mlir.dialects.properties import flag, flag_prop, float_prop, text, text_prop
+from glow_mlir.dialects.properties import (
+    flag,
+    flag_prop,
+    float_prop,
+    floats,
+    optional_floats_prop,
+    text,
+    text_prop,
+)
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
 DIRECTIONS: dict[str, tuple[bool, ...]] = {
@@ -49,8 +57,8 @@ class Recurrent(HighOp):
 
     direction = text_prop("forward")
     activations = opt_prop_def(base(ArrayAttr))
-    alphas = opt_prop_def(base(DenseArrayBase))
-    betas = opt_prop_def(base(DenseArrayBase))
+    alphas = optional_floats_prop()
+    betas = optional_floats_prop()
     clip = float_prop(0.0)
     batch_first = flag_prop()
 
@@ -77,17 +85,17 @@ class Recurrent(HighOp):
         chosen = slice(index * count, (index + 1) * count)
         properties: dict[str, Attribute] = {"reverse": to_attribute(self.directions()[index]), "clip": self.clip}
         if self.activations is not None:
-            properties["activations"] = ArrayAttr(list(self.activations.data)[chosen])
+            properties["activations"] = ArrayAttr([StringAttr(name) for name in self.gate_names()[chosen]])
         for name, values in (("alphas", self.alphas), ("betas", self.betas)):
             if values is not None:
-                properties[name] = DenseArrayBase.from_list(f32, [float(v) for v in values.iter_values()][chosen])
+                properties[name] = to_attribute(floats(values)[chosen])
         return properties
 
 
 def layer_types(
     op: Recurrent, operands: Sequence[SSAValue], bias: SSAValue | None, lengths: SSAValue | None
 ) -> tuple[TensorType[Attribute], TensorType[Attribute]]:
-    """The types of all states and of the last ones, from input, weights and recurrence; raises where they do not fit."""
+    """The types of all states and of the last ones, from input, weights and recurrence; raises for a misfit."""
     op.gate_names()
     shape, element, directions = shape_of(operands[0]), element_of(operands[0]), len(op.directions())
     require(is_float(element), f"a recurrent layer takes floats, not {element}")

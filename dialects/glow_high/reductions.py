@@ -66,7 +66,7 @@ class ReduceSumOp(Reduction):
 
 @irdl_op_definition
 class ReduceMeanOp(Reduction):
-    """The mean (ONNX ReduceMean, GlobalAveragePool); that of integers is their wrapped sum over the count, truncated."""
+    """The mean (ONNX ReduceMean, GlobalAveragePool); for integers, their wrapped sum over the count, truncated."""
 
     name = "glow_high.reduce_mean"
 

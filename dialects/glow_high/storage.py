@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -367,4 +367,4 @@ class SplatOp(HighOp):
 def splat_element(value: Attribute) -> Attribute:
     """The element type that a splat of `value` has."""
     assert isinstance(value, FloatAttr | IntegerAttr)
-    return value.type
+    return cast("Attribute", value.type)

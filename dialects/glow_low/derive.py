@@ -8,8 +8,9 @@ Results become @out operands, operands @in operands, properties stay; methods th
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.irdl import (
     OptionalDef,
     VariadicDef,
@@ -20,7 +21,6 @@ from xdsl.irdl import (
     prop_def,
     var_operand_def,
 )
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -49,7 +49,7 @@ class DerivedInstruction(Instruction):
     def verify_(self) -> None:
         if self.packing is not None:
             return
-        for value, expected in zip(self.outputs(), self.OPERATOR.infer_types(self), strict=True):
+        for value, expected in zip(self.outputs(), cast(Any, self.OPERATOR).infer_types(self), strict=True):
             if shape_of(value) != expected.get_shape() or element_of(value) != expected.element_type:
                 raise VerifyException(f"@out has type {value.type}, but {expected} follows from the operands")
 
@@ -88,9 +88,10 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
             continue
         if name in _RESERVED:
             raise TypeError(f"{operator.name}: the property '{name}' belongs to every instruction")
-        define = opt_prop_def if isinstance(declared, OptionalDef) else prop_def
-        default = {} if isinstance(declared, OptionalDef) else {"default_value": declared.default_value}
-        namespace[name] = define(declared.constr, **default)
+        if isinstance(declared, OptionalDef):
+            namespace[name] = opt_prop_def(declared.constr)
+        else:
+            namespace[name] = prop_def(declared.constr, default_value=declared.default_value)
     namespace |= {
         "name": f"{dialect}.{operator.name.split('.', 1)[1]}",
         "__doc__": operator.__doc__,

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
+    IntAttr,
     IntegerAttr,
     LocationAttr,
     MemRefType,
@@ -15,7 +16,6 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
 )
-from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -34,7 +34,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import visible_properties
-from glow_mlir.dialects.glow_high.storage import FunctionOp, StorageOp, PlaceholderOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 

@@ -1,4 +1,4 @@
-"""The stack: one loop over an index space that applies a body of scalar ops (paper §5.2, in the form of linalg.generic)."""
+"""The stack: one loop over an index space that applies a body of scalar ops (paper §5.2, as linalg.generic)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class StackOp(Instruction):
     """
     One pass over an index space: load an element of each @in operand, apply the body, store to each @out operand.
 
-    `maps` has an affine map from the index space for each operand, @out first; a map yields for each axis of the operand
-    a dimension of the index space or 0, so that broadcasts and transposed reads are inputs like any other. `iterators`
-    has the kind of each dimension. Each element of @out is written once, after the elements of @in are read.
+    `maps` has an affine map from the index space for each operand, @out first; a map yields for each axis of the
+    operand a dimension of the index space or 0, so that broadcasts and transposed reads are inputs like any other.
+    `iterators` has the kind of each dimension. Each element of @out is written once, after those of @in are read.
 
     ```mlir
     glow_low.stack @out %y, @in %x, @in %scale {maps = [...], iterators = ["parallel", "parallel"]} {

@@ -27,10 +27,11 @@ class Backend(ABC):
         return None
 
     def select(self, op: Operation, storage: Storage, target: str) -> None:
-        """Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.
+        """
+        Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.
 
-        `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is left
-        as it is.
+        `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
+        left as it is.
         """
 
 

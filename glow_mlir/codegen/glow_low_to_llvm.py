@@ -15,7 +15,7 @@ from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.modules import ModuleBuilder, Param
 from glow_mlir.codegen.target import target_named
-from glow_mlir.codegen.types import i32, i64, i8, ptr
+from glow_mlir.codegen.types import i8, i32, i64, ptr
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -32,8 +32,8 @@ class GlowLowToLlvmPass(ModulePass):
     Turn each allocated function into an entry `int32_t name(constants, bindings, activations, parallel)` of the `llvm`
     dialect, and each distinct instruction into a function that the entry calls.
 
-    Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the entry
-    stores the cycle counter around each instruction, to the binding behind the last.
+    Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
+    entry stores the cycle counter around each instruction, to the binding behind the last.
     """
 
     name = "glow-low-to-llvm"
@@ -126,7 +126,7 @@ class FunctionEmission:
         if chosen not in self.kernels:
             make = KERNELS.get(chosen)
             if make is None:
-                raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run the passes up to 'select' first")
+                raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
             self.kernels[chosen] = make()
         return self.kernels[chosen]
 

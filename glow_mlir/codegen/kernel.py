@@ -120,7 +120,8 @@ def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSA
     block = op.parent_block()
     assert block is not None
     block.insert_op_before(allocation, op)
-    replace_operands(op, {"scratch": [*op.scratch, allocation.result]})
+    present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
+    replace_operands(op, {"scratch": [*present, allocation.result]})
     return allocation.result
 
 

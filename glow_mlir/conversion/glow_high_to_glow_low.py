@@ -25,10 +25,11 @@ from glow_mlir.transforms.rewriting import high_functions
 @dataclass(frozen=True)
 class GlowHighToGlowLowPass(ModulePass):
     """
-    Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each operator.
+    Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each
+    operator.
 
-    Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so is
-    a read of state whose value is still used when the state has changed.
+    Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so
+    is a read of state whose value is still used when the state has changed.
     """
 
     name = "glow-high-to-glow-low"
@@ -105,9 +106,7 @@ class FunctionConversion:
             self._keep(result, allocation.result)
             self.program.append(allocation)
             results.append(allocation.result)
-        inputs = [
-            [self.buffers[value] for value in group if value is not None] for _, group in operand_groups(op)
-        ]
+        inputs = [[self.buffers[value] for value in group if value is not None] for _, group in operand_groups(op)]
         properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
         instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
         self.program.append(instruction)

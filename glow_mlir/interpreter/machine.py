@@ -54,7 +54,7 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
         raise CompilerBugError(f"{op.name} has no semantics")
     with np.errstate(all="ignore"):
         results = function(op, *operands)
-    return results if isinstance(results, tuple) else (results,)
+    return cast("tuple[np.ndarray, ...]", results if isinstance(results, tuple) else (results,))
 
 
 def _result_dtype(op: Operation) -> np.dtype:
@@ -189,9 +189,8 @@ class GlowFunctions(InterpreterFunctions):
     def run_stack(self, interpreter: Interpreter, op: StackOp, args: PythonValues) -> PythonValues:
         count = len(op.targets)
         maps = op.affine_maps()
-        inputs = [
-            _signless(index_array(buffer.array, affine)) for buffer, affine in zip(args[count:], maps[count:], strict=True)
-        ]
+        sources = zip(args[count:], maps[count:], strict=True)
+        inputs = [_signless(index_array(buffer.array, affine)) for buffer, affine in sources]
         last = op.block.last_op
         assert isinstance(last, YieldOp)
         results = evaluate(op.block, inputs, last.values)

@@ -42,7 +42,11 @@ def _exact(array: Array | None) -> Array | None:
 def lstm_step(op: LstmRecurrenceOp, weights: Array, peepholes: Array | None) -> Step:
     """One step of `lstm_recurrence`; states are h and c."""
     extra = [] if peepholes is None else np.split(peepholes, 3)
-    cell = on_arrays(5 + len(extra), lambda b, i, o, f, g, c, *p: op.cell(b, (i, o, f, g), c, p))
+
+    def body(b: ScalarBuilder, *values: Scalar) -> tuple[Scalar, Scalar]:
+        return op.cell(b, values[:4], values[4], values[5:])
+
+    cell = on_arrays(5 + len(extra), body)
 
     def step(inputs: Array, states: list[Array]) -> list[Array]:
         h, c = states

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,24 +12,30 @@ from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.interpreter.linear import wide
 from glow_mlir.registry import semantics
 
-Reducer = Callable[..., np.ndarray]
+Axes = tuple[int, ...]
+Reducer = Callable[[np.ndarray, Axes, bool], np.ndarray]
+"""A function of an array, the axes to reduce, and whether to keep them."""
 
 
-def total(x: np.ndarray, **where: object) -> np.ndarray:
+def _sum(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
     """The sum, in f64 for floats; integers keep their type and wrap."""
-    return np.sum(wide(x), dtype=wide(x).dtype, **where)
+    exact = wide(x)
+    return np.sum(exact, axis=axes, keepdims=keepdims, dtype=exact.dtype)
 
 
-def _mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
+def _mean(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    total = _sum(x, axes, keepdims)
+    count = math.prod(x.shape[axis] for axis in axes)
     if x.dtype.kind == "f":
-        return np.mean(x.astype(np.float64), axis=axis, keepdims=keepdims)
-    count = int(np.prod([x.shape[a] for a in axis], dtype=np.int64))
-    quotient = total(x, axis=axis, keepdims=keepdims).astype(object)
-    return np.array(np.sign(quotient) * (abs(quotient) // max(count, 1)))
+        return total / count if count else np.full_like(total, np.nan)
+    # Python's integers, for the quotient of the smallest 64-bit integer fits no float.
+    exact = total.astype(object)
+    return np.asarray(np.where(exact < 0, -(-exact // max(count, 1)), exact // max(count, 1)))
 
 
-def _product(x: np.ndarray, **where: object) -> np.ndarray:
-    return np.prod(wide(x), dtype=wide(x).dtype, **where)
+def _product(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    exact = wide(x)
+    return np.prod(exact, axis=axes, keepdims=keepdims, dtype=exact.dtype)
 
 
 def bounds(dtype: np.dtype) -> tuple[float, float]:
@@ -38,41 +45,56 @@ def bounds(dtype: np.dtype) -> tuple[float, float]:
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
-def _largest(x: np.ndarray, **where: object) -> np.ndarray:
-    return np.max(x, initial=x.dtype.type(bounds(x.dtype)[0]), **where)
+def _largest(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    return np.max(x, axis=axes, keepdims=keepdims, initial=x.dtype.type(bounds(x.dtype)[0]))
 
 
-def _smallest(x: np.ndarray, **where: object) -> np.ndarray:
-    return np.min(x, initial=x.dtype.type(bounds(x.dtype)[1]), **where)
+def _smallest(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    return np.min(x, axis=axes, keepdims=keepdims, initial=x.dtype.type(bounds(x.dtype)[1]))
 
 
-def _log_sum_exp(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
+def _absolute_sum(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    return _sum(np.abs(x), axes, keepdims)
+
+
+def _square_sum(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    return _sum(wide(x) * wide(x), axes, keepdims)
+
+
+def _norm(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    return np.sqrt(_sum(x.astype(np.float64) ** 2, axes, keepdims))
+
+
+def _log_sum(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
+    return np.log(_sum(x.astype(np.float64), axes, keepdims))
+
+
+def _log_sum_exp(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
     exact = x.astype(np.float64)
-    peak = np.max(exact, axis=axis, keepdims=True, initial=-np.inf)
+    peak = np.max(exact, axis=axes, keepdims=True, initial=-np.inf)
     shift = np.where(np.isinf(peak), 0.0, peak)
-    sums = np.sum(np.exp(exact - shift), axis=axis, keepdims=True)
-    result = np.log(sums) + shift
-    return result if keepdims else np.squeeze(result, axis)
+    result = np.log(_sum(np.exp(exact - shift), axes, True)) + shift
+    return result if keepdims else np.squeeze(result, axes)
 
 
 REDUCERS: dict[type[ops.Reduction], Reducer] = {
-    ops.ReduceSumOp: total,
+    ops.ReduceSumOp: _sum,
     ops.ReduceMeanOp: _mean,
     ops.ReduceProdOp: _product,
     ops.ReduceMaxOp: _largest,
     ops.ReduceMinOp: _smallest,
-    ops.ReduceL1Op: lambda x, **where: total(np.abs(x), **where),
-    ops.ReduceL2Op: lambda x, **where: np.sqrt(total(x.astype(np.float64) ** 2, **where)),
-    ops.ReduceSumSquareOp: lambda x, **where: total(wide(x) * wide(x), **where),
-    ops.ReduceLogSumOp: lambda x, **where: np.log(total(x.astype(np.float64), **where)),
+    ops.ReduceL1Op: _absolute_sum,
+    ops.ReduceL2Op: _norm,
+    ops.ReduceSumSquareOp: _square_sum,
+    ops.ReduceLogSumOp: _log_sum,
     ops.ReduceLogSumExpOp: _log_sum_exp,
 }
-"""Reduction → its function of an array, `axis` and `keepdims`."""
+"""Reduction → its meaning."""
 
 
 def _reduction(reducer: Reducer) -> Callable[[ops.Reduction, np.ndarray], np.ndarray]:
     def reduce(op: ops.Reduction, x: np.ndarray) -> np.ndarray:
-        result = reducer(x, axis=op.reduced_axes(), keepdims=flag(op.keepdims))
+        result = reducer(x, op.reduced_axes(), flag(op.keepdims))
         return np.asarray(result).astype(x.dtype)
 
     return reduce

@@ -57,7 +57,9 @@ class Manifest:
     def from_json(text: str) -> Manifest:
         """The manifest that `to_json` wrote; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
         data: dict[str, Any] = json.loads(text)
-        data["bindings"] = tuple(Binding(**{**item, "shape": tuple(item["shape"])}) for item in data["bindings"])
+        data["bindings"] = tuple(
+            Binding(item["name"], item["role"], item["dtype"], tuple(item["shape"])) for item in data["bindings"]
+        )
         data["steps"] = tuple(Step(**item) for item in data["steps"])
         return Manifest(**data)
 

@@ -71,7 +71,8 @@ def place_in_order(ordered: list[Lifetime]) -> dict[Lifetime, int]:
     """Place one allocation after the other at the lowest offset that is free all its life (first fit)."""
     offsets: dict[Lifetime, int] = {}
     for life in ordered:
-        taken = sorted((offset, offset + rounded(other.size)) for other, offset in offsets.items() if other.overlaps(life))
+        neighbours = [(other, offset) for other, offset in offsets.items() if other.overlaps(life)]
+        taken = sorted((offset, offset + rounded(other.size)) for other, offset in neighbours)
         position = 0
         for begin, end in taken:
             if position + rounded(life.size) <= begin:

@@ -55,7 +55,7 @@ def eliminate(copy: CopyOp) -> None:
     if target.type == source.type:
         replacement = target
     else:
-        view = ViewOp.of(target, allocation.result.type, allocation.location)  # pyright: ignore[reportArgumentType]
+        view = ViewOp.of(target, allocation.result.type, allocation.location)
         view.result.name_hint = source.name_hint
         block.insert_op_before(view, allocation)
         replacement = view.result

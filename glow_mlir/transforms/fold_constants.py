@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -64,7 +64,7 @@ def flatten(operands: Sequence[Any]) -> list[np.ndarray]:
     """The arrays among grouped operands."""
     arrays: list[np.ndarray] = []
     for operand in operands:
-        items = operand if isinstance(operand, list) else [operand]
+        items = cast("list[np.ndarray]", operand) if isinstance(operand, list) else [operand]
         arrays += [item for item in items if item is not None]
     return arrays
 

@@ -25,8 +25,8 @@ from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_func
 @dataclass(frozen=True)
 class FoldIntoConvolutionPass(ModulePass):
     """
-    Fold what follows a convolution and is linear with constants a channel — batch-norm, products, sums — into its filter
-    and bias (Glow's OptimizeBatchNorm and FoldArithmeticChainUnderConvIntoBN).
+    Fold what follows a convolution and is linear with constants a channel — batch-norm, products, sums — into its
+    filter and bias (Glow's OptimizeBatchNorm and FoldArithmeticChainUnderConvIntoBN).
 
     The convolution must have constant filter and bias, channels last, and no other use.
     """
@@ -80,9 +80,7 @@ def _producer(op: HighOp) -> tuple[ConvOp, SSAValue] | None:
     return None
 
 
-def linear_parts(
-    op: HighOp, data: SSAValue, channels: int, storage: Storage
-) -> tuple[np.ndarray, np.ndarray] | None:
+def linear_parts(op: HighOp, data: SSAValue, channels: int, storage: Storage) -> tuple[np.ndarray, np.ndarray] | None:
     """`op` as factor and addend a channel of `data`, in f64; `None` where it is not linear with constants."""
     if not isinstance(element_of(data), AnyFloat):
         return None

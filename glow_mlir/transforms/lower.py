@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -50,6 +52,6 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
     if function is None:
         return []
     emit = Emitter(op, storage)
-    values = function(op, emit)
+    values = cast("SSAValue | Sequence[SSAValue]", function(op, emit))
     replace(op, [values] if isinstance(values, SSAValue) else list(values))
     return emit.emitted

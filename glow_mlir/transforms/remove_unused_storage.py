@@ -14,7 +14,7 @@ from glow_mlir.transforms.rewriting import functions
 
 @dataclass(frozen=True)
 class RemoveUnusedStoragePass(ModulePass):
-    """Erase constants that no function mentions (the storage half of Glow's DCE); placeholders stay, they are the ABI."""
+    """Erase constants that no function mentions (the storage half of Glow's DCE); placeholders are the ABI and stay."""
 
     name = "remove-unused-storage"
 

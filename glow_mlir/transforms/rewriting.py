@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
@@ -42,10 +43,10 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
     """One location for an op made of several: theirs without repetition, fused where they differ."""
     parts: list[LocationAttr] = []
     for location in locations:
-        members = location.locations.data if isinstance(location, FusedLoc) else (location,)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-        for member in members:  # pyright: ignore[reportUnknownVariableType]
+        members = cast("ArrayAttr[Any]", location.locations).data if isinstance(location, FusedLoc) else (location,)
+        for member in members:
             if member not in parts and not isinstance(member, UnknownLoc):
-                parts.append(member)  # pyright: ignore[reportUnknownArgumentType]
+                parts.append(member)
     if not parts:
         return UnknownLoc()
     return parts[0] if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())

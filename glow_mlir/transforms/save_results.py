@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp, SaveOp
@@ -17,8 +18,8 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str,
     A copy of a module in which each function of `glow_high` saves the results of all its operators.
 
     Also returned is the name of each output that has such a result → name and kind of the operator, in the order of the
-    program. An operator goes by its location, or else by what the text calls its result. Functions of `glow_low` stay as
-    they are: their memory is used again.
+    program. An operator goes by its location, or else by what the text calls its result. Functions of `glow_low` stay
+    as they are: their memory is used again.
     """
     copy = module.clone()
     storage = Storage(copy)
@@ -41,11 +42,12 @@ def _label(op: Operation, result: SSAValue, position: int) -> str:
 
 def _save(function: FuncOp, storage: Storage, value: SSAValue, wish: str) -> str:
     """Save `value` in a new output of the function; returns its name."""
-    assert isinstance(value.type, TensorType)
+    type_: Attribute = value.type
+    assert isa(type_, TensorType)
     producer = value.owner
     assert isinstance(producer, Operation)
     name = storage.unique_name(wish)
-    storage.add(PlaceholderOp.bound(name, value.type, "output", producer.location))
+    storage.add(PlaceholderOp.bound(name, type_, "output", producer.location))
     function.block.insert_op_after(SaveOp.to(value, name, producer.location), producer)
     function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(name)])
     return name

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -103,11 +103,11 @@ def sink_below(op: HighOp, storage: Storage) -> None:
     replace(op, [emit(TransposeOp, new.results[0], permutation=permutation)])
 
 
-def common_permutation(op: HighOp, operands: Operation | tuple[SSAValue, ...] | list[SSAValue], storage: Storage) -> Shape | None:
+def common_permutation(op: HighOp, operands: Sequence[SSAValue], storage: Storage) -> Shape | None:
     """The permutation by which all operands but constants are transposed, or `None`."""
     found: Shape | None = None
     rank = rank_of(op.results[0])
-    for value in operands:  # pyright: ignore[reportGeneralTypeIssues]
+    for value in operands:
         if isinstance(value.owner, TransposeOp) and rank_of(value) == rank:
             permutation = ints(value.owner.permutation)
             if found not in (None, permutation):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -50,9 +51,9 @@ class Run:
         if shape_of(op.outputs()[0]) != self.space:
             return False
         written = {root_of(member.outputs()[0]): member.outputs()[0] for member in self.members}
-        return all(
-            written.get(root_of(value), value) is value for value in (*op.inputs(), *op.outputs())
-        ) and not any(root_of(op.outputs()[0]) is root_of(value) for m in self.members for value in m.inputs())
+        return all(written.get(root_of(value), value) is value for value in (*op.inputs(), *op.outputs())) and not any(
+            root_of(op.outputs()[0]) is root_of(value) for m in self.members for value in m.inputs()
+        )
 
 
 def stack_block(block: Block) -> None:
@@ -97,7 +98,8 @@ def known_splat(value: SSAValue) -> Operation | None:
 
 def written_roots(op: Operation) -> set[SSAValue]:
     """The allocations and weights that an instruction writes."""
-    return {root_of(value) for qualifier, value in op.uses() if qualifier.writes} if isinstance(op, Instruction) else set()
+    uses = op.uses() if isinstance(op, Instruction) else ()
+    return {root_of(value) for qualifier, value in uses if qualifier.writes}
 
 
 @dataclass
@@ -163,11 +165,12 @@ class StackBuilder:
 
 def as_signless(attribute: Attribute, type_: Attribute) -> Attribute:
     """An element's attribute in the type that `arith` computes in."""
-    if isinstance(attribute, IntegerAttr) and isinstance(type_, IntegerType):
-        width = type_.width.data
-        number = attribute.value.data & ((1 << width) - 1)
-        return IntegerAttr(number - (1 << width) if width > 1 and number >> (width - 1) else number, type_)
-    return attribute
+    if not isinstance(type_, IntegerType):
+        return attribute
+    integer = cast(IntegerType, type_)
+    width = integer.width.data
+    number = cast("IntegerAttr[IntegerType]", attribute).value.data & ((1 << width) - 1)
+    return IntegerAttr(number - (1 << width) if width > 1 and number >> (width - 1) else number, integer)
 
 
 def emit_stack(run: Run) -> None:

@@ -18,7 +18,7 @@ from glow_mlir.transforms.rewriting import low_functions
 
 @dataclass(frozen=True)
 class VerifyAllocatedPass(ModulePass):
-    """Check region and offset of every buffer: present, aligned, inside its region, apart from all that live at once."""
+    """Check region and offset of every buffer: aligned, inside its region, apart from all buffers that live at once."""
 
     name = "verify-allocated"
 
@@ -31,7 +31,8 @@ class VerifyAllocatedPass(ModulePass):
 def check_activations(function: FuncOp) -> None:
     """Check the allocations of one function by a sweep over positions."""
     size = _number(function, function.attributes.get("activations"), "no size of its activations")
-    placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lifetimes(function.block)]
+    lives = lifetimes(function.block)
+    placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lives]
     for life, offset in placed:
         require_at(life.allocation, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
         inside = 0 <= offset and offset + life.size <= size

@@ -23,9 +23,9 @@ from glow_mlir.transforms.rewriting import high_functions, low_functions
 @dataclass(frozen=True)
 class VerifyLowPass(ModulePass):
     """
-    Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared as its storage is,
-    no read of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no write to constants
-    and inputs, no @out that overlaps another operand unless the instruction allows it.
+    Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared as its storage
+    is, no read of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no write to
+    constants and inputs, no @out that overlaps another operand unless the instruction allows it.
     """
 
     name = "verify-low"

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from glow_mlir.analysis.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
@@ -24,6 +23,7 @@ from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import PRESETS, Target, host_target
 from glow_mlir.codegen.types import f32, f64, i64, ptr
 from glow_mlir.codegen.value import Value
+from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 from glow_mlir.runtime.loader import Library
 
 Array = np.ndarray[Any, Any]

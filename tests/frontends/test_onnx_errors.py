@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import StringAttr
 
@@ -247,6 +249,38 @@ def test_file_of_something_else_is_named(tmp_path: Path) -> None:
     path = tmp_path / "picture.onnx"
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     assert refusal(path, ModelError).startswith(f"{path}: is not an ONNX model")
+
+
+DAMAGED = model_of(
+    [
+        node("Conv", "x w", "a", "conv", pads=[1, 1]),
+        node("Slice", "a s e", "b", "slice"),
+        node("Softmax", "b", "y", "softmax", axis=1),
+    ],
+    [value("x", shape=(1, 2, 4))],
+    initializers=[
+        numpy_helper.from_array(np.ones((3, 2, 3), np.float32), "w"),
+        numpy_helper.from_array(np.array([0, 1]), "s"),
+        numpy_helper.from_array(np.array([1, -1]), "e"),
+    ],
+).SerializeToString()
+
+
+@settings(max_examples=300)
+@given(place=st.integers(0, len(DAMAGED) - 1), byte=st.integers(0, 255), cut=st.booleans())
+def test_a_damaged_byte_never_gives_a_traceback(place: int, byte: int, cut: bool) -> None:
+    data = DAMAGED[:place] + bytes([byte]) + (b"" if cut else DAMAGED[place + 1 :])
+    try:
+        import_model(data)
+    except GlowError as error:
+        message(error)
+
+
+def test_name_that_is_no_text_is_refused() -> None:
+    assert (
+        refusal(DAMAGED.replace(b"softmax", b"soft\xff\xffx"), ModelError)
+        == "a name of node b'soft\\xff\\xffx' is not text"
+    )
 
 
 def test_errors_inside_a_file_name_file_and_node(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every elementwise ONNX operator, on every element type it takes, computes what ONNX's reference implementation does."""
+"""Every elementwise ONNX operator, on every element type it takes, computes what ONNX's reference does."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ ATTRIBUTES: Mapping[str, tuple[dict[str, Any], ...]] = {
     "ThresholdedRelu": ({}, {"alpha": 0.5}),
 }
 """Attributes to try; operators that are not listed have none."""
+NONE: tuple[dict[str, Any], ...] = ({},)
 OPERATORS = [*PLAIN, *FLOATS, "BitShift", "Clip", "Gelu", "IsInf", "Max", "Mean", "Min", "Mod", "Sum"]
 OPERAND_COUNTS = {"Clip": 3, "Max": 3, "Mean": 3, "Min": 3, "Sum": 3}
 
@@ -50,7 +51,7 @@ CASES = [
     pytest.param(kind, element, attributes, id="-".join([kind, element, *map(str, attributes.values())]))
     for kind in OPERATORS
     for element in accepted(kind)
-    for attributes in ATTRIBUTES.get(kind, ({},))
+    for attributes in ATTRIBUTES.get(kind, NONE)
 ]
 
 

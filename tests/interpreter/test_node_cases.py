@@ -17,8 +17,8 @@ NORMALIZATION = """
     LpNormalization MeanVarianceNormalization RMSNormalization Softmax
 """
 REDUCTIONS = """
-    ArgMax ArgMin CumProd CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
-    ReduceSum ReduceSumSquare TopK
+    ArgMax ArgMin CumProd CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+    ReduceProd ReduceSum ReduceSumSquare TopK
 """
 RECURRENT = "GRU LSTM RNN"
 OPERATORS = " ".join((ELEMENTWISE, SPATIAL, NORMALIZATION, REDUCTIONS, RECURRENT)).split()

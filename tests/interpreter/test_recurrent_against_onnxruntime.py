@@ -1,4 +1,4 @@
-"""Recurrent layers compute what onnxruntime computes; ONNX's reference implementation lacks most of their attributes."""
+"""Recurrent layers compute what onnxruntime computes; ONNX's reference lacks most of their attributes."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -20,7 +22,7 @@ def test_model_agrees_with_onnxruntime(name: str) -> None:
     prepared = onnx_backend.prepare(model, cache=False)
     for trial in range(TRIALS):
         inputs = random_inputs(model, np.random.default_rng(100 + trial))
-        expected = session.run(None, inputs)
+        expected = [np.asarray(array) for array in cast("list[np.ndarray]", session.run(None, inputs))]
         results = prepared.run(inputs)
         assert len(results) == len(expected)
         for result, reference in zip(results, expected, strict=True):

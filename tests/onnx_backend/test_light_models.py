@@ -18,7 +18,7 @@ os.environ.setdefault("ONNX_MODELS", tempfile.mkdtemp(prefix="glow-onnx-light-")
 with warnings.catch_warnings():
     # onnx computes the expectations of all its node tests here, some of which overflow on purpose.
     warnings.simplefilter("ignore")
-    _SUITE = onnx.backend.test.BackendTest(onnx_backend, __name__)
+    _SUITE = onnx.backend.test.BackendTest(onnx_backend.GlowBackend, __name__)
 NAMES = [f"test_{name}_cpu" for name in LIGHT]
 _SUITE.include("^(" + "|".join(NAMES) + ")$")
 _CASES = _SUITE.test_cases["OnnxBackendRealModelTest"]

@@ -14,19 +14,22 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.parser import Parser
 from xdsl.traits import SymbolTable
 
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.host import detect_host
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.target import target_named
 from glow_mlir.compiler import Compilation
+from glow_mlir.context import new_context
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
-from glow_mlir.dialects.shapes import tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.runtime.loader import Library
 from glow_mlir.storage import constant_array
@@ -72,8 +75,7 @@ def module_of(operator: type[HighOp], *operands: Given, constants: Sequence[int]
     op = operator.make(*values, **properties)
     outputs = [f"out{index}" for index in range(len(op.results))]
     for name, result in zip(outputs, op.results, strict=True):
-        assert isinstance(result.type, type(tensor((), element_type(np.dtype("float32")))))
-        block.add_op(PlaceholderOp.bound(name, result.type, "output"))
+        block.add_op(PlaceholderOp.bound(name, tensor(shape_of(result), element_of(result)), "output"))
     bound = [storage.sym_name.data for storage in block.ops if isinstance(storage, PlaceholderOp)]
     function = FuncOp.named("main", bound)
     saves = [SaveOp.to(result, name) for name, result in zip(outputs, op.results, strict=True)]
@@ -143,21 +145,21 @@ class Guarded:
     def check(self) -> None:
         """Fail where something was written in front of or behind the array."""
         assert (self.whole[: self.start] == _GUARD_BYTE).all(), "something was written in front of a buffer"
-        assert (self.whole[self.start + self.array.nbytes :] == _GUARD_BYTE).all(), "something was written behind a buffer"
+        assert (self.whole[self.start + self.array.nbytes :] == _GUARD_BYTE).all(), (
+            "something was written behind a buffer"
+        )
 
 
 def compile_module(module: ModuleOp, target: str = "host") -> Program:
-    """Take a module down the ladder, in place, and load the only function it has."""
+    """Take a module down the ladder, in place, from the stage it is at, and load the only function it has."""
     compilation = Compilation(module, target=target, verify=True)
-    *stages, last = compilation.ladder
-    for stage in stages:
-        compilation.run_stage(stage)
+    compilation.run(until="allocated")
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
     constants = constants_region(module, function)
     bindings = tuple(_binding(module, name) for name in function.binding_names)
     activations = function.attributes["activations"]
     assert isinstance(activations, IntegerAttr)
-    compilation.run_stage(last)
+    compilation.run()
     machine = target_named(target)
     data = compile_text(emit_module(module), machine)
     assert undefined_symbols(data) == ()
@@ -187,22 +189,11 @@ def constants_region(module: ModuleOp, function: LowFuncOp) -> np.ndarray:
     return region
 
 
-def kernels_of(module: ModuleOp) -> list[str]:
-    """Names of the kernels that the instructions of a selected module run on, in order."""
-    return [
-        op.properties["kernel"].data  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
-        for function in module.body.block.ops
-        if isinstance(function, LowFuncOp)
-        for op in function.block.ops
-        if "kernel" in op.properties
-    ]
-
-
 def assert_same(
     expected: Mapping[str, np.ndarray], actual: Mapping[str, np.ndarray], tolerance: float | None = None
 ) -> None:
     """
-    Fail where two sets of results differ: floats by more than `tolerance` relative to the largest magnitude around them.
+    Fail where two sets of results differ: floats by more than `tolerance`, relative to themselves or to their mean.
 
     By default that is 1e-5 for f32, 1e-12 for f64; integers and truth values must be equal, NaN and infinities too.
     """
@@ -234,6 +225,43 @@ def check(
     actual = compile_module(module, target).run(bound)
     assert_same(expected, actual, tolerance)
     return actual
+
+
+_FEATURES = {
+    "scalar": frozenset[str](),
+    "avx2": frozenset(["avx2", "fma", "f16c"]),
+    "avx512": frozenset(["avx512f", "avx512vl", "avx512bw", "avx512dq"]),
+}
+"""Target → the features that a machine has to have to run code for it."""
+
+
+def runnable_targets() -> list[str]:
+    """The x86 presets that this machine can run, or only `host` on others."""
+    host = detect_host()
+    if not host.triple.startswith("x86_64"):
+        return ["host"]
+    return [name for name, features in _FEATURES.items() if features <= host.enabled]
+
+
+def check_low(text: str, inputs: Mapping[str, np.ndarray], target: str = "host") -> dict[str, np.ndarray]:
+    """Like `check`, for the text of a module with a function of `glow_low`."""
+    module = Parser(new_context(), f'builtin.module attributes {{glow.stage = "stacked"}} {{{text}}}').parse_module()
+    module.verify()
+    expected = run_function(module.clone(), inputs)
+    actual = compile_module(module, target).run(inputs)
+    assert_same(expected, actual)
+    return actual
+
+
+def sample(shape: Sequence[int], dtype: str = "f4", seed: int = 0) -> np.ndarray:
+    """Random elements: floats about 0, small integers, truth values."""
+    generator = np.random.default_rng(seed + 7 * len(shape) + sum(shape))
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return generator.normal(size=shape).astype(kind)
+    if kind.kind == "b":
+        return generator.integers(0, 2, size=shape).astype(kind)
+    return generator.integers(0 if kind.kind == "u" else -9, 10, size=shape).astype(kind)
 
 
 def module_inputs(module: ModuleOp) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -142,8 +143,9 @@ def calibrate_batch_norm(model: onnx.ModelProto, rng: np.random.Generator) -> No
     drop_unused_initializers(probe.graph)
     inputs = random_inputs(model, rng)
     session = onnxruntime.InferenceSession(probe.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    values = dict(zip(names, session.run(None, inputs), strict=True))
+    names = [output.name for output in cast("list[Any]", session.get_outputs())]
+    arrays = cast("list[np.ndarray]", session.run(None, inputs))
+    values = dict(zip(names, arrays, strict=True))
     sizes = _spatial_sizes(probe, norms)
     initializers = {t.name: t for t in model.graph.initializer}
     for node in norms:
@@ -174,7 +176,7 @@ def scale_logits(model: onnx.ModelProto, rng: np.random.Generator, deviation: fl
     probe.CopyFrom(model)
     probe.graph.output.append(helper.make_tensor_value_info(softmax.input[0], TensorProto.FLOAT, None))
     session = onnxruntime.InferenceSession(probe.SerializeToString(), providers=["CPUExecutionProvider"])
-    logits = session.run([softmax.input[0]], random_inputs(model, rng))[0]
+    logits = np.asarray(session.run([softmax.input[0]], random_inputs(model, rng))[0])
     last = next(node for node in reversed(model.graph.node) if node.op_type in ("Gemm", "Conv"))
     factor = np.float32(deviation / max(float(np.std(logits)), 1e-6))
     for tensor in model.graph.initializer:
@@ -207,13 +209,13 @@ class GraphBuilder:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
 
-    def weight(self, array: np.ndarray) -> str:
+    def weight(self, array: np.ndarray | np.generic) -> str:
         """An initializer; returns its name."""
         name = f"w{len(self.initializers)}"
         self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
-    def node(self, kind: str, *inputs: str, outputs: int = 1, **attributes: object) -> str:
+    def node(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
         """A node; returns the name of its first output, `name` itself, others are `name:1`, …"""
         name = f"{kind.lower()}_{len(self.nodes)}"
         names = [name, *(f"{name}:{index}" for index in range(1, outputs))]
@@ -239,11 +241,13 @@ class GraphBuilder:
         return model
 
 
-def _conv_norm(g: GraphBuilder, x: str, channels: int, outputs: int, size: int, stride: int, group: int, act: bool) -> str:
+def _conv_norm(
+    g: GraphBuilder, x: str, channels: int, outputs: int, size: int, stride: int, group: int, act: bool
+) -> str:
     weights = g.weight(_filter(g.rng, (outputs, channels // group, size, size)))
     pad = size // 2
     x = g.node("Conv", x, weights, strides=[stride] * 2, pads=[pad] * 4, group=group, kernel_shape=[size] * 2)
-    parts = [_factor(g.rng, (outputs,)), _small(g.rng, (outputs,)), _small(g.rng, (outputs,)), _factor(g.rng, (outputs,))]
+    parts = [draw(g.rng, (outputs,)) for draw in (_factor, _small, _small, _factor)]
     x = g.node("BatchNormalization", x, *(g.weight(part) for part in parts))
     if act:
         x = g.node("Clip", x, g.weight(np.float32(0.0)), g.weight(np.float32(6.0)))
@@ -325,8 +329,8 @@ def bert_encoder(
         x = _layer_norm(g, g.node("Add", x, _attention(g, x, mask, 1, length, width, heads)), width)
         hidden = _linear(g, _gelu(g, _linear(g, x, width, 4 * width)), 4 * width, width)
         x = _layer_norm(g, g.node("Add", x, hidden), width)
-    ids = {"ids": (TensorProto.INT64, [1, length]), "mask": (TensorProto.INT64, [1, length])}
-    return g.model(ids, {x: [1, length, width]})
+    kind = int(TensorProto.INT64)
+    return g.model({"ids": (kind, [1, length]), "mask": (kind, [1, length])}, {x: [1, length, width]})
 
 
 def _recurrent(kind: str, gates: int, seed: int, layers: int, steps: int, width: int, hidden: int) -> onnx.ModelProto:

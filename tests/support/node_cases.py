@@ -7,7 +7,7 @@ A test module picks cases with `cases_of`, states what is expected to be unsuppo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -30,7 +30,7 @@ class NodeCase:
 
     name: str
     model: onnx.ModelProto
-    data_sets: list[tuple[list[Any], list[Any]]]
+    data_sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
     rtol: float
     atol: float
 
@@ -80,7 +80,7 @@ def outputs_of(module: ModuleOp, results: Mapping[str, np.ndarray]) -> list[np.n
 
 
 def import_case(
-    case: NodeCase, inputs: list[Any], constant_operands: Mapping[str, tuple[int, ...]]
+    case: NodeCase, inputs: Sequence[Any], constant_operands: Mapping[str, tuple[int, ...]]
 ) -> tuple[ModuleOp, dict[str, np.ndarray]]:
     """Import a case whose operands at `constant_operands` (operator → positions) are constants; the other inputs."""
     given = {value.name: as_array(item) for value, item in zip(case.model.graph.input, inputs, strict=True)}
@@ -117,8 +117,8 @@ def check_case(
     """
     Run a case and compare its outputs.
 
-    `unsupported` maps patterns of names to the reason why the importer has to refuse them. `constant_operands` names the
-    operands that have to be constants for us. `unchecked_outputs` maps patterns to outputs without a defined value.
+    `unsupported` maps patterns of names to the reason why the importer has to refuse them. `constant_operands` names
+    the operands that have to be constants for us. `unchecked_outputs` maps patterns to outputs without a defined value.
     """
     case = node_cases()[name]
     reason = next((text for pattern, text in (unsupported or {}).items() if fnmatchcase(name, pattern)), None)

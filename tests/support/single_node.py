@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -62,20 +62,21 @@ class SingleNode:
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return [np.asarray(value) for value in ReferenceEvaluator(self.model()).run(None, self.feeds())]
+            results: Any = ReferenceEvaluator(self.model()).run(None, self.feeds())
+            return [np.asarray(value) for value in results]
 
     def by_onnxruntime(self) -> list[np.ndarray]:
         """What onnxruntime computes, without its optimizations."""
         import onnxruntime
 
-        options = onnxruntime.SessionOptions()
+        options = cast(Any, onnxruntime).SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
         session = onnxruntime.InferenceSession(
             self.model().SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        return [np.asarray(value) for value in session.run(None, self.feeds())]
+        return [np.asarray(value) for value in cast(list[Any], session.run(None, self.feeds()))]
 
 
 def assert_equal(

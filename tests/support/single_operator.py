@@ -3,68 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from execute import inputs_of, module_of
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.element_types import element_type
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import tensor
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.registry import LOWERINGS
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, replace
+from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
 Operands = Sequence[np.ndarray | None]
 
 
-def single_operator(
-    operator: type[HighOp], operands: Operands, **properties: AttributeValue | None
-) -> tuple[ModuleOp, HighOp]:
-    """A module that applies `operator` to its inputs `x0`, `x1`, …, and the operator in it."""
-    module = ModuleOp([])
-    storage = Storage(module)
-    names = [f"x{position}" for position, array in enumerate(operands) if array is not None]
-    function = FuncOp.named("main", names)
-    values: list[SSAValue | None] = []
-    for position, array in enumerate(operands):
-        if array is None:
-            values.append(None)
-            continue
-        type_ = tensor(array.shape, element_type(array.dtype))
-        placeholder = PlaceholderOp.bound(f"x{position}", type_, "input")
-        storage.add(placeholder)
-        values.append(function.block.add_op(get := GetOp.of(placeholder)) or get.results[0])
-    op = operator.make(*values, **properties)
-    function.block.add_op(op)
-    for position, result in enumerate(op.results):
-        name = f"y{position}"
-        storage.add(PlaceholderOp.bound(name, result.type, "output"))  # pyright: ignore[reportArgumentType]
-        function.block.add_op(SaveOp.to(result, name))
-        names.append(name)
-    function.bindings = FuncOp.named("main", names).bindings
-    module.body.block.add_op(function)
-    module.verify()
+def single_operator(operator: type[HighOp], operands: Operands, **properties: Any) -> tuple[ModuleOp, HighOp]:
+    """A module that applies `operator` to its inputs, and the operator in it."""
+    module = module_of(operator, *operands, **properties)
+    (function,) = high_functions(module)
+    (op,) = (op for op in function.block.ops if isinstance(op, operator))
     return module, op
 
 
 def run_operator(module: ModuleOp, operands: Operands) -> list[np.ndarray]:
-    """The results of the operator."""
-    inputs = {f"x{position}": array for position, array in enumerate(operands) if array is not None}
-    results = run_function(module, inputs)
-    return [results[f"y{position}"] for position in range(len(results))]
+    """The results of the operator, or of what replaced it."""
+    results = run_function(module, inputs_of(*operands))
+    return [results[f"out{position}"] for position in range(len(results))]
 
 
 def lower_operator(module: ModuleOp, op: HighOp) -> None:
     """Replace the operator by its lowering, and verify what comes out."""
-    emit = Emitter(op, Storage(module))
     block = op.parent_block()
     assert block is not None
-    values = LOWERINGS.all()[type(op)](op, emit)
+    values: SSAValue | list[SSAValue] = LOWERINGS.all()[type(op)](op, Emitter(op, Storage(module)))
     replace(op, [values] if isinstance(values, SSAValue) else list(values))
     erase_dead(block)
     module.verify()

@@ -1,4 +1,4 @@
-"""A lowering preserves meaning: the interpreter gives the same before and after, up to the rounding of what is between."""
+"""A lowering preserves meaning: the interpreter gives the same before and after, but for rounding in between."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high import reductions as red
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp
-from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
+from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.registry import LOWERINGS
 
 Case = tuple[type[HighOp], Callable[[np.random.Generator], Operands], dict[str, AttributeValue]]
@@ -103,10 +103,10 @@ def numbers(*values: float) -> DenseArrayBase:
 
 
 def layer_operands(
-    rng: np.random.Generator, operator: type[HighOp], directions: int, optional: set[str], batch_first: bool
+    rng: np.random.Generator, operator: type[Recurrent], directions: int, optional: set[str], batch_first: bool
 ) -> Operands:
     steps, batch, width, hidden = 5, 3, 4, 2
-    gates = {LstmOp: 4, GruOp: 3, RnnOp: 1}[operator] * hidden
+    gates = operator.RECURRENCE.GATES * hidden
     last = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
     shapes = {
         "input": (batch, steps, width) if batch_first else (steps, batch, width),
@@ -142,11 +142,11 @@ OPTIONAL = ("bias", "sequence_lens", "initial_h", "initial_c", "peepholes")
     clip=st.sampled_from([0.0, 0.5]),
 )
 def test_recurrent_layers_keep_their_meaning(
-    operator: type[HighOp], direction: str, optional: set[str], batch_first: bool, variant: bool, clip: float
+    operator: type[Recurrent], direction: str, optional: set[str], batch_first: bool, variant: bool, clip: float
 ) -> None:
     directions = 2 if direction == "bidirectional" else 1
     operands = layer_operands(np.random.default_rng(1), operator, directions, optional, batch_first)
-    flag = {LstmOp: "input_forget", GruOp: "linear_before_reset"}.get(operator)
+    flag = {"glow_high.lstm": "input_forget", "glow_high.gru": "linear_before_reset"}.get(operator.name)
     properties: dict[str, AttributeValue] = {} if flag is None else {flag: variant}
     assert_preserved(operator, operands, direction=direction, batch_first=batch_first, clip=clip, **properties)
 
@@ -162,7 +162,10 @@ def test_recurrent_layers_keep_the_functions_of_each_direction() -> None:
 @given(data=st.data())
 def test_transposed_convolutions_keep_their_meaning(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 3))
-    each = lambda low, high: tuple(data.draw(st.integers(low, high)) for _ in range(rank))  # noqa: E731
+
+    def each(low: int, high: int) -> tuple[int, ...]:
+        return tuple(data.draw(st.integers(low, high)) for _ in range(rank))
+
     group, inputs, outputs = data.draw(st.sampled_from([(1, 2, 3), (2, 4, 2), (3, 3, 1)]))
     size, kernel, strides, dilations, extra = each(1, 4), each(1, 3), each(1, 3), each(1, 2), each(0, 2)
     pads = (*each(0, 2), *each(0, 2))

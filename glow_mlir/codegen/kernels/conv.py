@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
@@ -24,7 +23,7 @@ from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
-from glow_mlir.packing import pack_filters
+from glow_mlir.packing import pack_depthwise, pack_filters
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
@@ -103,7 +102,7 @@ class DepthwiseConvKernel(Kernel):
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        pack_constant(op, "filter", storage, "taps", lambda f: np.moveaxis(f[..., 0], 0, -1))
+        pack_constant(op, "filter", storage, "depthwise", pack_depthwise)
 
     def emit(self, call: KernelCall) -> None:
         bias = call.maybe("bias")

@@ -152,7 +152,7 @@ def emit_conv(
     """
     Emit a convolution; `inp` points to the first element the first output reads, `out` to the first output.
 
-    `packed_filters` are `[groups, ceil(filters / panel), depth, panel]` as `analysis.packing.pack_filters` makes
+    `packed_filters` are `[groups, ceil(filters / panel), depth, panel]` as `packing.pack_filters` makes
     them, aligned to a whole vector; `bias` has one element per filter of all groups.
     """
     options = options or GemmOptions()

@@ -135,7 +135,7 @@ def emit_depthwise(
     """
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
 
-    `weights` are `[*kernel, C]` as `analysis.packing.pack_depthwise` makes them, `bias` has C elements. The rest is
+    `weights` are `[*kernel, C]` as `packing.pack_depthwise` makes them, `bias` has C elements. The rest is
     as for `emit_conv`. Raises `ValueError` for a shape of another kind.
     """
     if shape.channels != 1 or shape.filters != 1:

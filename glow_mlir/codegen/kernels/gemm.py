@@ -140,7 +140,7 @@ def emit_gemm(
     Emit `C = A * B + bias`.
 
     `a` points to `[m, k]` with rows `lda` elements apart, `c` to `[m, n]` with rows `ldc` apart, `packed_b` to
-    `[ceil(n / panel), k, panel]` as `analysis.packing.pack_panels` makes it, aligned to a whole vector; `bias` to
+    `[ceil(n / panel), k, panel]` as `packing.pack_panels` makes it, aligned to a whole vector; `bias` to
     `n` elements. With `accumulate` the product is added to C, and the bias is not read.
     """
     options = options or GemmOptions()
@@ -257,7 +257,7 @@ def emit_pack_panels(
     tile: Tile | None = None,
 ) -> None:
     """
-    Emit the packing of a matrix that is known only at run time, as `analysis.packing.pack_panels` does it.
+    Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
 
     `matrix` points to `[k, n]`, or, `transposed`, to `[n, k]`; its rows are `row_pitch` elements apart. `packed`
     has room for `ceil(n / panel) * k * panel` elements.

@@ -12,7 +12,7 @@ from typing import cast
 
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.access import computed, load, load_raw, read_index, store
+from glow_mlir.codegen.access import load, load_raw, read_index, store
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
@@ -227,6 +227,7 @@ class ReverseSequenceKernel(Kernel):
         def pick(values: Shape, axes: Sequence[int]) -> Shape:
             return tuple(values[axis] for axis in axes)
 
+        moving = (batch, time)
         into, out_of = (Box(operand, pick(operand.strides, rest)) for operand in (result, source))
 
         def take(place: list[Index]) -> None:
@@ -235,9 +236,8 @@ class ReverseSequenceKernel(Kernel):
             length = b.min(b.max(length, 0), steps)
             step = b.index(step)
             origin = b.select(step < length, length - 1 - step, step)
-            target = into.moved([sequence, step], pick(result.strides, (batch, time)))
-            copy_box(
-                b, pick(source.shape, rest), target, out_of.moved([sequence, origin], pick(source.strides, (batch, time)))
-            )
+            target = into.moved([sequence, step], pick(result.strides, moving))
+            start = out_of.moved([sequence, origin], pick(source.strides, moving))
+            copy_box(b, pick(source.shape, rest), target, start)
 
-        nest(b, pick(source.shape, (batch, time)), take)
+        nest(b, pick(source.shape, moving), take)

@@ -164,9 +164,7 @@ class Frame:
         if lengths is not None:
             active = self.time < read_index(b, lengths, linear([n], lengths.strides))
             output = b.select(active, output, 0.0)
-            new = [
-                (name, b.select(active, value, self.state(n, name).load(b, j, value.lanes))) for name, value in new
-            ]
+            new = [(name, b.select(active, value, self.state(n, name).load(b, j, value.lanes))) for name, value in new]
         for name, value in new:
             self.state(n, name).store(b, j, value)
         Row.of(self.call.one("states"), self.time, n).store(b, j, output)
@@ -225,7 +223,11 @@ class LstmRecurrenceKernel(RecurrenceKernel):
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         lstm = cast(LstmRecurrenceOp, op)
         count = 5 if lstm.peepholes is None else 8
-        return [ScalarFunction.of(lambda b, i, o, f, g, c, *p: lstm.cell(b, (i, o, f, g), c, p), count, _element(op))]
+
+        def cell(b: ScalarBuilder, *arguments: Scalar) -> tuple[Scalar, Scalar]:
+            return lstm.cell(b, arguments[:4], arguments[4], arguments[5:])
+
+        return [ScalarFunction.of(cell, count, _element(op))]
 
     def step(self, frame: Frame) -> None:
         b, hidden = frame.b, frame.hidden

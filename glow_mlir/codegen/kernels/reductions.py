@@ -164,15 +164,18 @@ def exceeds(element: Attribute, largest: bool) -> Choose:
     return lambda b, x, y: b.compare(f"{sign}{'gt' if largest else 'lt'}", x, y)
 
 
+PREFERS_LARGE: dict[type[Operation], bool] = {ops.ArgMaxOp: True, ops.ArgMinOp: False}
+"""Operator that looks for an extreme → whether for the largest."""
+
+
 @kernel("position")
 class PositionKernel(Kernel):
     """One pass that keeps the best element and its position, for each lane."""
 
     name = "position"
-    PREFERENCE = {ops.ArgMaxOp: True, ops.ArgMinOp: False}
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) in self.PREFERENCE
+        return kind_of(op) in PREFERS_LARGE
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.ArgMaxOp, call.op)
@@ -183,7 +186,7 @@ class PositionKernel(Kernel):
         # Positions are as wide as the elements, so that both fill the same registers.
         type_ = computed(source.element)
         position_type = i64 if type_info(type_).bits == 64 else i32
-        largest = self.PREFERENCE[kind_of(call.op)]
+        largest = PREFERS_LARGE[kind_of(call.op)]
         better = exceeds(source.element, largest)
         last = flag(op.select_last_index)
         width = lanes_for(call.target, position_type, (0,), 2)

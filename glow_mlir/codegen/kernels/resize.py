@@ -26,7 +26,7 @@ from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.registry import kernel
 
 MOST_TAPS = 16
-"""Elements of the input that one of the result is made of, at most; with more, lowering to matrix products is better."""
+"""Elements of the input that one of the result is made of, at most; with more, matrix products are better."""
 LARGEST_TABLE = 1 << 14
 """Entries of a table, at most: LLVM takes long over large constants."""
 

@@ -90,8 +90,11 @@ class Heap:
                 self.write(hole, child)
             return [b.select(sinks, b.select(takes_right, right, left), hole), sinks]
 
+        def goes_on(hole: Value, sinks: Value) -> Value:
+            return sinks & (hole * 2 + 1 < count)
+
         start_values = [b.index(start), b.index(0).eq(0)]
-        hole, _ = b.repeat(start_values, sink, lambda hole, sinks: sinks & (hole * 2 + 1 < count))
+        hole, _ = b.repeat(start_values, sink, goes_on)
         self.write(hole, entry)
 
 
@@ -171,4 +174,3 @@ class TopKKernel(Kernel):
                 Heap(b, *operands, axis, before).sift(start, count)
 
         return call.module.shared(key, build)
-

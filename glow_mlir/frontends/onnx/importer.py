@@ -48,12 +48,31 @@ def import_model(source: ModelSource, dimensions: Mapping[str, int] | None = Non
     """
     model, path = load_model(source)
     try:
+        check_names(model.graph)
         opsets = _opsets(model)
         directory = None if path is None else str(path.parent)
         return GraphImporter(_inlined(model).graph, opsets, dict(dimensions or {}), directory).run(name)
     except GlowError as error:
         error.file = error.file or ("" if path is None else str(path))
         raise
+
+
+def check_names(graph: onnx.GraphProto) -> None:
+    """Raise `ModelError` where a name is no text, as in a damaged file: protobuf gives it as bytes."""
+    for node in graph.node:
+        texts = (node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute))
+        if not all(map(_is_text, texts)):
+            raise ModelError(f"a name of node {node.name!r} is not text")
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                check_names(inner)
+    for value in (*graph.input, *graph.output, *graph.initializer):
+        if not _is_text(value.name):
+            raise ModelError(f"the name {value.name!r} is not text")
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str)
 
 
 def _opsets(model: onnx.ModelProto) -> dict[str, int]:

@@ -112,8 +112,7 @@ class Node:
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string attribute."""
-        value = self._attribute(name, default, _STRING)
-        return value.decode() if isinstance(value, bytes) else str(value)
+        return _decoded(self._attribute(name, default, _STRING))
 
     def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
@@ -125,8 +124,7 @@ class Node:
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
         """An attribute that is a list of strings."""
-        given = self._attribute(name, default, _STRINGS)
-        return tuple(item.decode() if isinstance(item, bytes) else str(item) for item in given)
+        return tuple(_decoded(item) for item in self._attribute(name, default, _STRINGS))
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor attribute."""
@@ -180,3 +178,8 @@ class Node:
     def unsupported(self, reason: str) -> UnsupportedError:
         """The error for something that this importer does not do."""
         return UnsupportedError(f"{self.kind}: {reason}", node=self.name)
+
+
+def _decoded(value: bytes | str) -> str:
+    """A string of an attribute as text; what is no text becomes a word that nobody knows."""
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value

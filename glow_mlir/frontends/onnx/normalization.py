@@ -59,7 +59,7 @@ def _along_axis(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
 
 
 def _over_rows(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
-    """The form up to opset 12: all axes from `axis` on are one, which needs a reshape unless all but one have size 1."""
+    """The form up to opset 12: all axes from `axis` on are one, for which a reshape is only needed if they are not."""
 
     def coerced(node: Node) -> SSAValue:
         shape, axis = node.shape(), node.int("axis", 1)

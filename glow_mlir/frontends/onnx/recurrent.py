@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, f32
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
 from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
 from glow_mlir.dialects.glow_high.recurrent import DIRECTIONS, GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.errors import ModelError
@@ -38,7 +38,7 @@ def _gate_functions(node: Node, operator: type[Recurrent]) -> dict[str, Attribut
             continue
         defaults: list[float | None] = [getattr(GATE_FUNCTIONS[name], field) for name in names]
         used = [0.0 if default is None else values.pop(0) if values else default for default in defaults]
-        properties[f"{field}s"] = DenseArrayBase.from_list(f32, used)
+        properties[f"{field}s"] = to_attribute(used)
     return properties
 
 

@@ -15,6 +15,18 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.registry import onnx_operator
 
 
+def _scales(node: Node, position: int) -> list[float]:
+    """The operand that has the scales; raises `ModelError` for numbers that scale nothing."""
+    scales = [float(scale) for scale in node.array(position, "the scale").reshape(-1)]
+    return _checked(node, scales)
+
+
+def _checked(node: Node, scales: Sequence[float]) -> list[float]:
+    if wrong := [scale for scale in scales if not 0 < scale < math.inf]:
+        raise ModelError(f"{node.kind}: nothing can be scaled by {wrong[0]}", node=node.name)
+    return list(scales)
+
+
 def _scaled(size: int, scale: float) -> int:
     # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
     return math.floor(np.float32(size) * np.float32(scale))
@@ -44,14 +56,14 @@ def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, ro
 @onnx_operator("Upsample")
 def upsample_attributes(node: Node) -> SSAValue:
     """Scales as an attribute, up to opset 8."""
-    return _simple(node, node.floats("scales"))
+    return _simple(node, _checked(node, node.floats("scales")))
 
 
 @onnx_operator("Upsample", since=9)
 @onnx_operator("Resize")
 def upsample(node: Node) -> SSAValue:
     """Scales as an operand."""
-    return _simple(node, node.array(1, "the scale").reshape(-1).tolist())
+    return _simple(node, _scales(node, 1))
 
 
 @onnx_operator("Resize", since=11)
@@ -89,9 +101,9 @@ def _per_axis(node: Node, values: Sequence[float], axes: Sequence[int], role: st
 
 
 def _by_scales(node: Node, axes: Sequence[int]) -> tuple[list[int], list[float]]:
-    scales = _per_axis(node, node.array(2, "the scale").reshape(-1).tolist(), axes, "scales")
+    scales = _per_axis(node, _scales(node, 2), axes, "scales")
     shape = [_scaled(size, scales.get(axis, 1.0)) for axis, size in enumerate(node.shape())]
-    return shape, [float(scales.get(axis, 1.0)) for axis in range(node.rank())]
+    return shape, [scales.get(axis, 1.0) for axis in range(node.rank())]
 
 
 def _by_sizes(node: Node, axes: Sequence[int]) -> tuple[list[int], list[float] | None]:

@@ -100,7 +100,7 @@ class Scope:
             return False
         except VerifyException as error:
             raise ModelError(f"{proto.op_type}: {error}", node=name) from error
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise self._explained(proto, name, error) from error
         if results is None:
             return False

@@ -32,7 +32,7 @@ glow_high.func @main(@x, @y) {
 // ALLOCATED: glow_low.func @main(@x, @y) attributes {activations = 0, activations_bound = 0, constants = 0}
 // ALLOCATED: glow_low.stack @out %{{.*}}, @in %x {{.*}}kernel =
 
-// LLVM-NOT: glow_low
+// LLVM-NOT: glow_low.func
 // LLVM: llvm.func @main(
 
 // OPTIMIZED: builtin.module attributes {glow.stage = "optimized"}

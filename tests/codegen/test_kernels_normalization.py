@@ -1,0 +1,56 @@
+"""Kernels of softmax and normalization, against the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from execute import check, runnable_targets, sample
+
+from glow_mlir.dialects.glow_high import normalization as ops
+from glow_mlir.dialects.glow_high.base import HighOp
+
+SOFT = [ops.SoftmaxOp, ops.LogSoftmaxOp]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+@pytest.mark.parametrize("operator", SOFT)
+def test_softmax(operator: type[HighOp], dtype: str):
+    for shape, axis in (((3, 1000), 1), ((3, 37), -1), ((2, 21, 33), 1), ((5,), 0), ((2, 3, 4, 5), 0), ((), 0)):
+        check(operator, 5 * sample(shape, dtype), axis=axis)
+
+
+@pytest.mark.parametrize("operator", SOFT)
+def test_extremes(operator: type[HighOp]):
+    x = np.array([[1e30, -1e30, 0], [-np.inf, 0, 1], [np.nan, 0, 1], [-np.inf] * 3, [np.inf, 0, 1]], np.float32)
+    check(operator, x, axis=1)
+
+
+def test_hardmax_is_lowered():
+    check(ops.HardmaxOp, sample((3, 17)), axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_layer_normalization(dtype: str):
+    check(ops.LayerNormalizationOp, *(sample(s, dtype) for s in ((3, 65), (65,), (65,))), tolerance=TOLERANCE[dtype])
+    check(ops.LayerNormalizationOp, sample((3, 65), dtype), sample((65,), dtype), tolerance=TOLERANCE[dtype])
+
+
+TOLERANCE = {"f4": 1e-5, "f8": 1e-12, "f2": 5e-3}
+
+
+def test_scale_that_broadcasts():
+    check(ops.LayerNormalizationOp, sample((2, 3, 5, 7)), sample((5, 7)), sample((7,)), axis=2)
+    check(ops.LayerNormalizationOp, sample((2, 3, 5, 7)), sample((3, 1, 1)), sample((1,)), axis=1)
+    check(ops.LayerNormalizationOp, sample((4, 1)), sample((1,)), sample((4, 1)))
+
+
+def test_rms_normalization():
+    check(ops.RmsNormalizationOp, sample((3, 65)), sample((65,)))
+    check(ops.RmsNormalizationOp, sample((2, 3, 40), "f8"), sample((3, 40), "f8"), axis=1)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_targets(target: str):
+    check(ops.SoftmaxOp, sample((3, 100)), target=target)
+    check(ops.LogSoftmaxOp, sample((100, 3)), axis=0, target=target)
+    check(ops.LayerNormalizationOp, sample((3, 100)), sample((100,)), sample((100,)), target=target)

@@ -1,0 +1,81 @@
+"""Pooling kernels against the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from execute import check, check_low, runnable_targets, sample
+
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
+
+WINDOWS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "line": ((9,), {"kernel_shape": (3,), "pads": (1, 2)}),
+    "uneven": ((8, 9), {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)}),
+    "ceil": ((8, 9), {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1), "ceil_mode": True}),
+    "dilated": ((12, 13), {"kernel_shape": (3, 2), "dilations": (2, 3), "pads": (2, 1, 2, 1)}),
+    "dilated_ceil": (
+        (12, 13),
+        {"kernel_shape": (3, 2), "dilations": (2, 3), "strides": (3, 3), "pads": (1, 1, 1, 1), "ceil_mode": True},
+    ),
+    "volume": ((4, 5, 6), {"kernel_shape": (2, 2, 3), "strides": (2, 1, 2)}),
+}
+VARIANTS: list[tuple[type[Pool], dict[str, Any]]] = [
+    (MaxPoolOp, {}),
+    (AvgPoolOp, {}),
+    (AvgPoolOp, {"count_include_pad": True}),
+    (LpPoolOp, {}),
+]
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize(("operator", "variant"), VARIANTS)
+def test_windows(operator: type[Pool], variant: dict[str, Any], name: str):
+    spatial, window = WINDOWS[name]
+    for channels in (3, 24):
+        check(operator, sample((2, *spatial, channels)), **window, **variant)
+
+
+@pytest.mark.parametrize("operator", [MaxPoolOp, AvgPoolOp])
+def test_channels_first(operator: type[Pool]):
+    spatial, window = WINDOWS["ceil"]
+    check(operator, sample((2, 3, *spatial)), layout="channels_first", **window)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f2", "u1", "i1", "i8"])
+def test_element_types(dtype: str):
+    check(MaxPoolOp, sample((1, 6, 6, 37), dtype), kernel_shape=(3, 3), pads=(1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("p", [1, 3, 5])
+def test_norms(p: int):
+    check(LpPoolOp, sample((1, 6, 6, 5)), kernel_shape=(3, 3), pads=(1, 1, 1, 1), p=p)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_targets(target: str):
+    check(AvgPoolOp, sample((1, 6, 6, 100)), kernel_shape=(3, 3), pads=(1, 1, 1, 1), target=target)
+
+
+def test_nan_wins():
+    x = sample((1, 4, 4, 20))
+    x[0, 1, 1, :7] = np.nan
+    check(MaxPoolOp, x, kernel_shape=(2, 2))
+
+
+def test_strided_operands():
+    check_low(
+        """
+        glow_high.placeholder @x : tensor<1x6x6x40xf32> {input}
+        glow_high.placeholder @y : tensor<1x5x5x64xf32> {state}
+        glow_low.func @main(@x, @y) {
+          %x = glow_low.weight @x : memref<1x6x6x40xf32>
+          %y = glow_low.weight @y {mutable} : memref<1x5x5x64xf32>
+          %a = glow_low.view %x : memref<1x6x6x40xf32> to memref<1x6x6x33xf32, strided<[1440, 240, 40, 1], offset: 7>>
+          %b = glow_low.view %y : memref<1x5x5x64xf32> to memref<1x5x5x33xf32, strided<[1600, 320, 64, 1], offset: 20>>
+          glow_low.max_pool @out %b, @in %a {kernel_shape = [2, 2]}
+        }
+        """,
+        {"x": sample((1, 6, 6, 40)), "y": sample((1, 5, 5, 64), seed=1)},
+    )

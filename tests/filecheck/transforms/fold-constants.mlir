@@ -1,0 +1,112 @@
+// Operators on constants become constants, with the interpreter's result; small ones become splats.
+
+// RUN: glow-opt %s -p fold-constants --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'fold-constants{limit=64}' --split-input-file | filecheck %s --check-prefix=LIMIT
+// RUN: not glow-opt %s -p 'fold-constants{limit=much}' 2>&1 | filecheck %s --check-prefix=OPTION
+
+// A chain of operators folds as a whole; what depends on an input stays.
+
+// CHECK-LABEL: glow_high.func @chain(
+// CHECK-NEXT:    %x = glow_high.get @x
+// CHECK-NEXT:    %[[SUM:.*]] = glow_high.get @[[NAME:.*]] : tensor<2xf32>
+// CHECK-NEXT:    %{{.*}} = glow_high.mul %x, %[[SUM]]
+glow_high.constant @a : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
+glow_high.constant @b : tensor<2xf32> {value = dense<[0.5, -2.0]> : tensor<2xf32>}
+glow_high.placeholder @x : tensor<2xf32> {input}
+glow_high.placeholder @y : tensor<2xf32> {output}
+glow_high.func @chain(@x, @y) {
+  %x = glow_high.get @x : tensor<2xf32>
+  %a = glow_high.get @a : tensor<2xf32>
+  %b = glow_high.get @b : tensor<2xf32>
+  %sum = glow_high.add %a, %b : tensor<2xf32>
+  %negative = glow_high.neg %sum : tensor<2xf32>
+  %y = glow_high.mul %x, %negative : tensor<2xf32>
+  glow_high.save %y, @y
+}
+
+// -----
+
+// A result of one element is a splat: it needs no storage.
+
+// CHECK-LABEL: glow_high.func @splat(
+// CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 3.0, shape = [1, 1]} : tensor<1x1xf32>
+// CHECK-NEXT:    glow_high.save %[[Y]], @y
+glow_high.constant @a : tensor<1x2xf32> {value = dense<[[1.0, 2.0]]> : tensor<1x2xf32>}
+glow_high.placeholder @y : tensor<1x1xf32> {output}
+glow_high.func @splat(@y) {
+  %a = glow_high.get @a : tensor<1x2xf32>
+  %1 = glow_high.reduce_sum %a {axes = [1], keepdims = true} : tensor<1x1xf32>
+  glow_high.save %1, @y
+}
+
+// -----
+
+// Splats and integers fold as well, to the type of the operator's result.
+
+// CHECK-LABEL: glow_high.func @integers(
+// CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 7 : i32, shape = []} : tensor<i32>
+// CHECK-NEXT:    glow_high.save %[[Y]], @y
+glow_high.placeholder @y : tensor<i32> {output}
+glow_high.func @integers(@y) {
+  %1 = glow_high.splat {value = 3 : i32, shape = []} : tensor<i32>
+  %2 = glow_high.splat {value = 4 : i32, shape = []} : tensor<i32>
+  %3 = glow_high.add %1, %2 : tensor<i32>
+  glow_high.save %3, @y
+}
+
+// -----
+
+// A result larger than the limit stays an operator, unless it is no larger than its operands.
+
+// CHECK-LABEL: glow_high.func @large(
+// CHECK-NOT:     glow_high.expand
+// LIMIT-LABEL: glow_high.func @large(
+// LIMIT:         glow_high.expand
+// LIMIT-NOT:     glow_high.transpose
+glow_high.constant @a : tensor<1x4xf32> {value = dense<[[1.0, 2.0, 3.0, 4.0]]> : tensor<1x4xf32>}
+glow_high.constant @b : tensor<8x4xi32> {value = dense<1> : tensor<8x4xi32>}
+glow_high.placeholder @y : tensor<16x4xf32> {output}
+glow_high.placeholder @z : tensor<4x8xi32> {output}
+glow_high.func @large(@y, @z) {
+  %a = glow_high.get @a : tensor<1x4xf32>
+  %1 = glow_high.expand %a {shape = [16, 4]} : tensor<16x4xf32>
+  glow_high.save %1, @y
+  %b = glow_high.get @b : tensor<8x4xi32>
+  %2 = glow_high.transpose %b {permutation = [1, 0]} : tensor<4x8xi32>
+  glow_high.save %2, @z
+}
+
+// -----
+
+// State is no constant, although a function may be its only writer.
+
+// CHECK-LABEL: glow_high.func @state(
+// CHECK:         glow_high.neg
+glow_high.placeholder @s : tensor<2xf32> {state}
+glow_high.func @state(@s) {
+  %s = glow_high.get @s {mutable} : tensor<2xf32>
+  %1 = glow_high.neg %s : tensor<2xf32>
+  glow_high.save %1, @s
+}
+
+// -----
+
+// Functions share storage: a folded constant gets a name that is free.
+
+// CHECK: glow_high.constant @neg : tensor<2xf32> {value
+// CHECK: glow_high.constant @neg_1 : tensor<2xf32> {weights
+// CHECK: glow_high.constant @neg_2 : tensor<2xf32> {weights
+glow_high.constant @neg : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
+glow_high.placeholder @y : tensor<2xf32> {output}
+glow_high.func @first(@y) {
+  %0 = glow_high.get @neg : tensor<2xf32>
+  %1 = glow_high.neg %0 : tensor<2xf32>
+  glow_high.save %1, @y
+}
+glow_high.func @second(@y) {
+  %0 = glow_high.get @neg : tensor<2xf32>
+  %1 = glow_high.neg %0 : tensor<2xf32>
+  glow_high.save %1, @y
+}
+
+// OPTION: glow-opt: error: pass pipeline 'fold-constants{limit=much}':

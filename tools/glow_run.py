@@ -1,0 +1,224 @@
+"""`glow-run`: compile a model, run it, and say what came out, how long it took and whether it is right."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from glow_mlir.errors import OptionError
+from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
+from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.run_arguments import PROGRAM, is_measured, is_silent, parse_arguments
+
+if TYPE_CHECKING:
+    import numpy as np
+    from xdsl.dialects.builtin import ModuleOp
+
+    from glow_mlir.pipelines import Stage
+    from glow_mlir.session import InferenceSession
+    from glow_mlir.tools.latency import Measurement
+    from glow_mlir.tools.phase_dump import PhaseDump
+
+STDIN = "-"
+
+DEFAULT_ITERATIONS = 10
+DEFAULT_WARMUP = 200.0
+
+
+class Section(Protocol):
+    """A part of the report: something to print, and the same as JSON under a key."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the JSON."""
+        ...
+
+    def show(self) -> None:
+        """Print it on stdout."""
+
+    def data(self) -> object:
+        """It as JSON has it."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool; the exit code."""
+    return run_tool(PROGRAM, lambda arguments: Run(parse_arguments(arguments)).execute(), argv)
+
+
+@dataclass
+class Run:
+    """One run of the tool: its options, what it shows while it works, and what it has to report."""
+
+    args: Namespace
+    progress: Progress = field(default_factory=Progress)
+    report: dict[str, object] = field(default_factory=dict[str, object])
+
+    def execute(self) -> int:
+        """Do what the options say; the exit code."""
+        try:
+            return self._execute()
+        finally:
+            self.progress.clear()
+
+    def _execute(self) -> int:
+        from glow_mlir.tools.run_inputs import read_inputs
+        from glow_mlir.tools.run_report import OutputSummary, write_arrays, write_json
+
+        args = self.args
+        self._check_early()
+        given = read_inputs(args)
+        model = self._model()
+        session = self._compiled(model)
+        inputs = given.complete(session.get_inputs())
+        self.progress.say("running")
+        names = [argument.name for argument in session.get_outputs()]
+        outputs = dict(zip(names, session.run(None, inputs), strict=True))
+        self.report |= {"model": args.model, "backend": args.backend, "target": args.target}
+        self._add(OutputSummary(outputs))
+        if args.outputs is not None:
+            write_arrays(outputs, Path(args.outputs))
+        if args.stats is not None:
+            write_json(statistics(session), args.stats)
+        if is_measured(args):
+            self._measure(session, inputs)
+        is_right = args.check is None or self._compare(model, inputs, outputs)
+        if args.json is not None:
+            write_json(self.report, args.json)
+        return EXIT_OK if is_right else EXIT_ERROR
+
+    def _check_early(self) -> None:
+        """Find what would fail after a long compilation."""
+        if self.args.target != "host":
+            check_runnable(self.args.target)
+        if self.args.check is not None:
+            from glow_mlir.tools.layer_check import check_reference
+
+            check_reference(self.args.check, "stdin.mlir" if self.args.model == STDIN else self.args.model)
+
+    def _add(self, section: Section) -> None:
+        """Print a part of the report and keep it."""
+        self.progress.clear()
+        self.report[section.key] = section.data()
+        if not is_silent(self.args):
+            section.show()
+
+    def _model(self) -> Any:
+        """The model as a session takes it; from stdin a module."""
+        if self.args.model != STDIN:
+            return self.args.model
+        from glow_mlir.context import new_context
+        from glow_mlir.textual import parse_module
+
+        return parse_module(sys.stdin.read(), new_context(), "<stdin>")
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """The options of a session."""
+        return {"backend": self.args.backend, "target": self.args.target, "dimensions": dict(self.args.bind)}
+
+    def _compiled(self, model: Any) -> InferenceSession:
+        """The model, compiled under the eyes of those whom the options name."""
+        from glow_mlir.session import InferenceSession
+
+        args = self.args
+        dump = self._phase_dump()
+        # What is to be looked at has to happen: the cache would answer without a compilation.
+        cache = args.cache and dump is None and args.stats is None
+        self.progress.say("compiling")
+        try:
+            return InferenceSession(
+                model,
+                **self._options,
+                profile=bool(args.profile or args.trace),
+                cache=cache,
+                observers=[self._tell, *([dump] if dump is not None else [])],
+            )
+        finally:
+            if dump is not None:
+                dump.finish()
+
+    def _tell(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
+        """Show the stage that a compilation has reached."""
+        self.progress.say(f"compiling: {stage.name}")
+
+    def _phase_dump(self) -> PhaseDump | None:
+        """The observer that writes all stages, if that is wanted."""
+        if self.args.dump_phases is None:
+            return None
+        from glow_mlir.pipelines import stages
+        from glow_mlir.tools.phase_dump import PhaseDump
+
+        return PhaseDump(Path(self.args.dump_phases), stages(self.args.backend, self.args.target), self.args.target)
+
+    def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
+        """Run as often as the options say; report latency and profile."""
+        import numpy as np
+
+        from glow_mlir.tools.latency import Budget, measure
+
+        args = self.args
+        self.progress.say("measuring")
+        warmup = DEFAULT_WARMUP if args.warmup is None else args.warmup
+        budget = Budget(args.iterations or DEFAULT_ITERATIONS, args.duration or 0.0, warmup)
+        stamps: list[np.ndarray] = []
+        profiled = args.profile or args.trace
+        measurement = measure(
+            lambda: session.run(None, inputs),
+            budget,
+            (lambda: stamps.append(session.executable.stamps.copy())) if profiled else None,
+        )
+        self._add(measurement)
+        if profiled:
+            self._add_profile(session, np.array(stamps), measurement)
+
+    def _add_profile(self, session: InferenceSession, stamps: np.ndarray, measurement: Measurement) -> None:
+        """Report where the time went, and write the trace."""
+        from glow_mlir.runtime.trace import chrome_trace
+        from glow_mlir.textual import write_text
+        from glow_mlir.tools.layer_profile import Profile
+
+        profile = Profile(session.executable.manifest.steps, stamps, measurement)
+        if self.args.profile:
+            self._add(profile)
+        if self.args.trace is not None:
+            write_text(chrome_trace(profile.events(), f"{PROGRAM} {self.args.model}"), Path(self.args.trace))
+
+    def _compare(self, model: Any, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> bool:
+        """Compare all layers with the reference; whether they agree."""
+        from glow_mlir.tools.layer_check import Comparison, Tolerance
+
+        args = self.args
+        self.progress.say("comparing")
+        tolerance = Tolerance(args.rtol, args.atol)
+        found = Comparison(model, self._options, inputs, args.check, tolerance).run(outputs)
+        self._add(found)
+        return found.is_right
+
+
+def check_runnable(name: str) -> None:
+    """Raise `OptionError` where this machine cannot run code for the target of that name."""
+    from glow_mlir.codegen.target import target_named
+
+    host, target = target_named("host"), target_named(name)
+    is_wider = target.vector_bits > host.vector_bits
+    if target.triple.split("-")[0] != host.triple.split("-")[0] or is_wider:
+        raise OptionError(f"this machine cannot run code for '{name}'", hint="--target host")
+
+
+def statistics(session: InferenceSession) -> dict[str, object]:
+    """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model."""
+    executable = session.executable
+    manifest = executable.manifest
+    return {
+        "arena_bytes": manifest.activations,
+        "arena_lower_bound": manifest.activations_bound,
+        "constant_bytes": manifest.constants,
+        "code_bytes": executable.code_bytes,
+        "instructions": dict(sorted(Counter(step.kind for step in manifest.steps).items())),
+        "compile_seconds": session.compile_seconds,
+    }

@@ -1,0 +1,149 @@
+"""Where the time of a run goes: cycle counter stamps of the machine code as a table by instruction, and as a trace."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from glow_mlir.runtime.artifact import Step
+from glow_mlir.runtime.trace import Event
+from glow_mlir.tools.latency import Measurement
+from glow_mlir.tools.tables import Alignment, print_table
+
+MOST_TRACED = 100
+"""Runs that a trace file holds; the viewers get slow with long ones."""
+
+COLUMNS: dict[str, Alignment] = {
+    "instruction": "left",
+    "kernel": "left",
+    "nodes": "left",
+    "median µs": "right",
+    "min µs": "right",
+    "%": "right",
+}
+KIND_COLUMNS: dict[str, Alignment] = {
+    "instruction": "left",
+    "kernel": "left",
+    "count": "right",
+    "median µs": "right",
+    "%": "right",
+}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """
+    The cycle counter of each measured run: before each of the `steps` and behind the last one.
+
+    Cycles become time by one factor for all runs: the time from the first beginning to the last end over the cycles
+    from the first stamp to the last one. What Python does between runs is in both.
+    """
+
+    steps: Sequence[Step]
+    stamps: np.ndarray
+    measurement: Measurement
+    key: str = "profile"
+
+    @cached_property
+    def microseconds_per_cycle(self) -> float:
+        """The length of a cycle."""
+        elapsed = float(self.measurement.ends[-1] - self.measurement.begins[0]) / 1e3
+        return elapsed / max(float(self.stamps[-1, -1] - self.stamps[0, 0]), 1.0)
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Microseconds by run and step."""
+        return np.diff(self.stamps, axis=1) * self.microseconds_per_cycle
+
+    @cached_property
+    def medians(self) -> np.ndarray:
+        """The median of each step, in microseconds."""
+        return np.median(self.times, axis=0)
+
+    def shares(self) -> np.ndarray:
+        """The share that each step has in the sum of medians, in percent."""
+        return 100 * self.medians / max(float(self.medians.sum()), 1e-9)
+
+    def by_kind(self) -> list[tuple[str, str, int, float, float]]:
+        """Instruction, kernel, how many, microseconds and percent, the longest first."""
+        groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for index, step in enumerate(self.steps):
+            groups[step.kind, step.kernel].append(index)
+        shares = self.shares()
+        rows = [
+            (*name, len(members), float(self.medians[members].sum()), float(shares[members].sum()))
+            for name, members in groups.items()
+        ]
+        return sorted(rows, key=lambda row: -row[3])
+
+    def show(self) -> None:
+        """Print the table by instruction, that by kind, and how much of the latency they explain."""
+        runs, total = len(self.stamps), float(self.medians.sum())
+        measured = zip(self.steps, self.medians, self.times.min(axis=0), self.shares(), strict=True)
+        rows = [
+            [step.kind, step.kernel, step.location, f"{median:.2f}", f"{least:.2f}", f"{share:.1f}"]
+            for step, median, least, share in measured
+        ]
+        print_table(f"profile, median of {runs} runs", COLUMNS, rows)
+        kinds = [
+            [kind, kernel, str(n), f"{time:.2f}", f"{share:.1f}"] for kind, kernel, n, time, share in self.by_kind()
+        ]
+        print_table("profile by kind", KIND_COLUMNS, kinds)
+        latency = float(np.median(self.measurement.milliseconds)) * 1e3
+        print(f"instructions take {total:.2f} µs of {latency:.2f} µs; the rest is the call from Python")
+
+    def data(self) -> dict[str, object]:
+        """The profile as JSON has it."""
+        measured = zip(self.steps, self.medians, self.times.min(axis=0), self.shares(), strict=True)
+        names = ("instruction", "kernel", "count", "median_us", "percent")
+        return {
+            "runs": len(self.stamps),
+            "instructions": [
+                {
+                    "instruction": step.kind,
+                    "kernel": step.kernel,
+                    "nodes": step.location,
+                    "median_us": float(median),
+                    "min_us": float(least),
+                    "percent": float(share),
+                }
+                for step, median, least, share in measured
+            ],
+            "kinds": [dict(zip(names, row, strict=True)) for row in self.by_kind()],
+        }
+
+    def events(self) -> list[Event]:
+        """The last runs as events of a trace, on the levels `request` and `operator`."""
+        count = len(self.stamps)
+        first = max(0, count - MOST_TRACED)
+        origin = self.measurement.begins[first]
+        events: list[Event] = []
+        for run in range(first, count):
+            begin = float(self.measurement.begins[run] - origin) / 1e3
+            length = float(self.measurement.ends[run] - self.measurement.begins[run]) / 1e3
+            events.append(Event("run", "request", begin, length, {"run": run}))
+            events += self._operators(run, begin, length)
+        return events
+
+    def _operators(self, run: int, begin: float, length: float) -> list[Event]:
+        """
+        The instructions of one run that took `length` in all.
+
+        The two clocks have no common zero: what Python adds is taken to come half before and half behind.
+        """
+        offsets = (self.stamps[run] - self.stamps[run, 0]) * self.microseconds_per_cycle
+        start = begin + max(0.0, length - float(offsets[-1])) / 2
+        return [
+            Event(
+                step.location or step.kind,
+                "operator",
+                start + float(offsets[index]),
+                float(offsets[index + 1] - offsets[index]),
+                {"instruction": step.kind, "kernel": step.kernel},
+            )
+            for index, step in enumerate(self.steps)
+        ]

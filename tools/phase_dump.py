@@ -1,0 +1,67 @@
+"""`--dump-phases`: the module at each stage of a compilation, and the code that comes out, in numbered files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.compiler import LAST
+from glow_mlir.errors import OptionError
+from glow_mlir.pipelines import Stage
+from glow_mlir.textual import WEIGHTS_SUFFIX, digests, module_text, write_text
+from glow_mlir.weights import write_weights
+
+WEIGHTS = f"model{WEIGHTS_SUFFIX}"
+"""The one file with the weights of all stages; links beside each stage lead there."""
+
+
+class PhaseDump:
+    """
+    An observer of a compilation that writes each stage into a folder, as `02-lowered.mlir` with locations.
+
+    After the last stage LLVM's own text (`.ll`) and the assembly (`.s`) follow. Every stage parses back: beside each
+    lies a link to the weights, which `finish` writes.
+    """
+
+    def __init__(self, folder: Path, stages: Sequence[Stage], target: str) -> None:
+        self.folder = folder
+        self.target = target
+        self._numbers = {stage.name: number for number, stage in enumerate(stages)}
+        self._used: dict[str, list[str]] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OptionError(f"cannot be made a folder: {error.strerror}", file=str(folder)) from error
+
+    def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
+        """Write one stage."""
+        path = self.folder / f"{self._numbers[stage.name]:02}-{stage.name}.mlir"
+        write_text(module_text(module, locations=True), path)
+        self._used[path.stem] = list(digests(module))
+        if stage.name == LAST:
+            self._write_code(module, path)
+
+    def _write_code(self, module: ModuleOp, path: Path) -> None:
+        from glow_mlir.codegen.llvm.emit import emit_module
+        from glow_mlir.codegen.llvm.objects import assembly_text
+        from glow_mlir.codegen.target import target_named
+
+        text = emit_module(module)
+        write_text(text, path.with_suffix(".ll"))
+        write_text(assembly_text(text, target_named(self.target)), path.with_suffix(".s"))
+
+    def finish(self) -> None:
+        """Write the weights of all stages once; call it also where the compilation failed."""
+        used = dict.fromkeys(digest for found in self._used.values() for digest in found)
+        try:
+            if used:
+                write_weights(self.folder / WEIGHTS, used)
+            for stem, found in self._used.items():
+                link = self.folder / f"{stem}{WEIGHTS_SUFFIX}"
+                link.unlink(missing_ok=True)
+                if found:
+                    link.symlink_to(WEIGHTS)
+        except OSError as error:
+            raise OptionError(f"cannot be written: {error.strerror}", file=str(self.folder)) from error

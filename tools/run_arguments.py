@@ -1,0 +1,200 @@
+"""The options of `glow-run`, and which of them go together."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from glow_mlir.errors import OptionError
+from glow_mlir.tools.command_line import ArgumentGroup, new_parser
+
+PROGRAM = "glow-run"
+
+DESCRIPTION = "Compile a model and run it: on files or random numbers, compared layer by layer, measured and profiled."
+
+EXAMPLES = """
+glow-run model.onnx --bind N=1
+glow-run model.onnx --input x=x.npy --outputs results.npz
+glow-run resnet50.onnx --image cat.png --mean 0.485,0.456,0.406 --stddev 0.229,0.224,0.225
+glow-run model.onnx --check onnxruntime
+glow-run model.onnx --iterations 100 --profile --trace trace.json
+glow-run allocated.mlir --backend interpreter
+"""
+
+REQUIRED: dict[str, str] = {
+    "rtol": "check",
+    "atol": "check",
+    "layout": "image",
+    "image_mode": "image",
+    "mean": "image",
+    "stddev": "image",
+}
+"""Option → the option without which it means nothing."""
+
+COMPILED = ("profile", "trace", "stats")
+"""Options that need machine code."""
+
+MEASURED = ("iterations", "duration", "warmup", "profile", "trace")
+"""Options that make a run a measurement."""
+
+Number = TypeVar("Number", int, float)
+
+
+def ranged(kind: Callable[[str], Number], least: Number, what: str) -> Callable[[str], Number]:
+    """A parser of numbers that are at least `least`; `what` says it in words."""
+
+    def parse(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        # A NaN is not at least anything.
+        if value is None or not value >= least:
+            raise argparse.ArgumentTypeError(f"expected {what}, got '{text}'")
+        return value
+
+    return parse
+
+
+count = ranged(int, 1, "a whole number from 1 on")
+natural = ranged(int, 0, "a whole number from 0 on")
+amount = ranged(float, 0.0, "a number from 0 on")
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Numbers between commas."""
+    try:
+        return tuple(float(item) for item in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected numbers between commas, got '{text}'") from error
+
+
+def deviations(text: str) -> tuple[float, ...]:
+    """Numbers between commas, none of them 0."""
+    found = numbers(text)
+    if 0.0 in found:
+        raise argparse.ArgumentTypeError(f"a standard deviation cannot be 0, got '{text}'")
+    return found
+
+
+def binding(text: str) -> tuple[str, int]:
+    """`NAME=SIZE`."""
+    name, _, size = text.rpartition("=")
+    if not name or not size.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected NAME=SIZE, got '{text}'")
+    return name, int(size)
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """The options; raises `OptionError` for what makes no sense."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument(
+        "model", help="an .onnx file, a .mlir file of any stage down to allocated, or - for such text on stdin"
+    )
+    _add_inputs(
+        parser.add_argument_group("inputs (NAME= may be left out where there is one; all random if none is given)")
+    )
+    _add_compilation(parser.add_argument_group("compilation"))
+    _add_check(parser.add_argument_group("check"))
+    _add_measurement(parser.add_argument_group("measurement"))
+    _add_files(parser.add_argument_group("files (- is stdout, which then has nothing else)"))
+    args = parser.parse_args(arguments)
+    _check(args)
+    return args
+
+
+def _add_inputs(group: ArgumentGroup) -> None:
+    group.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an array")
+    group.add_argument("--inputs", metavar="FILE.npz", help="arrays by name")
+    group.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="an image: PNG, JPEG and so on with Pillow, PGM, PPM or .npy without; several of one name are a batch",
+    )
+    group.add_argument("--layout", choices=("NCHW", "NHWC"), help="the axes of an image input (default: NCHW)")
+    group.add_argument(
+        "--image-mode",
+        choices=("0to1", "neg1to1", "0to255", "neg128to127"),
+        help="the range of pixels (default: 0to1 for floats, 0to255 for integers)",
+    )
+    group.add_argument("--mean", type=numbers, metavar="M,...", help="subtracted from each channel, in that range")
+    group.add_argument("--stddev", type=deviations, metavar="S,...", help="what each channel is then divided by")
+    group.add_argument("--seed", type=natural, metavar="N", help="draw all inputs that no file gives (default: 0)")
+    group.add_argument(
+        "--bind",
+        action="append",
+        default=[],
+        type=binding,
+        metavar="NAME=SIZE",
+        help="the size of a free dimension of an ONNX model",
+    )
+
+
+def _add_compilation(group: ArgumentGroup) -> None:
+    group.add_argument(
+        "--backend",
+        choices=("cpu", "interpreter"),
+        default="cpu",
+        help="the interpreter runs a .mlir file as it stands",
+    )
+    group.add_argument("--target", default="host", help="host, avx2, avx512, neon or scalar (default: host)")
+    group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
+    group.add_argument(
+        "--dump-phases", metavar="DIR", help="write the module at each stage, LLVM IR and assembly into DIR"
+    )
+
+
+def _add_check(group: ArgumentGroup) -> None:
+    group.add_argument(
+        "--check",
+        choices=("interpreter", "onnxruntime"),
+        help="compare every layer with a reference; exit code 1 if one is wrong",
+    )
+    default = "(default: by element type, f32 1e-3 and 1e-5 of the layer's largest value)"
+    group.add_argument("--rtol", type=amount, metavar="X", help=f"relative tolerance {default}")
+    group.add_argument("--atol", type=amount, metavar="X", help="absolute tolerance")
+
+
+def _add_measurement(group: ArgumentGroup) -> None:
+    group.add_argument("--iterations", type=count, metavar="N", help="run at least N times (default: 10, if measured)")
+    group.add_argument("--duration", type=amount, metavar="SECONDS", help="run at least that long (default: 0)")
+    group.add_argument("--warmup", type=amount, metavar="MS", help="run that long before measuring (default: 200)")
+    group.add_argument("--profile", action="store_true", help="print the time of each instruction")
+    group.add_argument("--trace", metavar="FILE", help="write a trace for chrome://tracing and Perfetto")
+
+
+def _add_files(group: ArgumentGroup) -> None:
+    group.add_argument("--outputs", metavar="FILE.npz", help="write the outputs of the first run")
+    group.add_argument("--json", metavar="FILE", help="write what is printed as JSON")
+    group.add_argument("--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; compiles anew")
+
+
+def _check(args: Namespace) -> None:
+    """Raise `OptionError` for options that do not go together."""
+    for name, needed in REQUIRED.items():
+        if getattr(args, name) is not None and not getattr(args, needed):
+            raise OptionError(f"--{name.replace('_', '-')} needs --{needed}")
+    if args.backend != "cpu":
+        for name in COMPILED:
+            if getattr(args, name):
+                raise OptionError(f"--{name} needs machine code", hint="--backend cpu")
+        if args.target != "host":
+            raise OptionError("--target needs machine code", hint="--backend cpu")
+    if [args.json, args.stats].count("-") > 1:
+        raise OptionError("--json and --stats cannot both go to stdout")
+    if args.trace == "-" or args.outputs == "-":
+        raise OptionError("--trace and --outputs need a file")
+
+
+def is_measured(args: Namespace) -> bool:
+    """Whether the options ask for a measurement."""
+    return any(getattr(args, name) not in (None, False) for name in MEASURED)
+
+
+def is_silent(args: Namespace) -> bool:
+    """Whether stdout belongs to JSON."""
+    return "-" in (args.json, args.stats)
