@@ -36,6 +36,24 @@ def splat_array(op: SplatOp) -> np.ndarray:
     return np.full(ints(op.shape), number(op.value), numpy_dtype(type_.element_type))
 
 
+MOST_INLINE = 16
+"""Elements up to which a constant is written into the text instead of the weight file."""
+
+
+def reads_back(array: np.ndarray) -> bool:
+    """Whether every element, written as MLIR writes it in a dense attribute, reads back bit for bit."""
+    if array.dtype.kind != "f":
+        return True
+    # xDSL writes some floats in hexadecimal, which it reads back as integers; and it does not tell -0 from 0.
+    digits = 17 if array.dtype.itemsize == 8 else 9
+    return all(
+        np.isfinite(item)
+        and (item != 0 or not np.signbit(item))
+        and (array.dtype.type(f"{item:.5e}") == item or "." in f"{item:.{digits}g}")
+        for item in array.reshape(-1)
+    )
+
+
 class Storage:
     """The storage of one module, by name; keep one for a whole pass, since making it walks the module."""
 
@@ -68,7 +86,11 @@ class Storage:
     def add_constant(self, wish: str, array: np.ndarray, location: LocationAttr | None = None) -> ConstantOp:
         """A new constant with the value of `array`, named like `wish`."""
         type_ = tensor(array.shape, element_type(array.dtype))
-        op = ConstantOp.stored(self.unique_name(wish), type_, add_weights(array), location)
+        name = self.unique_name(wish)
+        if array.size <= MOST_INLINE and reads_back(array):
+            op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
+        else:
+            op = ConstantOp.stored(name, type_, add_weights(array), location)
         self.add(op)
         return op
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from glow_mlir.pipelines import Stage
     from glow_mlir.session import InferenceSession
-    from glow_mlir.tools.latency import Measurement
+    from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
 
 STDIN = "-"
@@ -157,32 +157,35 @@ class Run:
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""
-        import numpy as np
-
         from glow_mlir.tools.latency import Budget, measure
 
         args = self.args
         self.progress.say("measuring")
         warmup = DEFAULT_WARMUP if args.warmup is None else args.warmup
         budget = Budget(args.iterations or DEFAULT_ITERATIONS, args.duration or 0.0, warmup)
-        stamps: list[np.ndarray] = []
-        profiled = args.profile or args.trace
-        measurement = measure(
-            lambda: session.run(None, inputs),
-            budget,
-            (lambda: stamps.append(session.executable.stamps.copy())) if profiled else None,
-        )
-        self._add(measurement)
-        if profiled:
-            self._add_profile(session, np.array(stamps), measurement)
+        if not (args.profile or args.trace):
+            self._add(measure(lambda: session.run(None, inputs), budget))
+        else:
+            self._profile(session, inputs, budget)
 
-    def _add_profile(self, session: InferenceSession, stamps: np.ndarray, measurement: Measurement) -> None:
-        """Report where the time went, and write the trace."""
+    def _profile(self, session: InferenceSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
+        """Measure, and report where the time went."""
+        import numpy as np
+
         from glow_mlir.runtime.trace import chrome_trace
         from glow_mlir.textual import write_text
-        from glow_mlir.tools.layer_profile import Profile
+        from glow_mlir.tools.latency import measure
+        from glow_mlir.tools.layer_profile import Anchor, Profile
 
-        profile = Profile(session.executable.manifest.steps, stamps, measurement)
+        def run() -> object:
+            return session.run(None, inputs)
+
+        executable = session.executable
+        stamps: list[np.ndarray] = []
+        anchor = Anchor.after(run, executable.stamps)
+        measurement = measure(run, budget, lambda: stamps.append(executable.stamps.copy()))
+        profile = Profile(executable.manifest.steps, np.array(stamps), measurement, anchor)
+        self._add(measurement)
         if self.args.profile:
             self._add(profile)
         if self.args.trace is not None:

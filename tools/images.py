@@ -64,13 +64,15 @@ class Image:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
+            path.open("rb").close()
             self._content: Any = READERS.get(path.suffix.lower(), _read_with_pillow)(path)
         except InputError as error:
             error.file = str(path)
             raise
         except (OSError, ValueError, EOFError) as error:
-            reason = getattr(error, "strerror", None) or f"is no image: {error}"
-            raise InputError(" ".join(str(reason).split()), file=str(path)) from error
+            system = getattr(error, "strerror", None)
+            reason = f"cannot be read: {system}" if system else f"is no image: {error}"
+            raise InputError(" ".join(reason.split()), file=str(path)) from error
 
     def pixels(self, sizes: dict[str, int]) -> np.ndarray:
         """Height × width × channels as bytes; raises `InputError` where the image has other sizes."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,24 +36,39 @@ KIND_COLUMNS: dict[str, Alignment] = {
 
 
 @dataclass(frozen=True)
+class Anchor:
+    """The end of a run on both clocks."""
+
+    nanoseconds: int
+    cycles: int
+
+    @staticmethod
+    def after(run: Callable[[], object], stamps: np.ndarray) -> Anchor:
+        """The end of a run that leaves its stamps in `stamps`."""
+        run()
+        return Anchor(time.perf_counter_ns(), int(stamps[-1]))
+
+
+@dataclass(frozen=True)
 class Profile:
     """
     The cycle counter of each measured run: before each of the `steps` and behind the last one.
 
-    Cycles become time by one factor for all runs: the time from the first beginning to the last end over the cycles
-    from the first stamp to the last one. What Python does between runs is in both.
+    Cycles become time by one factor for all runs: from the end of an `anchor` run, which came before those measured, to
+    the end of the last one, as the clock and as the counter have it. What Python does is in both.
     """
 
     steps: Sequence[Step]
     stamps: np.ndarray
     measurement: Measurement
+    anchor: Anchor
     key: str = "profile"
 
     @cached_property
     def microseconds_per_cycle(self) -> float:
         """The length of a cycle."""
-        elapsed = float(self.measurement.ends[-1] - self.measurement.begins[0]) / 1e3
-        return elapsed / max(float(self.stamps[-1, -1] - self.stamps[0, 0]), 1.0)
+        elapsed = float(self.measurement.ends[-1] - self.anchor.nanoseconds) / 1e3
+        return elapsed / max(float(self.stamps[-1, -1] - self.anchor.cycles), 1.0)
 
     @cached_property
     def times(self) -> np.ndarray:

@@ -56,8 +56,10 @@ class Inputs:
         """The inputs that a session with those `arguments` takes; the session itself checks shapes and types."""
         known = {argument.name: argument for argument in arguments}
         given = {_resolved(name, known): array for name, array in self.arrays.items()}
-        for name, images in self.images.items():
-            name = _resolved(name, known)
+        for label, images in self.images.items():
+            name = _resolved(label, known)
+            if name in given:
+                raise OptionError(f"input '{name}' is given twice")
             argument = _argument(name, known)
             given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
         if given and self.seed is None:
@@ -80,8 +82,6 @@ def read_inputs(args: Namespace) -> Inputs:
         arrays[name] = read_npy(path)
     images: dict[str, list[Image]] = {}
     for name, path in _named(args.image):
-        if name in arrays:
-            raise OptionError(f"input '{name}' is given twice")
         images.setdefault(name, []).append(Image(path))
     normalization = Normalization(args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,))
     return Inputs(arrays, images, normalization, args.seed)
@@ -140,5 +140,5 @@ def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"is no .npy or .npz file of plain arrays: {reason}", file=str(path)) from error
+        # What numpy says of a damaged file is that it might be a pickle, and how to load one.
+        raise InputError("is no .npy or .npz file of numbers, or is cut off", file=str(path)) from error

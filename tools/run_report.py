@@ -55,7 +55,7 @@ class OutputSummary:
                 "name": name,
                 "type": array.dtype.name,
                 "shape": list(array.shape),
-                **{key: _finite_or_none(value) for key, value in statistics(array).items()},
+                **{key: value if np.isfinite(value) else None for key, value in statistics(array).items()},
                 "top": [[[int(index), float(row[index])] for index in top(row)] for row in vectors(array)],
             }
             for name, array in self.outputs.items()
@@ -68,7 +68,7 @@ def statistics(array: np.ndarray) -> dict[str, float]:
     finite = values[np.isfinite(values)]
     found = (finite.min(), finite.max(), finite.mean()) if finite.size else (np.nan,) * 3
     named = dict(zip(("min", "max", "mean"), map(float, found), strict=True))
-    return {**named, "not_finite": float(values.size - finite.size)}
+    return {**named, "not_finite": values.size - finite.size}
 
 
 def vectors(array: np.ndarray) -> list[np.ndarray]:
@@ -94,11 +94,7 @@ def number_text(value: float | np.generic) -> str:
 def _row(name: str, array: np.ndarray) -> list[str]:
     found = statistics(array)
     numbers = [number_text(found[key]) if not np.isnan(found[key]) else "-" for key in ("min", "max", "mean")]
-    return [name, f"{array.dtype.name}{list(array.shape)}", *numbers, str(int(found["not_finite"]))]
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return [name, f"{array.dtype.name}{list(array.shape)}", *numbers, str(found["not_finite"])]
 
 
 def write_arrays(arrays: Mapping[str, np.ndarray], path: Path) -> None:

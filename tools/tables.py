@@ -58,7 +58,7 @@ def _print_rich(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
     for name, alignment in columns.items():
         table.add_column(name, justify=alignment, overflow="fold")
     for number, row in enumerate(rows):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -108,6 +108,15 @@ class ConstantOp(StorageOp):
     ) -> ConstantOp:
         """The constant `name` whose bytes the weight store holds under `digest`."""
         properties = {"sym_name": StringAttr(name), "type": type_, "weights": StringAttr(digest)}
+        return cls.create(properties=properties, location=location)
+
+    @classmethod
+    def inline(
+        cls, name: str, type_: TensorType[Attribute], elements: Sequence[float], location: LocationAttr | None = None
+    ) -> ConstantOp:
+        """The constant `name` whose elements are written into the text."""
+        value = DenseIntOrFPElementsAttr.from_list(cast("TensorType[Any]", type_), list(elements))
+        properties = {"sym_name": StringAttr(name), "type": type_, "value": value}
         return cls.create(properties=properties, location=location)
 
     def verify_(self) -> None:

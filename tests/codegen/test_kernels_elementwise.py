@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from execute import check, check_low, module_of, runnable_targets, sample
-from xdsl.utils.exceptions import VerifyException
+from execute import Case, check, check_all, check_low, runnable_targets, sample
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
@@ -44,36 +44,27 @@ def elements(dtype: str, seed: int) -> np.ndarray:
     return x
 
 
-def works_on(name: str, operands: list[np.ndarray], properties: dict[str, Any]) -> bool:
-    """Whether the operator takes these element types."""
-    try:
-        module_of(OPERATORS[name], *operands, **properties)
-    except VerifyException:
-        return False
-    return True
+def cases_of(name: str, dtypes: Sequence[str]) -> list[Case]:
+    """The operator on all element types of `dtypes` that it takes."""
+    operator = OPERATORS[name]
+    cases: list[Case] = []
+    for dtype in dtypes:
+        operands = [elements(dtype, seed) for seed in range(len(operator.get_irdl_definition().operands))]
+        if operator is WhereOp:
+            operands[0] = elements("?", 0)
+        cases += [Case(operator, *operands, **properties) for properties in VARIANTS.get(name, [{}])]
+    return [case for case in cases if case.is_valid()]
 
 
-@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators(name: str, dtype: str):
-    count = len(OPERATORS[name].get_irdl_definition().operands)
-    operands = [elements(dtype, seed) for seed in range(count)]
-    if OPERATORS[name] is WhereOp:
-        operands[0] = elements("?", 0)
-    for properties in VARIANTS.get(name, [{}]):
-        if works_on(name, operands, properties):
-            check(OPERATORS[name], *operands, **properties)
+def test_operators(name: str):
+    check_all(cases_of(name, TYPES))
 
 
 @pytest.mark.parametrize("target", runnable_targets())
 @pytest.mark.parametrize("name", ["cast", "exp", "mod", "round", "sigmoid", "pow", "div", "bit_shift"])
 def test_targets(name: str, target: str):
-    count = len(OPERATORS[name].get_irdl_definition().operands)
-    for dtype in ("f4", "f2", "i4", "u1"):
-        operands = [elements(dtype, seed) for seed in range(count)]
-        for properties in VARIANTS.get(name, [{}]):
-            if works_on(name, operands, properties):
-                check(OPERATORS[name], *operands, target=target, **properties)
+    check_all(cases_of(name, ("f4", "f2", "i4", "u1")), target)
 
 
 @pytest.mark.parametrize(("left", "right"), [((3, 1, 19), (5, 1)), ((), (2, 33)), ((4, 1), (1, 4)), ((0, 3), (3,))])

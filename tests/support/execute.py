@@ -1,5 +1,5 @@
 """
-Run a function of `glow_high` twice: in the interpreter, which says what it means, and as machine code.
+Run functions of `glow_high` twice: in the interpreter, which says what it means, and as machine code.
 
 The machine code gets its buffers misaligned by one element, between guards that must survive, and an arena full of NaN.
 """
@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.traits import SymbolTable
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -43,54 +44,89 @@ Given = np.ndarray | Sequence[np.ndarray] | None
 """One operand of an operator under test: an array, several for a variadic one, `None` for an absent one."""
 
 
-def module_of(operator: type[HighOp], *operands: Given, constants: Sequence[int] = (), **properties: Any) -> ModuleOp:
-    """
-    A module whose function `main` applies one operator to the inputs `in0`, `in1`, … and saves `out0`, …
+class Case:
+    """One operator with its operands; those whose positions are in `constants` are constants of the module."""
 
-    Operands whose positions are in `constants` are constants of the module, and no inputs.
-    """
-    module = ModuleOp([])
-    block = module.body.block
-    gets: list[GetOp] = []
-    values: list[SSAValue | list[SSAValue] | None] = []
+    def __init__(
+        self, operator: type[HighOp], *operands: Given, constants: Sequence[int] = (), **properties: Any
+    ) -> None:
+        self.operator = operator
+        self.operands = operands
+        self.constants = tuple(constants)
+        self.properties = properties
 
-    def declare(array: np.ndarray, name: str, constant: bool) -> SSAValue:
+    def is_valid(self) -> bool:
+        """Whether the operator takes these operands and properties."""
+        try:
+            module_of(self)
+        except VerifyException:
+            return False
+        return True
+
+
+class _Assembly:
+    """A module under construction; `arrays` has what its inputs are bound to."""
+
+    def __init__(self) -> None:
+        self.module = ModuleOp([])
+        self.gets: list[GetOp] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self.program: list[Operation] = []
+
+    def declare(self, array: np.ndarray, constant: bool) -> SSAValue:
+        """The value of a new input or constant."""
+        name = f"in{len(self.gets)}"
         type_ = tensor(array.shape, element_type(array.dtype))
-        storage = (
-            ConstantOp.stored(name, type_, add_weights(np.array(array)))
-            if constant
-            else PlaceholderOp.bound(name, type_, "input")
-        )
-        block.add_op(storage)
-        gets.append(GetOp.of(storage))
-        return gets[-1].result
-
-    for position, operand in enumerate(operands):
-        if operand is None:
-            values.append(None)
-        elif isinstance(operand, np.ndarray):
-            values.append(declare(operand, f"in{len(gets)}", position in constants))
+        if constant:
+            storage = ConstantOp.stored(name, type_, add_weights(np.array(array)))
         else:
-            values.append([declare(part, f"in{len(gets)}", position in constants) for part in operand])
-    op = operator.make(*values, **properties)
-    outputs = [f"out{index}" for index in range(len(op.results))]
-    for name, result in zip(outputs, op.results, strict=True):
-        block.add_op(PlaceholderOp.bound(name, tensor(shape_of(result), element_of(result)), "output"))
-    bound = [storage.sym_name.data for storage in block.ops if isinstance(storage, PlaceholderOp)]
-    function = FuncOp.named("main", bound)
-    saves = [SaveOp.to(result, name) for name, result in zip(outputs, op.results, strict=True)]
-    function.block.add_ops([*gets, op, *saves])
-    block.add_op(function)
-    module.verify()
-    return module
+            storage = PlaceholderOp.bound(name, type_, "input")
+            self.arrays[name] = array
+        self.module.body.block.add_op(storage)
+        self.gets.append(GetOp.of(storage))
+        return self.gets[-1].result
+
+    def add(self, case: Case) -> None:
+        """Apply one operator, and save what it gives."""
+        values: list[SSAValue | list[SSAValue] | None] = []
+        for position, operand in enumerate(case.operands):
+            constant = position in case.constants
+            if operand is None:
+                values.append(None)
+            elif isinstance(operand, np.ndarray):
+                values.append(self.declare(operand, constant))
+            else:
+                values.append([self.declare(part, constant) for part in operand])
+        op = case.operator.make(*values, **case.properties)
+        self.program.append(op)
+        for result in op.results:
+            name = f"out{sum(isinstance(other, SaveOp) for other in self.program)}"
+            self.module.body.block.add_op(
+                PlaceholderOp.bound(name, tensor(shape_of(result), element_of(result)), "output")
+            )
+            self.program.append(SaveOp.to(result, name))
+
+    def finish(self) -> ModuleOp:
+        """The module with its only function, verified."""
+        block = self.module.body.block
+        bound = [storage.sym_name.data for storage in block.ops if isinstance(storage, PlaceholderOp)]
+        function = FuncOp.named("main", bound)
+        function.block.add_ops([*self.gets, *self.program])
+        block.add_op(function)
+        self.module.verify()
+        return self.module
 
 
-def inputs_of(*operands: Given) -> dict[str, np.ndarray]:
-    """The operands by the names that `module_of` gives them."""
-    flat: list[np.ndarray] = []
-    for operand in operands:
-        flat += [] if operand is None else [operand] if isinstance(operand, np.ndarray) else list(operand)
-    return {f"in{index}": array for index, array in enumerate(flat)}
+def module_of(*cases: Case) -> tuple[ModuleOp, dict[str, np.ndarray]]:
+    """
+    A module whose function `main` applies operators to the inputs `in0`, `in1`, … and saves `out0`, …; and the inputs.
+
+    Raises `VerifyException` where an operator does not take its operands.
+    """
+    assembly = _Assembly()
+    for case in cases:
+        assembly.add(case)
+    return assembly.finish(), assembly.arrays
 
 
 @dataclass(frozen=True)
@@ -142,89 +178,24 @@ class Guarded:
         start = GUARD + -(whole.ctypes.data + GUARD) % 64 + shift * dtype.itemsize
         return Guarded(whole, whole[start : start + size].view(dtype).reshape(shape), start)
 
-    def check(self) -> None:
-        """Fail where something was written in front of or behind the array."""
-        assert (self.whole[: self.start] == _GUARD_BYTE).all(), "something was written in front of a buffer"
-        assert (self.whole[self.start + self.array.nbytes :] == _GUARD_BYTE).all(), (
-            "something was written behind a buffer"
-        )
-
-
-def compile_module(module: ModuleOp, target: str = "host") -> Program:
-    """Take a module down the ladder, in place, from the stage it is at, and load the only function it has."""
-    compilation = Compilation(module, target=target, verify=True)
-    compilation.run(until="allocated")
-    function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
-    constants = constants_region(module, function)
-    bindings = tuple(_binding(module, name) for name in function.binding_names)
-    activations = function.attributes["activations"]
-    assert isinstance(activations, IntegerAttr)
-    compilation.run()
-    machine = target_named(target)
-    data = compile_text(emit_module(module), machine)
-    assert undefined_symbols(data) == ()
-    name = function.sym_name.data
-    return Program(Library(data), name, constants, bindings, activations.value.data)
-
-
-def _binding(module: ModuleOp, name: str) -> tuple[str, tuple[int, ...], np.dtype, bool]:
-    placeholder = SymbolTable.lookup_symbol(module, name)
-    assert isinstance(placeholder, PlaceholderOp)
-    type_ = placeholder.tensor_type
-    return name, type_.get_shape(), numpy_dtype(type_.element_type), placeholder.is_mutable
-
-
-def constants_region(module: ModuleOp, function: LowFuncOp) -> np.ndarray:
-    """The bytes of the constants region of an allocated function, 64-byte aligned."""
-    size = function.attributes["constants"]
-    assert isinstance(size, IntegerAttr)
-    region = Guarded.of((size.value.data,), np.dtype(np.uint8), shift=0).array
-    for op in function.block.ops:
-        if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
-            storage = SymbolTable.lookup_symbol(module, op.storage_name)
-            assert isinstance(storage, ConstantOp)
-            assert isinstance(op.offset, IntegerAttr)
-            raw = np.ascontiguousarray(constant_array(storage)).reshape(-1).view(np.uint8)
-            region[op.offset.value.data : op.offset.value.data + raw.size] = raw
-    return region
-
-
-def assert_same(
-    expected: Mapping[str, np.ndarray], actual: Mapping[str, np.ndarray], tolerance: float | None = None
-) -> None:
-    """
-    Fail where two sets of results differ: floats by more than `tolerance`, relative to themselves or to their mean.
-
-    By default that is 1e-5 for f32, 1e-12 for f64; integers and truth values must be equal, NaN and infinities too.
-    """
-    assert expected.keys() == actual.keys()
-    defaults = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-    for name, wanted in expected.items():
-        limit = defaults.get(wanted.dtype, 0.0) if tolerance is None else tolerance
-        if wanted.dtype.kind != "f" or limit == 0.0:
-            np.testing.assert_array_equal(actual[name], wanted)
-        else:
-            finite = np.abs(wanted[np.isfinite(wanted)]).astype(np.float64)
-            scale = float(finite.mean()) if finite.size else 0.0
-            np.testing.assert_allclose(actual[name], wanted, rtol=limit, atol=limit * min(scale, 1.0))
-
-
-def check(
+    def check(
     operator: type[HighOp],
     *operands: Given,
     target: str = "host",
     tolerance: float | None = None,
     constants: Sequence[int] = (),
     **properties: Any,
-) -> dict[str, np.ndarray]:
-    """Fail where machine code and interpreter disagree on one operator; returns the results of the machine code."""
-    module = module_of(operator, *operands, constants=constants, **properties)
-    given = inputs_of(*operands)
-    bound = {name: array for name, array in given.items() if name in module_inputs(module)}
-    expected = run_function(module.clone(), bound)
-    actual = compile_module(module, target).run(bound)
+) -> None:
+    """Fail where machine code and interpreter disagree on one operator."""
+    check_all([Case(operator, *operands, constants=constants, **properties)], target, tolerance)
+
+
+def check_all(cases: Sequence[Case], target: str = "host", tolerance: float | None = None) -> None:
+    """Fail where machine code and interpreter disagree on one of several operators, which run in one function."""
+    module, inputs = module_of(*cases)
+    expected = run_function(module.clone(), inputs)
+    actual = compile_module(module, target).run(inputs)
     assert_same(expected, actual, tolerance)
-    return actual
 
 
 _FEATURES = {
@@ -243,14 +214,13 @@ def runnable_targets() -> list[str]:
     return [name for name, features in _FEATURES.items() if features <= host.enabled]
 
 
-def check_low(text: str, inputs: Mapping[str, np.ndarray], target: str = "host") -> dict[str, np.ndarray]:
+def check_low(text: str, inputs: Mapping[str, np.ndarray], target: str = "host") -> None:
     """Like `check`, for the text of a module with a function of `glow_low`."""
     module = Parser(new_context(), f'builtin.module attributes {{glow.stage = "stacked"}} {{{text}}}').parse_module()
     module.verify()
     expected = run_function(module.clone(), inputs)
     actual = compile_module(module, target).run(inputs)
     assert_same(expected, actual)
-    return actual
 
 
 def sample(shape: Sequence[int], dtype: str = "f4", seed: int = 0) -> np.ndarray:
@@ -263,7 +233,3 @@ def sample(shape: Sequence[int], dtype: str = "f4", seed: int = 0) -> np.ndarray
         return generator.integers(0, 2, size=shape).astype(kind)
     return generator.integers(0 if kind.kind == "u" else -9, 10, size=shape).astype(kind)
 
-
-def module_inputs(module: ModuleOp) -> set[str]:
-    """Names of the inputs of a module."""
-    return {op.sym_name.data for op in module.body.block.ops if isinstance(op, PlaceholderOp) and op.role == "input"}

@@ -50,7 +50,7 @@ glow_high.func @main(@x, @y) {
 
 // CHECK-NEXT: {{.*}}syntax_errors.mlir:{{[0-9]+}}:{{[0-9]+}}: error: {{.*}}glow_high.no_such_operator
 // CHECK-NOT: error
-glow_high.no_such_operator // expected-error {{glow_high.no_such_operator}}
+%0 = glow_high.no_such_operator : tensor<2xf32> // expected-error {{glow_high.no_such_operator is not registered}}
 
 // DEBUG: Traceback
 // DEBUG: ParseError

@@ -1,0 +1,8 @@
+// An op that is no operator has no instruction: it is refused, never dropped.
+
+// RUN: not glow-opt %s -p glow-high-to-glow-low 2>&1 | filecheck %s
+
+// CHECK: error: 1 operator is not supported by the conversion to glow_low: arith.constant ('{{.*}}:{{[0-9]+}}:3')
+glow_high.func @main() {
+  %0 = arith.constant 1.0 : f32
+}

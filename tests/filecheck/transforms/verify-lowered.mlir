@@ -1,0 +1,26 @@
+// One error lists everything that the backend does not execute, by name or else by place.
+
+// RUN: not glow-opt %s -p verify-lowered 2>&1 | filecheck %s
+// RUN: not glow-opt %s -p 'verify-lowered{backend=cpu}' -o %t.mlir 2>&1 | filecheck %s
+// RUN: not ls %t.mlir
+// RUN: glow-opt %s -p lower,verify-lowered | filecheck %s --check-prefix=LOWERED
+// RUN: glow-opt %s -p 'verify-lowered{backend=interpreter}' | filecheck %s --check-prefix=INTERPRETER
+
+// CHECK-NOT: Traceback
+// CHECK: verify-lowered.mlir: error: 2 operators are not supported by the backend 'cpu': glow_high.batch_normalization : tensor<1x3x2xf32> ('norm'), glow_high.hardmax : tensor<1x3x2xf32> ('{{.*}}verify-lowered.mlir:{{[0-9]+}}:3')
+// CHECK-NOT: relu
+
+// LOWERED: glow_high.func @main(
+// INTERPRETER: glow_high.batch_normalization
+
+glow_high.placeholder @scale : tensor<2xf32> {input}
+glow_high.placeholder @x : tensor<1x3x2xf32> {input}
+glow_high.placeholder @y : tensor<1x3x2xf32> {output}
+glow_high.func @main(@scale, @x, @y) {
+  %x = glow_high.get @x : tensor<1x3x2xf32>
+  %s = glow_high.get @scale : tensor<2xf32>
+  %1 = glow_high.batch_normalization %x, %s, %s, %s, %s : tensor<1x3x2xf32> loc("norm")
+  %2 = glow_high.hardmax %1 : tensor<1x3x2xf32>
+  %3 = glow_high.relu %2 : tensor<1x3x2xf32> loc("relu")
+  glow_high.save %3, @y
+}
