@@ -17,10 +17,10 @@ from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.executable import Executable, describe
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
     from xdsl.dialects.builtin import ModuleOp
 
     from glow_mlir.compiler import Compilation, Observer
+    from glow_mlir.frontends.onnx.importer import ModelSource
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class InferenceSession:
 
     def __init__(
         self,
-        model: str | Path | bytes | ModelProto | ModuleOp,
+        model: ModelSource | ModuleOp,
         *,
         backend: str = "cpu",
         threads: int = 1,

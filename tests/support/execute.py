@@ -178,7 +178,76 @@ class Guarded:
         start = GUARD + -(whole.ctypes.data + GUARD) % 64 + shift * dtype.itemsize
         return Guarded(whole, whole[start : start + size].view(dtype).reshape(shape), start)
 
-    def check(
+    def check(self) -> None:
+        """Fail where something was written in front of or behind the array."""
+        assert (self.whole[: self.start] == _GUARD_BYTE).all(), "something was written in front of a buffer"
+        assert (self.whole[self.start + self.array.nbytes :] == _GUARD_BYTE).all(), (
+            "something was written behind a buffer"
+        )
+
+
+def compile_module(module: ModuleOp, target: str = "host") -> Program:
+    """Take a module down the ladder, in place, from the stage it is at, and load the only function it has."""
+    compilation = Compilation(module, target=target, verify=True)
+    compilation.run(until="allocated")
+    function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
+    constants = constants_region(module, function)
+    bindings = tuple(_binding(module, name) for name in function.binding_names)
+    activations = function.attributes["activations"]
+    assert isinstance(activations, IntegerAttr)
+    # LLVM verifies its own module; verifying it in xDSL as well takes as long as everything else.
+    compilation.verify = False
+    compilation.run()
+    machine = target_named(target)
+    data = compile_text(emit_module(module), machine)
+    assert undefined_symbols(data) == ()
+    name = function.sym_name.data
+    return Program(Library(data), name, constants, bindings, activations.value.data)
+
+
+def _binding(module: ModuleOp, name: str) -> tuple[str, tuple[int, ...], np.dtype, bool]:
+    placeholder = SymbolTable.lookup_symbol(module, name)
+    assert isinstance(placeholder, PlaceholderOp)
+    type_ = placeholder.tensor_type
+    return name, type_.get_shape(), numpy_dtype(type_.element_type), placeholder.is_mutable
+
+
+def constants_region(module: ModuleOp, function: LowFuncOp) -> np.ndarray:
+    """The bytes of the constants region of an allocated function, 64-byte aligned."""
+    size = function.attributes["constants"]
+    assert isinstance(size, IntegerAttr)
+    region = Guarded.of((size.value.data,), np.dtype(np.uint8), shift=0).array
+    for op in function.block.ops:
+        if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
+            storage = SymbolTable.lookup_symbol(module, op.storage_name)
+            assert isinstance(storage, ConstantOp)
+            assert isinstance(op.offset, IntegerAttr)
+            raw = np.ascontiguousarray(constant_array(storage)).reshape(-1).view(np.uint8)
+            region[op.offset.value.data : op.offset.value.data + raw.size] = raw
+    return region
+
+
+def assert_same(
+    expected: Mapping[str, np.ndarray], actual: Mapping[str, np.ndarray], tolerance: float | None = None
+) -> None:
+    """
+    Fail where two sets of results differ: floats by more than `tolerance`, relative to themselves or to their mean.
+
+    By default that is 1e-5 for f32, 1e-12 for f64; integers and truth values must be equal, NaN and infinities too.
+    """
+    assert expected.keys() == actual.keys()
+    defaults = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+    for name, wanted in expected.items():
+        limit = defaults.get(wanted.dtype, 0.0) if tolerance is None else tolerance
+        if wanted.dtype.kind != "f" or limit == 0.0:
+            np.testing.assert_array_equal(actual[name], wanted)
+        else:
+            finite = np.abs(wanted[np.isfinite(wanted)]).astype(np.float64)
+            scale = float(finite.mean()) if finite.size else 0.0
+            np.testing.assert_allclose(actual[name], wanted, rtol=limit, atol=limit * min(scale, 1.0))
+
+
+def check(
     operator: type[HighOp],
     *operands: Given,
     target: str = "host",
@@ -232,4 +301,3 @@ def sample(shape: Sequence[int], dtype: str = "f4", seed: int = 0) -> np.ndarray
     if kind.kind == "b":
         return generator.integers(0, 2, size=shape).astype(kind)
     return generator.integers(0 if kind.kind == "u" else -9, 10, size=shape).astype(kind)
-

@@ -37,7 +37,7 @@ glow_low.func @share(@x, @y) {
 
 // The order of placement matters: a large buffer must not be split from the gap that two small ones leave.
 
-// CHECK-LABEL: glow_low.func @gap(@x) attributes {activations = 384, activations_bound = 384, constants = 0} {
+// CHECK-LABEL: glow_low.func @gap(@x) attributes {activations = 320, activations_bound = 320, constants = 0} {
 // CHECK:         %large = glow_low.alloc {offset = {{[0-9]+}}} : memref<64xf32>
 glow_high.placeholder @x : tensor<16xf32> {input}
 glow_low.func @gap(@x) {

@@ -1,0 +1,193 @@
+// Neighbouring elementwise instructions over one index space become one loop.
+
+// RUN: glow-opt %s -p stack,shorten-lifetimes,verify-low --split-input-file | filecheck %s
+// RUN: glow-opt %s -p stack --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+
+// A chain: what only the chain reads stays in registers.
+
+// CHECK-LABEL: glow_low.func @chain(
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"]} {
+// CHECK-NEXT:    ^{{.*}}(%[[A:.*]]: f32):
+// CHECK-NEXT:      %[[B:.*]] = math.exp %[[A]] : f32
+// CHECK-NEXT:      %[[C:.*]] = arith.negf %[[B]] : f32
+// CHECK-NEXT:      glow_low.yield %[[C]] : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:  }
+
+// LOCATIONS: glow_low.stack
+// LOCATIONS:   math.exp {{.*}} loc("first")
+// LOCATIONS:   arith.negf {{.*}} loc("second")
+// LOCATIONS:   glow_low.yield {{.*}} loc(fused["first", "second"])
+// LOCATIONS: } loc(fused["first", "second"])
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @chain(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %0 = glow_low.alloc : memref<4xf32>
+  glow_low.exp @out %0, @in %x loc("first")
+  glow_low.neg @out %y, @in %0 loc("second")
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+// What is read behind the run is stored as well, once; independent neighbours join too.
+
+// CHECK-LABEL: glow_low.func @several(
+// CHECK:         glow_low.stack @out %a, @out %b, @in %x {
+// CHECK:           arith.negf
+// CHECK:           math.absf
+// CHECK:           glow_low.yield %{{.*}}, %{{.*}} : f32, f32
+// CHECK:         glow_low.matmul @out %y, @in %a, @in %b
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<2x2xf32> {output}
+glow_low.func @several(@x, @y) {
+  %x = glow_low.weight @x : memref<2x2xf32>
+  %y = glow_low.weight @y {mutable} : memref<2x2xf32>
+  %a = glow_low.alloc : memref<2x2xf32>
+  %b = glow_low.alloc : memref<2x2xf32>
+  glow_low.neg @out %a, @in %x
+  glow_low.abs @out %b, @in %x
+  glow_low.matmul @out %y, @in %a, @in %b
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+}
+
+// -----
+
+// Operands broadcast by their maps; splats are constants of the body.
+
+// CHECK-LABEL: glow_low.func @broadcast(
+// CHECK:         glow_low.stack @out %y, @in %x, @in %row, @in %column {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, 0)>], iterators = ["parallel", "parallel"]} {
+// CHECK:           arith.addf
+// CHECK:           arith.mulf
+// CHECK:           %[[C:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK:           arith.subf %{{.*}}, %[[C]] : f32
+// CHECK-NOT:     glow_low.splat
+glow_high.placeholder @x : tensor<2x3xf32> {input}
+glow_high.placeholder @row : tensor<3xf32> {input}
+glow_high.placeholder @column : tensor<2x1xf32> {input}
+glow_high.placeholder @y : tensor<2x3xf32> {output}
+glow_low.func @broadcast(@x, @row, @column, @y) {
+  %x = glow_low.weight @x : memref<2x3xf32>
+  %row = glow_low.weight @row : memref<3xf32>
+  %column = glow_low.weight @column : memref<2x1xf32>
+  %y = glow_low.weight @y {mutable} : memref<2x3xf32>
+  %0 = glow_low.alloc : memref<2x3xf32>
+  %1 = glow_low.alloc : memref<2x3xf32>
+  %half = glow_low.alloc : memref<f32>
+  glow_low.add @out %0, @in %x, @in %row
+  glow_low.mul @out %1, @in %0, @in %column
+  glow_low.splat @out %half {value = 0.5, shape = []}
+  glow_low.sub @out %y, @in %1, @in %half
+  glow_low.dealloc @out %0
+  glow_low.dealloc @out %1
+  glow_low.dealloc @out %half
+}
+
+// -----
+
+// Another index space, or another instruction between them, ends a run.
+
+// CHECK-LABEL: glow_low.func @runs(
+// CHECK:         glow_low.stack @out %a, @in %x
+// CHECK:         glow_low.stack @out %b, @in %row
+// CHECK:         glow_low.softmax @out %c, @in %b
+// CHECK:         glow_low.stack @out %y, @in %a, @in %c
+glow_high.placeholder @x : tensor<2x3xf32> {input}
+glow_high.placeholder @row : tensor<1x3xf32> {input}
+glow_high.placeholder @y : tensor<2x3xf32> {output}
+glow_low.func @runs(@x, @row, @y) {
+  %x = glow_low.weight @x : memref<2x3xf32>
+  %row = glow_low.weight @row : memref<1x3xf32>
+  %y = glow_low.weight @y {mutable} : memref<2x3xf32>
+  %a = glow_low.alloc : memref<2x3xf32>
+  %b = glow_low.alloc : memref<1x3xf32>
+  %c = glow_low.alloc : memref<1x3xf32>
+  glow_low.neg @out %a, @in %x
+  glow_low.abs @out %b, @in %row
+  glow_low.softmax @out %c, @in %b
+  glow_low.add @out %y, @in %a, @in %c
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %c
+}
+
+// -----
+
+// A run ends where an instruction reads through another view what the run wrote, or writes what it read.
+
+// CHECK-LABEL: glow_low.func @hazards(
+// CHECK:         glow_low.stack @out %a, @in %x
+// CHECK:         glow_low.stack @out %y, @in %first, @in %x
+// CHECK:         glow_low.stack @out %a, @out %z, @in %x
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_high.placeholder @z : tensor<4xf32> {output}
+glow_low.func @hazards(@x, @y, @z) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4xf32>
+  %a = glow_low.alloc : memref<4xf32>
+  %first = glow_low.view %a : memref<4xf32> to memref<1xf32>
+  glow_low.neg @out %a, @in %x
+  glow_low.add @out %y, @in %first, @in %x
+  glow_low.abs @out %a, @in %x
+  glow_low.neg @out %z, @in %a
+  glow_low.dealloc @out %a
+}
+
+// -----
+
+// A splat whose buffer has another content later is no constant, and ends a run.
+
+// CHECK-LABEL: glow_low.func @splats(
+// CHECK:         glow_low.splat @out %s {value = 1.0
+// CHECK-NEXT:    glow_low.stack @out %y, @in %x, @in %s
+// CHECK:         glow_low.splat @out %s {value = 2.0
+// CHECK-NEXT:    glow_low.stack @out %z, @in %x, @in %s
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_high.placeholder @z : tensor<4xf32> {output}
+glow_low.func @splats(@x, @y, @z) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4xf32>
+  %s = glow_low.alloc : memref<4xf32>
+  glow_low.splat @out %s {value = 1.0, shape = [4]}
+  glow_low.add @out %y, @in %x, @in %s
+  glow_low.splat @out %s {value = 2.0, shape = [4]}
+  glow_low.add @out %z, @in %x, @in %s
+  glow_low.dealloc @out %s
+}
+
+// -----
+
+// What nothing reads is not computed; integers without sign keep their bits in the body.
+
+// CHECK-LABEL: glow_low.func @dead(
+// CHECK-NEXT:    %x = glow_low.weight @x
+// CHECK-NEXT:    %y = glow_low.weight @y
+// CHECK-NEXT:    glow_low.stack @out %y, @in %x
+// CHECK-NEXT:    ^{{.*}}(%{{.*}}: i8):
+// CHECK:           arith.constant -1 : i8
+// CHECK:           arith.minui
+// CHECK-NOT:     glow_low.stack
+glow_high.placeholder @x : tensor<4xui8> {input}
+glow_high.placeholder @y : tensor<4xui8> {output}
+glow_low.func @dead(@x, @y) {
+  %x = glow_low.weight @x : memref<4xui8>
+  %y = glow_low.weight @y {mutable} : memref<4xui8>
+  %a = glow_low.alloc : memref<2xf32>
+  %b = glow_low.alloc : memref<2xf32>
+  %most = glow_low.alloc : memref<ui8>
+  glow_low.splat @out %a {value = 1.0, shape = [2]}
+  glow_low.neg @out %b, @in %a
+  glow_low.splat @out %most {value = 255 : ui8, shape = []}
+  glow_low.min @out %y, @in %x, @in %most
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %most
+}

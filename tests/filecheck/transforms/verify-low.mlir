@@ -1,0 +1,152 @@
+// What holds of instructions, and the place where it does not.
+
+// RUN: glow-opt %s -p verify-low --split-input-file --verify-diagnostics | filecheck %s
+
+// CHECK: glow_low.func @sound(
+glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @sound(@x, @y) {
+  %c = glow_low.weight @c : memref<4xf32>
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %0 = glow_low.alloc : memref<8xf32>
+  %low = glow_low.view %0 : memref<8xf32> to memref<4xf32>
+  %high = glow_low.view %0 : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
+  glow_low.add @out %low, @in %x, @in %c
+  glow_low.softmax @out %high, @in %low
+  glow_low.relu @out %high, @in %high
+  glow_low.copy @out %y, @in %high
+  glow_low.dealloc @out %0
+}
+
+// CHECK-NOT: glow_low.func
+
+// -----
+
+// expected-error@+1 {{@high is still a function of glow_high}}
+glow_high.func @high() {
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @tensor(@x) {
+  // expected-error@+1 {{glow_high.get still has a tensor}}
+  %x = glow_high.get @x : tensor<4xf32>
+}
+
+// -----
+
+glow_low.func @unknown_storage() {
+  // expected-error@+1 {{there is no storage @nowhere}}
+  %x = glow_low.weight @nowhere : memref<4xf32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @other_type(@x) {
+  // expected-error@+1 {{@x is tensor<4xf32>, the weight memref<4xi32>}}
+  %x = glow_low.weight @x : memref<4xi32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @not_bound() {
+  // expected-error@+1 {{@x is no binding of @not_bound}}
+  %x = glow_low.weight @x : memref<4xf32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @mutable_input(@x) {
+  // expected-error@+1 {{@x cannot be mutable}}
+  %x = glow_low.weight @x {mutable} : memref<4xf32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @constant(@x) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %view = glow_low.view %x : memref<4xf32> to memref<2x2xf32>
+  %0 = glow_low.alloc : memref<2x2xf32>
+  glow_low.splat @out %0 {value = 1.0, shape = [2, 2]}
+  // expected-error@+1 {{glow_low.relu writes @out result, which is constant}}
+  glow_low.relu @out %view, @in %0
+}
+
+// -----
+
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @undefined(@y) {
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %0 = glow_low.alloc : memref<4xf32>
+  // expected-error@+1 {{glow_low.neg reads @in input before anything writes it}}
+  glow_low.neg @out %y, @in %0
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @dead(@y) {
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %0 = glow_low.alloc : memref<4xf32>
+  %view = glow_low.view %0 : memref<4xf32> to memref<4xf32>
+  glow_low.splat @out %0 {value = 1.0, shape = [4]}
+  glow_low.dealloc @out %0
+  // expected-error@+1 {{glow_low.neg uses @in input after its dealloc}}
+  glow_low.neg @out %y, @in %view
+}
+
+// -----
+
+glow_low.func @twice() {
+  %0 = glow_low.alloc : memref<4xf32>
+  glow_low.dealloc @out %0
+  // expected-error@+1 {{glow_low.dealloc uses @out buffer after its dealloc}}
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+glow_low.func @leak() {
+  // expected-error@+1 {{the allocation is never deallocated}}
+  %0 = glow_low.alloc : memref<4xf32>
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<2x2xf32> {state}
+glow_low.func @in_place(@s) {
+  %s = glow_low.weight @s {mutable} : memref<2x2xf32>
+  // expected-error@+1 {{glow_low.matmul: @out result and @in left overlap}}
+  glow_low.matmul @out %s, @in %s, @in %s
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<8xf32> {state}
+glow_low.func @partly(@s) {
+  %s = glow_low.weight @s {mutable} : memref<8xf32>
+  %low = glow_low.view %s : memref<8xf32> to memref<4xf32>
+  %middle = glow_low.view %s : memref<8xf32> to memref<4xf32, strided<[1], offset: 2>>
+  // expected-error@+1 {{glow_low.relu: @out result and @in input overlap}}
+  glow_low.relu @out %low, @in %middle
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<2x2xf32> {state}
+glow_low.func @transposed(@s) {
+  %s = glow_low.weight @s {mutable} : memref<2x2xf32>
+  // expected-error@+1 {{glow_low.stack: @out targets and @in sources overlap}}
+  glow_low.stack @out %s, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d0)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%0: f32):
+    glow_low.yield %0 : f32
+  }
+}
