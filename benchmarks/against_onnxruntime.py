@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import onnx
@@ -64,17 +66,17 @@ class Result:
 
 def onnxruntime_session(model: onnx.ModelProto) -> Any:
     """A session of onnxruntime on one thread."""
-    import onnxruntime
-
+    # Any: onnxruntime has no annotations for its options.
+    onnxruntime: Any = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def timed(call: Any) -> tuple[float, list[np.ndarray]]:
-    """Milliseconds and outputs of one call."""
+def timed(run: Callable[..., list[np.ndarray]], inputs: dict[str, np.ndarray]) -> tuple[float, list[np.ndarray]]:
+    """Milliseconds and outputs of one run."""
     start = time.perf_counter()
-    outputs = call()
+    outputs = run(None, inputs)
     return (time.perf_counter() - start) * 1e3, outputs
 
 
@@ -101,8 +103,8 @@ def measure(name: str, rounds: int) -> Result:
     difference = 0.0
     for round_ in range(rounds + 1):
         inputs = random_inputs(model, rng)
-        ours_time, results = timed(lambda inputs=inputs: ours.run(None, inputs))
-        theirs_time, expected = timed(lambda inputs=inputs: cast("list[np.ndarray]", theirs.run(None, inputs)))
+        ours_time, results = timed(ours.run, inputs)
+        theirs_time, expected = timed(theirs.run, inputs)
         for result, reference in zip(results, expected, strict=True):
             scale = float(np.abs(reference).max())
             difference = max(difference, float(np.abs(result - reference).max()) / scale)
@@ -123,7 +125,9 @@ def measure(name: str, rounds: int) -> Result:
     )
 
 
-HEADER = "| model | ours min / med ms | onnxruntime min / med ms | ratio min / med | difference | cold s | warm s | arena |"
+HEADER = (
+    "| model | ours min / med ms | onnxruntime min / med ms | ratio min / med | difference | cold s | warm s | arena |"
+)
 
 
 def row(result: Result) -> str:

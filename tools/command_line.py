@@ -18,6 +18,9 @@ EXIT_BUG = 2
 """Something is wrong with the compiler."""
 EXIT_INTERRUPTED = 130
 
+TERMINAL_LIMIT = 16
+"""Elements of a dense attribute that are printed on a terminal."""
+
 ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 """What `add_argument_group` returns; argparse has no public name for it."""
 

@@ -32,6 +32,7 @@ from glow_mlir.textual import (
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
+    TERMINAL_LIMIT,
     error_line,
     is_terminal,
     option_error,
@@ -47,8 +48,6 @@ from glow_mlir.universe import GLOW_UNIVERSE
 PROGRAM = "glow-opt"
 STDIN = "<stdin>"
 SEPARATOR = "// -----"
-TERMINAL_LIMIT = 16
-"""Elements of a dense attribute that are printed on a terminal."""
 
 
 class GlowOpt(xDSLOptMain):

@@ -1,0 +1,142 @@
+"""Comparison of layers, and the copies of models that make every layer an output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from models import model_named
+from onnx import TensorProto, helper, numpy_helper
+
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.expose import exposed_model
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.tools.layer_check import CheckReport, Layer, Tolerance, compare
+from glow_mlir.transforms.save_results import with_saved_results
+
+
+def layer(actual: object, reference: object, tolerance: Tolerance | None = None, dtype: str = "float32") -> Layer:
+    arrays = (np.asarray(values, dtype) for values in (actual, reference))
+    return compare("name", "kind", "output", *arrays, tolerance or Tolerance())
+
+
+@pytest.mark.parametrize(
+    ("actual", "reference", "is_wrong"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], False),
+        ([1.0, 2.0], [1.0, 2.001], False),
+        ([1.0, 2.0], [1.0, 2.01], True),
+        ([np.nan, np.inf, -np.inf], [np.nan, np.inf, -np.inf], False),
+        ([0.0], [np.nan], True),
+        ([np.nan], [0.0], True),
+        ([np.inf], [-np.inf], True),
+        ([1.0], [np.inf], True),
+        ([np.inf], [1.0], True),
+        # What is small beside the largest value of its layer may be the difference of large values.
+        ([1e-4, 100.0], [0.0, 100.0], False),
+        ([1e-4, 1.0], [0.0, 1.0], True),
+        ([], [], False),
+    ],
+)
+def test_values_are_compared_as_floats(actual: list[float], reference: list[float], is_wrong: bool) -> None:
+    assert layer(actual, reference).is_wrong == is_wrong
+
+
+def test_integers_are_equal_or_wrong() -> None:
+    assert not layer([1, 2], [1, 2], dtype="int64").is_wrong
+    assert layer([1, 2], [1, 3], dtype="int64").is_wrong
+    assert not layer([1, 2], [1, 3], Tolerance(atol=1), dtype="int64").is_wrong
+    assert (
+        layer([2**60], [2**60 + 1], dtype="int64").error == 0.0 or layer([2**60], [2**60 + 1], dtype="int64").is_wrong
+    )
+
+
+def test_errors_are_the_largest_ones() -> None:
+    found = layer([1.0, 2.5, 4.0], [1.0, 2.0, 5.0])
+    assert (found.error, found.relative) == (1.0, 0.2)
+    assert layer([np.nan], [1.0]).error == np.inf
+
+
+def test_other_type_or_shape_is_wrong() -> None:
+    for other in (np.zeros(2, np.float64), np.zeros(3, np.float32)):
+        assert compare("name", "kind", "output", other, np.zeros(2, np.float32), Tolerance()).is_wrong
+
+
+def test_report_tells_a_wrong_layer_from_a_wrong_fusion() -> None:
+    right, wrong = layer([1.0], [1.0]), layer([1.0], [2.0])
+    assert CheckReport("onnxruntime", [right], [right]).is_right
+    assert "first wrong layer: 'name'" in CheckReport("onnxruntime", [right, wrong], [wrong]).verdict()
+    fused = CheckReport("onnxruntime", [right], [wrong])
+    assert not fused.is_right
+    assert "every layer alone is right" in fused.verdict()
+
+
+def test_every_node_is_exposed_in_topological_order() -> None:
+    model = model_named("squeezenet")
+    exposed = exposed_model(model)
+    results = [node.output[0] for node in model.graph.node]
+    assert list(exposed.layers) == results
+    assert exposed.outputs[: len(model.graph.output)] == tuple(output.name for output in model.graph.output)
+    assert set(exposed.outputs) == set(results)
+    assert len(model.graph.output) == 1, "the model itself stays as it is"
+
+
+def test_unused_second_results_and_constants_are_no_layers() -> None:
+    nodes = [
+        helper.make_node("Relu", ["p"], ["y"]),
+        helper.make_node("MaxPool", ["x"], ["p", "indices"], kernel_shape=[2, 2]),
+        helper.make_node("Constant", [], ["c"], value_float=1.0),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1, 3, 3])]
+    model = helper.make_model(helper.make_graph(nodes, "graph", inputs, outputs))
+    assert exposed_model(model).layers == {"p": ("p", "MaxPool"), "y": ("y", "Relu")}
+
+
+def external_model(folder: Path) -> Path:
+    weight = numpy_helper.from_array(np.float32([1, 2, 3]), "w")
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+        [weight],
+    )
+    path = folder / "external.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, path, save_as_external_data=True, location="external.bin", size_threshold=0)
+    return path
+
+
+def test_weights_in_another_file_come_along(tmp_path: Path) -> None:
+    module = import_model(exposed_model(external_model(tmp_path)).model)
+    np.testing.assert_array_equal(run_function(module, {"x": np.zeros(3, np.float32)})["y"], [1, 2, 3])
+
+
+def test_missing_weights_are_named_with_the_file(tmp_path: Path) -> None:
+    path = external_model(tmp_path)
+    (tmp_path / "external.bin").unlink()
+    with pytest.raises(ModelError, match=r"external\.onnx: weights in another file cannot be read"):
+        exposed_model(path)
+
+
+def test_module_saves_the_result_of_every_operator() -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], name="first"),
+        helper.make_node("Neg", ["r"], ["n"], name="second"),
+        helper.make_node("Abs", ["n"], ["y"], name="third"),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy"]
+    graph = helper.make_graph(nodes, "graph", values[:1], values[1:])
+    module = import_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    before = str(module)
+    copy, layers = with_saved_results(module)
+    assert str(module) == before
+    copy.verify()
+    assert layers == {"first": ("first", "relu"), "second": ("second", "neg"), "y": ("third", "abs")}
+    results = run_function(copy, {"x": np.float32([-1, 0, 2])})
+    np.testing.assert_array_equal(results["second"], np.float32([-0.0, -0.0, -2.0]))
+    assert list(results) == ["y", "first", "second"]

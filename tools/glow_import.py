@@ -1,0 +1,131 @@
+"""`glow-import`: from an ONNX model to a textual module and its weight file."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glow_mlir.errors import OptionError
+from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, is_terminal, new_parser, run_tool
+from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.run_arguments import binding
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+PROGRAM = "glow-import"
+STDOUT = "-"
+DESCRIPTION = "Import an ONNX model as a module of glow_high: MODEL.mlir, and its weights beside it in MODEL.weights."
+EXAMPLES = """
+glow-import model.onnx
+glow-import model.onnx -o out/model.mlir --bind N=1 --bind sequence=128
+glow-import model.onnx --stage optimized -o - --print-debuginfo
+cat model.onnx | glow-import - -o model.mlir
+"""
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """The options; raises `OptionError` for what makes no sense."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument("model", help="an .onnx file, or - for stdin")
+    parser.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        help="where to write the module, with locations; its weights lie beside it; - prints the module alone on stdout "
+        "(default: the model's name with .mlir)",
+    )
+    parser.add_argument(
+        "--bind",
+        action="append",
+        default=[],
+        type=binding,
+        metavar="NAME=SIZE",
+        help="the size of a free dimension, by its name, or as INPUT.AXIS where it has none",
+    )
+    parser.add_argument("--name", default="main", help="the name of the function (default: main)")
+    parser.add_argument(
+        "--stage",
+        "--stop-after",
+        dest="stage",
+        default="imported",
+        metavar="STAGE",
+        help="climb the ladder up to this stage, as glow-opt does (default: imported)",
+    )
+    parser.add_argument("--backend", default="cpu", help="the backend of --stage (default: cpu)")
+    parser.add_argument("--target", default="host", help="the machine of --stage (default: host)")
+    parser.add_argument(
+        "--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form of ops"
+    )
+    parser.add_argument(
+        "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations on stdout too"
+    )
+    return parser.parse_args(arguments)
+
+
+def output_path(args: Namespace) -> Path | None:
+    """Where to write; `None` is stdout."""
+    if args.output_file == STDOUT:
+        return None
+    if args.output_file is not None:
+        return Path(args.output_file)
+    if args.model == STDOUT:
+        raise OptionError("a model from stdin has no name to write to", hint="say where with -o")
+    return Path(Path(args.model).name).with_suffix(".mlir")
+
+
+def imported(args: Namespace, progress: Progress) -> ModuleOp:
+    """The module at the stage that was asked for."""
+    from glow_mlir.context import new_context
+    from glow_mlir.frontends.onnx.importer import import_model
+    from glow_mlir.tools.climb import Climb
+    from glow_mlir.tools.pass_runner import PassRunner
+
+    progress.say(f"importing {args.model}")
+    source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
+    module = import_model(source, dict(args.bind), args.name)
+    progress.say(f"{args.model}: going to stage {args.stage}")
+    context = new_context()
+    Climb(module, args.backend, args.target, context=context, runner=PassRunner(context)).run(args.stage)
+    return module
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    args = parse_arguments(arguments)
+    path = output_path(args)
+    progress = Progress()
+    try:
+        module = imported(args, progress)
+        write(module, path, args)
+    finally:
+        progress.clear()
+    return EXIT_OK
+
+
+def write(module: ModuleOp, path: Path | None, args: Namespace) -> None:
+    """Write the module, and to a file its weights as well."""
+    from glow_mlir.textual import digests, module_text, write_text
+
+    text = module_text(
+        module,
+        locations=args.print_debuginfo or path is not None,
+        generic=args.print_op_generic,
+        limit=TERMINAL_LIMIT if path is None and is_terminal(sys.stdout) else None,
+    )
+    if path is None:
+        print(text, end="")
+    else:
+        write_text(text, path, digests(module))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-import`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
