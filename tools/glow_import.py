@@ -35,8 +35,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "-o",
         "--output-file",
         metavar="FILE",
-        help="where to write the module, with locations; its weights lie beside it; - prints the module alone on stdout "
-        "(default: the model's name with .mlir)",
+        help="where to write the module, with locations; its weights lie beside it; - prints the module alone on "
+        "stdout (default: the model's name with .mlir)",
     )
     parser.add_argument(
         "--bind",

@@ -8,19 +8,24 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.dialects.glow_high.storage import ConstantOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp
+from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.transforms.rewriting import functions
 
 
 @dataclass(frozen=True)
 class RemoveUnusedStoragePass(ModulePass):
-    """Erase constants that no function mentions (the storage half of Glow's DCE); placeholders are the ABI and stay."""
+    """
+    Erase reads and declarations of storage whose value nothing uses, then constants that no function mentions (the
+    storage half of Glow's DCE). Placeholders stay: they are the ABI.
+    """
 
     name = "remove-unused-storage"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         used: set[str] = set()
         for function in functions(op):
+            erase_unused_reads(function)
             for inner in function.walk():
                 symbol = inner.properties.get("symbol")
                 if isinstance(symbol, SymbolRefAttr):
@@ -29,3 +34,10 @@ class RemoveUnusedStoragePass(ModulePass):
         for storage in list(block.ops):
             if isinstance(storage, ConstantOp) and storage.sym_name.data not in used:
                 block.erase_op(storage)
+
+
+def erase_unused_reads(function: FunctionOp) -> None:
+    """Erase the reads and declarations of storage in a function whose value nothing uses."""
+    for op in list(function.block.ops):
+        if isinstance(op, GetOp | WeightOp) and not op.result.uses:
+            function.block.erase_op(op)

@@ -13,10 +13,19 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
-from glow_mlir.dialects.properties import integer, ints
+from glow_mlir.dialects.glow_high.normalization import (
+    BatchNormalizationOp,
+    GroupNormalizationOp,
+    HardmaxOp,
+    InstanceNormalizationOp,
+    LogSoftmaxOp,
+    LrnOp,
+    SoftmaxOp,
+)
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
+from glow_mlir.dialects.properties import flag, integer, ints
 from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
@@ -35,13 +44,61 @@ def _mapped_axis(op: HighOp, permutation: Shape) -> Properties:
     return {**op.properties, "axis": to_attribute(permutation[axis])}
 
 
-SINKABLE: dict[type[HighOp], Callable[[HighOp, Shape], Properties]] = {
+def _mapped_image_axis(op: HighOp, permutation: Shape) -> Properties | None:
+    """Like `_mapped_axis`, for operators whose batch is axis 0; `None` where the transpose moves it."""
+    return None if permutation[0] else _mapped_axis(op, permutation)
+
+
+def _mapped_axes(op: HighOp, permutation: Shape) -> Properties | None:
+    """Properties of a reduction that keeps its axes; `None` for one that drops them."""
+    if not flag(op.properties["keepdims"]):
+        return None
+    axes = sorted(permutation[normalize_axis(axis, len(permutation))] for axis in ints(op.properties["axes"]))
+    return {**op.properties, "axes": to_attribute(axes)}
+
+
+def _mapped_bounds(op: HighOp, permutation: Shape) -> Properties:
+    """Properties of a slice, whose lists have one element an axis."""
+    lists = {name: value for name, value in op.properties.items() if name in ("starts", "ends", "steps")}
+    return {**op.properties, **{name: to_attribute(_moved(ints(value), permutation)) for name, value in lists.items()}}
+
+
+def _mapped_pads(op: HighOp, permutation: Shape) -> Properties:
+    """Properties of a pad, whose list has the leading widths of all axes before the trailing ones."""
+    pads = ints(op.properties["pads"])
+    rank = len(permutation)
+    moved = (*_moved(pads[:rank], permutation), *_moved(pads[rank:], permutation))
+    return {**op.properties, "pads": to_attribute(moved)}
+
+
+def _moved(items: Shape, permutation: Shape) -> Shape:
+    """A list with one element an axis of the transposed operand, in the order of the operand's axes."""
+    return tuple(items[permutation.index(axis)] for axis in range(len(permutation)))
+
+
+Rule = Callable[[HighOp, Shape], "Properties | None"]
+
+SINKABLE: dict[type[HighOp], Rule] = {
     BatchNormalizationOp: _mapped_axis,
     ConcatOp: _mapped_axis,
+    GroupNormalizationOp: _mapped_image_axis,
+    HardmaxOp: _mapped_axis,
+    InstanceNormalizationOp: _mapped_image_axis,
+    LogSoftmaxOp: _mapped_axis,
+    LrnOp: _mapped_axis,
+    PadOp: _mapped_pads,
+    ReduceMaxOp: _mapped_axes,
+    ReduceMeanOp: _mapped_axes,
+    ReduceMinOp: _mapped_axes,
+    ReduceSumOp: _mapped_axes,
+    SliceOp: _mapped_bounds,
+    SoftmaxOp: _mapped_axis,
 }
 """Operator → its properties on operands that are not transposed; its result is then the transposed one's origin."""
 
-CHANNEL_OPERANDS: dict[type[HighOp], int] = {BatchNormalizationOp: 1}
+CHANNEL_OPERANDS: dict[type[HighOp], int] = dict.fromkeys(
+    (BatchNormalizationOp, GroupNormalizationOp, InstanceNormalizationOp, PadOp), 1
+)
 """Operator → how many leading operands the transpose concerns, where not all."""
 
 
@@ -93,13 +150,14 @@ def sink_below(op: HighOp, storage: Storage) -> None:
         return
     count = CHANNEL_OPERANDS.get(type(op), len(op.operands))
     permutation = common_permutation(op, op.operands[:count], storage)
-    if permutation is None:
+    properties = None if permutation is None else rule(op, permutation)
+    if permutation is None or properties is None:
         return
     emit = Emitter(op, storage)
     operands = [
         origin(value, permutation, emit) if position < count else value for position, value in enumerate(op.operands)
     ]
-    new = emit.insert(type(op).inferred(operands, rule(op, permutation), op.location))
+    new = emit.insert(type(op).inferred(operands, properties, op.location))
     replace(op, [emit(TransposeOp, new.results[0], permutation=permutation)])
 
 

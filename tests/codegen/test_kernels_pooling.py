@@ -43,6 +43,15 @@ def test_channels_first(operator: type[Pool]):
     check(operator, sample((2, 3, *spatial)), layout="channels_first", **window)
 
 
+@pytest.mark.parametrize("operator", [MaxPoolOp, AvgPoolOp])
+@pytest.mark.parametrize("width", [2, 5, 40])
+def test_rows(operator: type[Pool], width: int):
+    window: dict[str, Any] = {"kernel_shape": (2, 3), "pads": (0, 2, 1, 1)}
+    check(operator, sample((2, 3, 4, width)), layout="channels_first", **window)
+    check(operator, sample((2, 4, width, 1)), **window)
+    check(operator, sample((2, 96, 1)), kernel_shape=(5,), pads=(2, 2))
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f2", "u1", "i1", "i8"])
 def test_element_types(dtype: str):
     check(MaxPoolOp, sample((1, 6, 6, 37), dtype), kernel_shape=(3, 3), pads=(1, 1, 1, 1))

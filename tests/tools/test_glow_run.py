@@ -110,8 +110,7 @@ def test_array_from_a_file_is_the_input(digits: Runner, tmp_path: Path, name: st
 
 
 def test_archive_gives_inputs_by_name(run: Runner, tmp_path: Path, two_inputs: Path) -> None:
-    a, b = np.float32([-1, 2, 3]), np.float32([10, 20, 30])
-    np.savez(tmp_path / "x.npz", a=a, b=b)
+    np.savez(tmp_path / "x.npz", a=np.array([-1, 2, 3], np.float32), b=np.array([10, 20, 30], np.float32))
     run(two_inputs, "--inputs", "x.npz", "--outputs", "y.npz")
     np.testing.assert_array_equal(written(tmp_path / "y.npz")["sum"], [10, 22, 33])
 
@@ -137,7 +136,7 @@ def test_random_inputs_depend_on_the_seed_alone(digits: Runner, tmp_path: Path) 
 
 
 def test_seed_draws_the_inputs_that_no_file_gives(run: Runner, tmp_path: Path, two_inputs: Path) -> None:
-    np.save(tmp_path / "a.npy", np.float32([-1, -2, -3]))
+    np.save(tmp_path / "a.npy", np.array([-1, -2, -3], np.float32))
     run(two_inputs, "--input", "a=a.npy", "--seed", 3, "--outputs", "y.npz")
     drawn = np.random.default_rng(3).standard_normal(3).astype(np.float32)
     np.testing.assert_array_equal(written(tmp_path / "y.npz")["sum"], drawn)

@@ -19,8 +19,8 @@ from glow_mlir.transforms.save_results import with_saved_results
 
 
 def layer(actual: object, reference: object, tolerance: Tolerance | None = None, dtype: str = "float32") -> Layer:
-    arrays = (np.asarray(values, dtype) for values in (actual, reference))
-    return compare("name", "kind", "output", *arrays, tolerance or Tolerance())
+    found, wanted = np.array(actual, dtype), np.array(reference, dtype)
+    return compare("name", "kind", "output", found, wanted, tolerance or Tolerance())
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,7 @@ def test_integers_are_equal_or_wrong() -> None:
     assert not layer([1, 2], [1, 2], dtype="int64").is_wrong
     assert layer([1, 2], [1, 3], dtype="int64").is_wrong
     assert not layer([1, 2], [1, 3], Tolerance(atol=1), dtype="int64").is_wrong
-    assert (
-        layer([2**60], [2**60 + 1], dtype="int64").error == 0.0 or layer([2**60], [2**60 + 1], dtype="int64").is_wrong
-    )
+    assert layer([2**60], [2**60 + 1], dtype="int64").is_wrong
 
 
 def test_errors_are_the_largest_ones() -> None:
@@ -97,7 +95,7 @@ def test_unused_second_results_and_constants_are_no_layers() -> None:
 
 
 def external_model(folder: Path) -> Path:
-    weight = numpy_helper.from_array(np.float32([1, 2, 3]), "w")
+    weight = numpy_helper.from_array(np.array([1, 2, 3], np.float32), "w")
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "w"], ["y"])],
         "graph",
@@ -137,6 +135,6 @@ def test_module_saves_the_result_of_every_operator() -> None:
     assert str(module) == before
     copy.verify()
     assert layers == {"first": ("first", "relu"), "second": ("second", "neg"), "y": ("third", "abs")}
-    results = run_function(copy, {"x": np.float32([-1, 0, 2])})
-    np.testing.assert_array_equal(results["second"], np.float32([-0.0, -0.0, -2.0]))
+    results = run_function(copy, {"x": np.array([-1, 0, 2], np.float32)})
+    np.testing.assert_array_equal(results["second"], np.array([-0.0, -0.0, -2.0], np.float32))
     assert list(results) == ["y", "first", "second"]

@@ -1,9 +1,9 @@
-"""Kernels of pooling: one output pixel at a time, vectors over its channels, windows clipped at the border."""
+"""Kernels of pooling: vectors over channels or over the pixels of a row, windows clipped at the border."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -107,45 +107,105 @@ class PoolKernel(Kernel):
         return None
 
     def emit(self, call: KernelCall) -> None:
-        b, source, result = call.b, call.one("input"), call.result
         op = cast(Pool, call.op)
         last = is_channels_last(op.layout)
-        before, after = Image.of(source, last), Image.of(result, last)
-        window = op.window()
-        type_ = computed(source.element)
-        width = lanes_for(call.target, type_, (before.strides[-1], after.strides[-1]), VECTORS)
+        before, after = Image.of(call.one("input"), last), Image.of(call.result, last)
+        emission = PoolEmission(self, call, op.window(), before, after)
+        if emission.runs_along_rows():
+            emission.rows()
+        else:
+            emission.pixels()
+
+
+@dataclass(frozen=True)
+class PoolEmission:
+    """The loops of one pooling instruction."""
+
+    kernel: PoolKernel
+    call: KernelCall
+    window: Window
+    before: Image
+    after: Image
+
+    def runs_along_rows(self) -> bool:
+        """Whether neighbours in memory are pixels of a row, and neighbours too of the windows."""
+        steps = (self.before.strides[-2], self.after.strides[-2], self.window.strides[-1])
+        channels = (self.before.strides[-1], self.after.strides[-1])
+        return steps == (1, 1, 1) and (self.after.sizes[-1] == 1 or channels != (1, 1))
+
+    def width(self, steps: tuple[int, int]) -> int:
+        """Lanes of the innermost loop, whose operands move by `steps`."""
+        return lanes_for(self.call.target, computed(self.call.result.element), steps, VECTORS)
+
+    def pixels(self) -> None:
+        """One pixel at a time, vectors over its channels."""
+        steps = (self.before.strides[-1], self.after.strides[-1])
 
         def pixel(indices: list[Index]) -> None:
             batch, *outputs = indices
-            taps = [
-                Taps.within(b, window, axis, output, after.sizes[axis + 1], (0, before.sizes[axis + 1]))
-                for axis, output in enumerate(outputs)
-            ]
-            count = self.count(call, window, before.sizes[1:-1], taps)
-            base = linear([batch, *(t.origin for t in taps)], before.strides[:-1])
-            into = linear(indices, after.strides[:-1])
+            taps = [self.taps(axis, output) for axis, output in enumerate(outputs)]
+            reduce = self.reduction(batch, taps)
+            vector_loop(self.call.b, self.after.sizes[-1], self.width(steps), reduce)
 
-            def channels(c: Index, lanes: int) -> None:
-                start = b.constant(self.initial(source.element), vector(type_, lanes))
-                offset = moved_by(base, c, before.strides[-1])
-                total = self._window(call, window, before, taps, offset, start)
-                store(b, result, moved_by(into, c, after.strides[-1]), self.finish(call, total, count))
+        nest(self.call.b, self.after.sizes[:-1], pixel)
 
-            vector_loop(b, after.sizes[-1], width, channels)
+    def rows(self) -> None:
+        """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
+        b, axis = self.call.b, len(self.window.kernel) - 1
+        size, count = self.before.sizes[-2], self.after.sizes[-2]
+        first = min(self.window.pads[axis], count)
+        last = max(first, min(count, size - self.window.extent(axis) + self.window.pads[axis] + 1))
 
-        nest(b, after.sizes[:-1], pixel)
+        def row(indices: list[Index]) -> None:
+            batch, channel, *outputs = indices
+            outer = [self.taps(axis, output) for axis, output in enumerate(outputs)]
 
-    def _window(
-        self, call: KernelCall, window: Window, image: Image, taps: Sequence[Taps], offset: Index, total: Value
-    ) -> Value:
-        """The loops over the taps of one window, from the axis `len(window.kernel) - len(taps)` on."""
+            def clipped(start: int, stop: int) -> None:
+                with b.loop(start, stop, 1) as x:
+                    self.reduction(batch, [*outer, self.taps(axis, x)])(channel, 1)
+
+            def whole(x: Index, lanes: int) -> None:
+                place = x + first
+                taps = Taps(place, place - self.window.pads[axis], 0, self.window.kernel[axis])
+                self.reduction(batch, [*outer, taps])(channel, lanes)
+
+            if first > 0:
+                clipped(0, first)
+            vector_loop(b, last - first, self.width((1, 1)), whole)
+            if last < count:
+                clipped(last, count)
+
+        nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row)
+
+    def taps(self, axis: int, output: Index) -> Taps:
+        """The taps along an axis that lie in the input."""
+        bounds = (0, self.before.sizes[axis + 1])
+        return Taps.within(self.call.b, self.window, axis, output, self.after.sizes[axis + 1], bounds)
+
+    def reduction(self, batch: Index, taps: Sequence[Taps]) -> Callable[[Index, int], None]:
+        """Reduces the windows behind `taps`: a function of a channel and of how many lanes there are."""
+        b, source, result = self.call.b, self.call.one("input"), self.call.result
+        count = self.kernel.count(self.call, self.window, self.before.sizes[1:-1], taps)
+        base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
+        into = linear([batch, *(t.output for t in taps)], self.after.strides[:-1])
+
+        def reduce(channel: Index, lanes: int) -> None:
+            start = b.constant(self.kernel.initial(source.element), vector(computed(source.element), lanes))
+            total = self._window(taps, moved_by(base, channel, self.before.strides[-1]), start)
+            place = moved_by(into, channel, self.after.strides[-1])
+            store(b, result, place, self.kernel.finish(self.call, total, count))
+
+        return reduce
+
+    def _window(self, taps: Sequence[Taps], offset: Index, total: Value) -> Value:
+        """The loops over the taps, those of the first axis outermost."""
+        b = self.call.b
         if not taps:
-            return self.take(call, total, load(call.b, call.one("input"), offset, 1, total.lanes))
-        axis = len(window.kernel) - len(taps)
-        step = image.strides[axis + 1] * window.dilations[axis]
-        with call.b.loop(taps[0].first, taps[0].last, 1, carried=[total]) as loop:
-            moved = moved_by(offset, loop.index, step)
-            loop.set(self._window(call, window, image, taps[1:], moved, loop.values[0]))
+            return self.kernel.take(self.call, total, load(b, self.call.one("input"), offset, 1, total.lanes))
+        axis = len(self.window.kernel) - len(taps)
+        step = self.before.strides[axis + 1] * self.window.dilations[axis]
+        with b.loop(taps[0].first, taps[0].last, 1, carried=[total]) as loop:
+            loop.set(self._window(taps[1:], moved_by(offset, loop.index, step), loop.values[0]))
         return loop.results[0]
 
 

@@ -72,7 +72,7 @@ glow_high.func @units(@x, @y, @z) {
 // CHECK:         %[[A:.*]] = glow_high.transpose %x {permutation = [1, 0]}
 // CHECK:         glow_high.add %[[A]], %z
 // CHECK:         %[[B:.*]] = glow_high.transpose %x {permutation = [1, 0]}
-// CHECK-NEXT:    glow_high.softmax %[[B]]
+// CHECK:         glow_high.layer_normalization %[[B]]
 glow_high.placeholder @x : tensor<3x3xf32> {input}
 glow_high.placeholder @z : tensor<3x3xf32> {input}
 glow_high.placeholder @y : tensor<3x3xf32> {output}
@@ -84,6 +84,30 @@ glow_high.func @stay(@x, @z, @y, @w) {
   %2 = glow_high.add %1, %z : tensor<3x3xf32>
   glow_high.save %2, @y
   %3 = glow_high.transpose %x {permutation = [1, 0]} : tensor<3x3xf32>
-  %4 = glow_high.softmax %3 {axis = 0} : tensor<3x3xf32>
+  %s = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
+  %4 = glow_high.layer_normalization %3, %s : tensor<3x3xf32>
   glow_high.save %4, @w
+}
+
+// -----
+
+// Operators with axes compute along the axes of the origin.
+
+// CHECK-LABEL: glow_high.func @axes(
+// CHECK:         %[[S:.*]] = glow_high.softmax %x {axis = 3}
+// CHECK-NEXT:    %[[P:.*]] = glow_high.pad %[[S]] {pads = [0, 1, 2, 0, 0, 3, 4, 0]}
+// CHECK-NEXT:    %[[L:.*]] = glow_high.slice %[[P]] {starts = [0, 1, 0, 2], ends = [1, 9, 12, 5]}
+// CHECK-NEXT:    %[[R:.*]] = glow_high.reduce_mean %[[L]] {axes = [1, 2]}
+// CHECK-NEXT:    %[[V:.*]] = glow_high.reshape %[[R]] {shape = [1, 3, 1, 1]}
+// CHECK-NEXT:    glow_high.save %[[V]], @y
+glow_high.placeholder @x : tensor<1x6x6x5xf32> {input}
+glow_high.placeholder @y : tensor<1x3x1x1xf32> {output}
+glow_high.func @axes(@x, @y) {
+  %x = glow_high.get @x : tensor<1x6x6x5xf32>
+  %1 = glow_high.transpose %x {permutation = [0, 3, 1, 2]} : tensor<1x5x6x6xf32>
+  %2 = glow_high.softmax %1 {axis = 1} : tensor<1x5x6x6xf32>
+  %3 = glow_high.pad %2 {pads = [0, 0, 1, 2, 0, 0, 3, 4]} : tensor<1x5x10x12xf32>
+  %4 = glow_high.slice %3 {starts = [0, 2, 1, 0], ends = [1, 5, 9, 12]} : tensor<1x3x8x12xf32>
+  %5 = glow_high.reduce_mean %4 {axes = [2, 3]} : tensor<1x3x1x1xf32>
+  glow_high.save %5, @y
 }
