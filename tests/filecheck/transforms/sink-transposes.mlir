@@ -98,7 +98,7 @@ glow_high.func @stay(@x, @z, @y, @w) {
 // CHECK-NEXT:    %[[P:.*]] = glow_high.pad %[[S]] {pads = [0, 1, 2, 0, 0, 3, 4, 0]}
 // CHECK-NEXT:    %[[L:.*]] = glow_high.slice %[[P]] {starts = [0, 1, 0, 2], ends = [1, 9, 12, 5]}
 // CHECK-NEXT:    %[[R:.*]] = glow_high.reduce_mean %[[L]] {axes = [1, 2]}
-// CHECK-NEXT:    %[[V:.*]] = glow_high.reshape %[[R]] {shape = [1, 3, 1, 1]}
+// CHECK-NEXT:    %[[V:.*]] = glow_high.transpose %[[R]] {permutation = [0, 3, 1, 2]}
 // CHECK-NEXT:    glow_high.save %[[V]], @y
 glow_high.placeholder @x : tensor<1x6x6x5xf32> {input}
 glow_high.placeholder @y : tensor<1x3x1x1xf32> {output}
