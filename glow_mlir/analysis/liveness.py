@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from xdsl.ir import Block
 
@@ -36,6 +37,17 @@ def lifetimes(block: Block) -> list[Lifetime]:
     return [
         Lifetime(op, begin, ends.get(op, position + 1), byte_size(op.result)) for op, begin in begins.items()
     ]
+
+
+def pressures(lives: list[Lifetime], alignment: int = 1) -> dict[Lifetime, int]:
+    """For each allocation the most bytes that are live at once during its life; sizes are rounded to `alignment`."""
+    changes = [0] * (max((life.end for life in lives), default=0) + 1)
+    for life in lives:
+        size = -(-life.size // alignment) * alignment
+        changes[life.begin] += size
+        changes[life.end] -= size
+    live = list(accumulate(changes))
+    return {life: max(live[life.begin : life.end]) for life in lives}
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:

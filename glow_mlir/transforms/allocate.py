@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.liveness import Lifetime, lifetimes, peak
+from glow_mlir.analysis.liveness import Lifetime, lifetimes, peak, pressures
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.storage import Storage
@@ -42,14 +43,25 @@ def rounded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-ORDERS: dict[str, Callable[[Lifetime], tuple[int, ...]]] = {
-    "size": lambda life: (-life.size, life.begin),
-    "duration": lambda life: (life.begin - life.end, -life.size),
-    "area": lambda life: (-life.size * (life.end - life.begin), life.begin),
-    "begin": lambda life: (life.begin, -life.size),
-    "end": lambda life: (-life.end, -life.size),
+ORDERS: dict[str, Callable[[Lifetime, int], tuple[int, ...]]] = {
+    "pressure": lambda life, pressure: (-pressure, life.begin),
+    "size": lambda life, _: (-life.size, life.begin),
+    "duration": lambda life, _: (life.begin - life.end, -life.size),
+    "area": lambda life, _: (-life.size * (life.end - life.begin), life.begin),
+    "begin": lambda life, _: (life.begin, -life.size),
+    "end": lambda life, _: (-life.end, -life.size),
 }
-"""Orders in which allocations are placed; the first placed get the lowest offsets."""
+"""
+Orders in which allocations are placed; the first placed get the lowest offsets.
+
+The second argument is the pressure of an allocation: the most bytes that are live at once during its life.
+"""
+
+
+def _rank(
+    order: Callable[[Lifetime, int], tuple[int, ...]], pressure: Mapping[Lifetime, int], life: Lifetime
+) -> tuple[int, ...]:
+    return order(life, pressure[life])
 
 
 def place(lives: list[Lifetime]) -> dict[Lifetime, int]:
@@ -57,8 +69,9 @@ def place(lives: list[Lifetime]) -> dict[Lifetime, int]:
     best: dict[Lifetime, int] = {}
     bound = peak(lives, ALIGNMENT)
     extent = -1
+    pressure = pressures(lives, ALIGNMENT)
     for order in ORDERS.values():
-        offsets = place_in_order(sorted(lives, key=order))
+        offsets = place_in_order(sorted(lives, key=partial(_rank, order, pressure)))
         size = max((offset + rounded(life.size) for life, offset in offsets.items()), default=0)
         if extent < 0 or size < extent:
             best, extent = offsets, size

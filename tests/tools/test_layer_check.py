@@ -36,8 +36,8 @@ def layer(actual: object, reference: object, tolerance: Tolerance | None = None,
         ([1.0], [np.inf], True),
         ([np.inf], [1.0], True),
         # What is small beside the largest value of its layer may be the difference of large values.
-        ([1e-4, 100.0], [0.0, 100.0], False),
-        ([1e-4, 1.0], [0.0, 1.0], True),
+        ([1e-3, 100.0], [0.0, 100.0], False),
+        ([1e-3, 1.0], [0.0, 1.0], True),
         ([], [], False),
     ],
 )

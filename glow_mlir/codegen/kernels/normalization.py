@@ -10,7 +10,6 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
-from glow_mlir.codegen.kernels.reductions import VECTORS
 from glow_mlir.codegen.lines import Line, Lines
 from glow_mlir.codegen.nests import Index
 from glow_mlir.codegen.scalar_math import MATH
@@ -19,6 +18,9 @@ from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import Shape, normalize_axis
 from glow_mlir.registry import kernel
+
+VECTORS = 4
+"""Vectors of independent work in the passes over a line."""
 
 
 def _sum(x: list[Value], y: list[Value]) -> list[Value]:

@@ -34,6 +34,8 @@ from glow_mlir.storage import Storage
 
 ROWS = 4
 """Rows of a batch that share one pass over the weights."""
+STREAMS = 4
+"""Rows of the weights that are read side by side for a batch of one; eight share too few sets of the cache."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,9 @@ class Frame:
         The addend has these columns from `first` - `skipped` on. The columns of the weights stay in the cache for all
         rows of the batch.
         """
+        if self.batch == 1:
+            self._stream(first, count, addend(0), state(0), skipped)
+            return
         # Half of the registers hold sums; eight of them are enough to hide the latency of a product.
         _, _, most = chunks(self.batch, ROWS)[0]
         vectors = max(1, min(8, self.call.target.vector_registers // 2 // most))
@@ -142,6 +147,36 @@ class Frame:
                         self.scratch(n + r).store(self.b, place, total)
 
         vector_loop(self.b, count, self.lanes(vectors), columns)
+
+    def _stream(self, first: int, count: int, addend: Row, state: Row, skipped: int) -> None:
+        """
+        Set columns of the sums of a single row; the sums stay in the cache, and the weights are read in their order.
+
+        Their rows are often a multiple of 4 KB apart: blocks of columns, read downwards, would be far slower.
+        """
+        b, weights, sums = self.b, self.call.one("weights"), self.scratch(0)
+
+        def start(column: Index, lanes: int) -> None:
+            sums.store(b, column + first, addend.load(b, column + (first - skipped), lanes))
+
+        vector_loop(b, count, self.lanes(1), start)
+        for begin, end, rows in chunks(self.hidden, STREAMS):
+            with b.loop(begin, end, rows) as k:
+                lines = [(Row.of(weights, k + r), state.load(b, k + r, 1)) for r in range(rows)]
+                self._add_lines(first, count, sums, lines)
+
+    def _add_lines(self, first: int, count: int, sums: Row, lines: Sequence[tuple[Row, Value]]) -> None:
+        """Add rows of the weights, each times its factor, to columns of the sums."""
+        b = self.b
+
+        def add(column: Index, lanes: int) -> None:
+            place = column + first
+            total = sums.load(b, place, lanes)
+            for line, factor in lines:
+                total = b.fma(b.splat(factor, lanes), line.load(b, place, lanes), total)
+            sums.store(b, place, total)
+
+        vector_loop(b, count, self.lanes(1), add)
 
     def _accumulate(self, column: Index, lanes: int, states: Sequence[Row], totals: list[Value]) -> list[Value]:
         b, weights = self.b, self.call.one("weights")

@@ -114,8 +114,8 @@ REDUCERS: dict[type[Operation], Reducer] = {
 }
 """Reduction → how it combines elements."""
 
-VECTORS = 4
-"""Vectors of independent work: an addition takes four cycles."""
+VECTORS = 8
+"""Vectors of independent work: they hide the latency of an addition, and read whole lines where rows are far apart."""
 
 
 @kernel("reduce")

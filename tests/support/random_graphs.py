@@ -1,0 +1,301 @@
+"""Random graphs of `glow_high` for property tests: shared subexpressions, constants, state, several ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, f32, i32
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.glow_high import data_movement as data
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as unary
+from glow_mlir.dialects.glow_high.activations import EluOp, ReluOp, SigmoidOp, SoftplusOp, TanhOp
+from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp, HardmaxOp, LogSoftmaxOp, SoftmaxOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, SplatOp
+from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of, tensor
+from glow_mlir.storage import Storage, constant_op
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+MAX_SIZE = 600
+"""Elements of the largest tensor; larger results are thrown away again."""
+
+
+@dataclass
+class Graph:
+    """A module with the function `main`, and arrays for its inputs and state."""
+
+    module: ModuleOp
+    inputs: dict[str, np.ndarray]
+
+
+@dataclass
+class GraphBuilder:
+    """A graph under construction: its tensors so far, all of f32."""
+
+    draw: Draw
+    rng: np.random.Generator
+    storage: Storage = field(default_factory=lambda: Storage(ModuleOp([])))
+    function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
+    bindings: list[str] = field(default_factory=list[str])
+    inputs: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    values: list[SSAValue] = field(default_factory=list[SSAValue])
+    count: int = 0
+
+    def location(self) -> LocationAttr:
+        """A new name, as if each op came from a node of a model."""
+        self.count += 1
+        return NameLoc(StringAttr(f"node{self.count}"), NoneAttr())
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append an op; its first result."""
+        self.function.block.add_op(op)
+        return op.results[0]
+
+    def __call__(self, operator: type[HighOp], *operands: Operand, **properties: Any) -> SSAValue:
+        """Append an operator; its first result."""
+        return self.add(operator.make(*operands, location=self.location(), **properties))
+
+    def shape(self, ranks: Sequence[int] = (1, 2, 3, 4)) -> Shape:
+        """A small shape."""
+        rank = self.draw(st.sampled_from(list(ranks)))
+        return tuple(self.draw(st.lists(st.integers(1, 4), min_size=rank, max_size=rank)))
+
+    def array(self, shape: Shape) -> np.ndarray:
+        """Random elements between -2 and 2."""
+        return self.rng.uniform(-2, 2, shape).astype(np.float32)
+
+    def constant(self, shape: Shape) -> SSAValue:
+        """A constant of the module."""
+        return self.add(constant_op(self.storage, self.array(shape), "c", self.location()))
+
+    def placeholder(self, shape: Shape, role: str) -> PlaceholderOp:
+        """A new input, output or state."""
+        name = f"{role}{len(self.bindings)}"
+        op = PlaceholderOp.bound(name, tensor(shape, f32), role, self.location())
+        self.storage.add(op)
+        self.bindings.append(name)
+        if role != "output":
+            self.inputs[name] = self.array(shape)
+        return op
+
+    def read(self, placeholder: PlaceholderOp) -> SSAValue:
+        """Read a placeholder."""
+        return self.add(GetOp.of(placeholder, self.location()))
+
+    def save(self, value: SSAValue, placeholder: PlaceholderOp) -> None:
+        """Write a placeholder."""
+        self.function.block.add_op(SaveOp.to(value, placeholder.sym_name.data, self.location()))
+
+    def pick(self, ranks: Sequence[int] = (0, 1, 2, 3, 4)) -> SSAValue:
+        """One of the tensors so far, the last ones rather than the first; reshaped where none has such a rank."""
+        fitting = [value for value in self.values if rank_of(value) in ranks]
+        if fitting:
+            return self.draw(st.sampled_from(fitting[-6:]))
+        value = self.draw(st.sampled_from(self.values))
+        return self(data.ReshapeOp, value, shape=(*[1] * (min(ranks) - 1), size_of(value)))
+
+    def broadcasting(self, value: SSAValue) -> SSAValue:
+        """Something that broadcasts with `value`: another tensor, a constant or a splat."""
+        shape = shape_of(value)
+        others = [other for other in self.values if broadcasts(shape_of(other), shape)]
+        kind = self.draw(st.sampled_from(["tensor", "tensor", "constant", "splat"]))
+        if kind == "tensor" and others:
+            return self.draw(st.sampled_from(others))
+        if kind == "splat":
+            return self(SplatOp, value=self.draw(st.sampled_from([0.0, 0.5, 1.0, -1.5])), shape=())
+        kept = [size if self.draw(st.booleans()) else 1 for size in shape]
+        return self.constant(tuple(kept[self.draw(st.integers(0, len(kept))) :]))
+
+
+def broadcasts(one: Shape, other: Shape) -> bool:
+    """Whether two shapes broadcast to one."""
+    return all(a == b or 1 in (a, b) for a, b in zip(reversed(one), reversed(other), strict=False))
+
+
+UNARY = (unary.NegOp, unary.AbsOp, TanhOp, unary.FloorOp, ReluOp, SigmoidOp, SoftplusOp, EluOp)
+BINARY = (binary.AddOp, binary.SubOp, binary.MulOp, binary.MaxOp, binary.MinOp)
+
+
+def step_unary(g: GraphBuilder) -> SSAValue:
+    """A function of each element."""
+    return g(g.draw(st.sampled_from(UNARY)), g.pick())
+
+
+def step_binary(g: GraphBuilder) -> SSAValue:
+    """A function of two elements, with broadcasting, in either order."""
+    value = g.pick()
+    operands = [value, g.broadcasting(value)]
+    if g.draw(st.booleans()):
+        operands.reverse()
+    return g(g.draw(st.sampled_from(BINARY)), *operands)
+
+
+def step_where(g: GraphBuilder) -> SSAValue:
+    """A choice by a comparison: truth values on the way."""
+    value = g.pick()
+    other = g.broadcasting(value)
+    return g(binary.WhereOp, g(binary.GreaterOp, value, other), value, other)
+
+
+def step_integers(g: GraphBuilder) -> SSAValue:
+    """Integers on the way: small enough for every operation."""
+    scaled = g(binary.MulOp, g(TanhOp, g.pick()), g(SplatOp, value=20.0, shape=()))
+    integer = g(unary.CastOp, scaled, to=i32)
+    return g(unary.CastOp, g(binary.AddOp, integer, g(unary.NegOp, integer)), to=f32)
+
+
+def step_matmul(g: GraphBuilder) -> SSAValue:
+    """A product with a constant, or with the transposed tensor."""
+    value = g.pick((2, 3))
+    if g.draw(st.booleans()):
+        return g(MatMulOp, value, g.constant((shape_of(value)[-1], g.draw(st.integers(1, 4)))))
+    return g(MatMulOp, value, value, transpose_right=True)
+
+
+def step_conv(g: GraphBuilder) -> SSAValue:
+    """A convolution with a constant filter, over one or two axes."""
+    value = g.pick((3, 4))
+    shape = shape_of(value)
+    spatial, channels = len(shape) - 2, shape[-1]
+    outputs = g.draw(st.integers(1, 4))
+    kernel = [g.draw(st.integers(1, 2)) for _ in range(spatial)]
+    bias = g.constant((outputs,)) if g.draw(st.booleans()) else None
+    return g(ConvOp, value, g.constant((outputs, *kernel, channels)), bias, pads=[1] * (2 * spatial))
+
+
+def step_pool(g: GraphBuilder) -> SSAValue:
+    """A pool over one or two axes."""
+    value = g.pick((3, 4))
+    spatial = rank_of(value) - 2
+    operator = g.draw(st.sampled_from([MaxPoolOp, AvgPoolOp]))
+    return g(operator, value, kernel_shape=[2] * spatial, strides=[1] * spatial, pads=[1] * (2 * spatial))
+
+
+def step_transpose(g: GraphBuilder) -> SSAValue:
+    """Any permutation of the axes."""
+    value = g.pick((1, 2, 3, 4))
+    return g(data.TransposeOp, value, permutation=g.draw(st.permutations(range(rank_of(value)))))
+
+
+def step_reshape(g: GraphBuilder) -> SSAValue:
+    """The same elements under a shape with merged or swapped sizes."""
+    value = g.pick()
+    shape = g.draw(st.permutations(shape_of(value)))
+    cut = g.draw(st.integers(0, len(shape)))
+    return g(data.ReshapeOp, value, shape=[math.prod(shape[:cut]), *shape[cut:]])
+
+
+def step_concat(g: GraphBuilder) -> SSAValue:
+    """A tensor behind itself, another of its shape, or a constant."""
+    value = g.pick((1, 2, 3, 4))
+    same = [other for other in g.values if shape_of(other) == shape_of(value)]
+    other = g.constant(shape_of(value)) if g.draw(st.booleans()) else g.draw(st.sampled_from(same or [value]))
+    return g(data.ConcatOp, [value, other], axis=g.draw(st.integers(0, rank_of(value) - 1)))
+
+
+def step_slice(g: GraphBuilder) -> SSAValue:
+    """All but the first elements along one axis."""
+    value = g.pick((1, 2, 3, 4))
+    shape = shape_of(value)
+    starts = [g.draw(st.integers(0, size - 1)) for size in shape]
+    return g(data.SliceOp, value, starts=starts, ends=shape)
+
+
+def step_pad(g: GraphBuilder) -> SSAValue:
+    """Zeros around a tensor."""
+    value = g.pick((1, 2, 3))
+    return g(data.PadOp, value, g(SplatOp, value=0.0, shape=()), pads=[1] * (2 * rank_of(value)))
+
+
+def step_expand(g: GraphBuilder) -> SSAValue:
+    """A tensor repeated along a new axis."""
+    value = g.pick((0, 1, 2, 3))
+    return g(data.ExpandOp, value, shape=(g.draw(st.integers(1, 3)), *shape_of(value)))
+
+
+def step_reduce(g: GraphBuilder) -> SSAValue:
+    """A reduction along one axis."""
+    value = g.pick((1, 2, 3, 4))
+    operator = g.draw(st.sampled_from([ReduceSumOp, ReduceMeanOp, ReduceMaxOp]))
+    return g(operator, value, axes=[g.draw(st.integers(0, rank_of(value) - 1))], keepdims=g.draw(st.booleans()))
+
+
+def step_normalize(g: GraphBuilder) -> SSAValue:
+    """A distribution along one axis."""
+    value = g.pick((1, 2, 3, 4))
+    operator = g.draw(st.sampled_from([SoftmaxOp, LogSoftmaxOp, HardmaxOp]))
+    return g(operator, value, axis=g.draw(st.integers(0, rank_of(value) - 1)))
+
+
+def step_batch_norm(g: GraphBuilder) -> SSAValue:
+    """A batch normalization with constants, over the last or the second axis."""
+    value = g.pick((2, 3, 4))
+    axis = g.draw(st.sampled_from([1, rank_of(value) - 1]))
+    scale, offset, mean = (g.constant((shape_of(value)[axis],)) for _ in range(3))
+    variance = g(unary.AbsOp, g.constant((shape_of(value)[axis],)))
+    return g(BatchNormalizationOp, value, scale, offset, mean, variance, axis=axis)
+
+
+STEPS: tuple[Callable[[GraphBuilder], SSAValue], ...] = (
+    step_unary,
+    step_binary,
+    step_binary,
+    step_where,
+    step_integers,
+    step_matmul,
+    step_conv,
+    step_pool,
+    step_transpose,
+    step_transpose,
+    step_reshape,
+    step_concat,
+    step_slice,
+    step_pad,
+    step_expand,
+    step_reduce,
+    step_normalize,
+    step_batch_norm,
+)
+"""What a graph is made of; what stands here twice is drawn twice as often."""
+
+
+@st.composite
+def graphs(draw: Draw, max_steps: int = 14) -> Graph:
+    """A graph of 5 to about 30 operators with one to three outputs, sometimes with state."""
+    g = GraphBuilder(draw, np.random.default_rng(draw(st.integers(0, 1 << 16))))
+    g.values += [g.read(g.placeholder(g.shape(), "input")) for _ in range(draw(st.integers(1, 2)))]
+    state = g.placeholder(g.shape(), "state") if draw(st.booleans()) else None
+    if state is not None:
+        g.values.append(g.read(state))
+    for _ in range(draw(st.integers(3, max_steps))):
+        value = draw(st.sampled_from(STEPS))(g)
+        if size_of(value) <= MAX_SIZE and rank_of(value) <= 4:
+            g.values.append(value)
+        if state is not None and draw(st.integers(0, 3)) == 0:
+            change_state(g, state)
+    for value in draw(st.lists(st.sampled_from(g.values), min_size=1, max_size=3)):
+        g.save(value, g.placeholder(shape_of(value), "output"))
+    g.function.properties.update(FuncOp.named("main", g.bindings).properties)
+    g.storage.module.body.block.add_op(g.function)
+    g.storage.module.verify()
+    return Graph(g.storage.module, g.inputs)
+
+
+def change_state(g: GraphBuilder, state: PlaceholderOp) -> None:
+    """Write a tensor of the right shape to the state, and sometimes read it again."""
+    shape = state.tensor_type.get_shape()
+    g.save(g.draw(st.sampled_from([value for value in g.values if shape_of(value) == shape])), state)
+    if g.draw(st.booleans()):
+        g.values.append(g.read(state))

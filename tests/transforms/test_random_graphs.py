@@ -1,0 +1,76 @@
+"""Every pass keeps the meaning of random graphs: the interpreter runs the module before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_graphs import Graph, graphs
+from validation import assert_text_round_trips, validate
+
+from glow_mlir.context import new_context
+from glow_mlir.pipelines import stages
+from glow_mlir.universe import PASSES
+
+SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
+"""For passes that reassociate or compute in other steps; the others change no bit."""
+
+EXACT_HIGH = ("fold-constants", "sink-transposes", "schedule", "remove-unused-storage", "canonicalize", "cse", "dce")
+ROUNDING_HIGH = ("fold-into-convolution", "lower")
+LOW = ("eliminate-copies", "stack", "shorten-lifetimes", "remove-unused-storage", "select", "canonicalize", "cse")
+CONVERT = "glow-high-to-glow-low,verify-low"
+ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
+ELSEWHERE = {"glow-low-to-llvm", "verify-lowered", "verify-selected"}
+"""Passes whose result the interpreter does not run, or that change nothing and need a backend's support."""
+
+CONTEXT = new_context()
+
+
+def test_every_pass_is_validated() -> None:
+    tried = {*EXACT_HIGH, *ROUNDING_HIGH, *LOW, *(spec.split("{")[0] for spec in f"{CONVERT},{ALLOCATE}".split(","))}
+    assert set(PASSES) - ELSEWHERE <= tried
+
+
+@pytest.mark.parametrize("name", EXACT_HIGH)
+@settings(max_examples=15, **SLOW)
+@given(graph=graphs())
+def test_pass_on_graphs_changes_no_bit(name: str, graph: Graph) -> None:
+    validate(graph.module, f"{name},{name}", graph.inputs, context=CONTEXT)
+
+
+@pytest.mark.parametrize("name", ROUNDING_HIGH)
+@settings(max_examples=15, **SLOW)
+@given(graph=graphs())
+def test_pass_on_graphs_changes_rounding_only(name: str, graph: Graph) -> None:
+    validate(graph.module, f"{name},{name}", graph.inputs, context=CONTEXT, **ROUNDING)
+
+
+@settings(max_examples=25, **SLOW)
+@given(graph=graphs(), data=st.data())
+def test_passes_on_graphs_in_any_order(graph: Graph, data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(EXACT_HIGH + ROUNDING_HIGH), min_size=2, max_size=6))
+    validate(graph.module, ",".join(names), graph.inputs, context=CONTEXT, **ROUNDING)
+
+
+@settings(max_examples=40, **SLOW)
+@given(graph=graphs(), data=st.data())
+def test_passes_on_instructions_in_any_order(graph: Graph, data: st.DataObject) -> None:
+    names = data.draw(st.lists(st.sampled_from(LOW), min_size=1, max_size=5))
+    lowered = data.draw(st.sampled_from(["", "schedule,"]))
+    pipeline = f"{lowered}{CONVERT},{','.join(names)},{ALLOCATE}"
+    validate(graph.module, pipeline, graph.inputs, context=CONTEXT)
+    assert_text_round_trips(graph.module, CONTEXT)
+
+
+@settings(max_examples=25, **SLOW)
+@given(graph=graphs())
+def test_the_ladder_down_to_memory(graph: Graph) -> None:
+    """Each pass of each stage, and the text of each stage."""
+    for stage in stages():
+        if stage.name == "llvm":
+            break
+        validate(graph.module, stage.passes(), graph.inputs, context=CONTEXT, **ROUNDING)
+        assert_text_round_trips(graph.module, CONTEXT)
