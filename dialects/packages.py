@@ -10,8 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+
+from glow_mlir.errors import GlowError, PackageError
+
+GROUP = "glow_mlir.operators"
+"""The group of entry points by which other distributions offer operators."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +68,62 @@ BUILTIN = OperatorPackage(
 )
 
 
+def _installed() -> list[EntryPoint]:
+    """The entry points of other distributions, in the order of their names."""
+    return sorted(entry_points(group=GROUP), key=lambda point: (point.name, _origin(point)))
+
+
+def _origin(point: EntryPoint) -> str:
+    """Name and version of the distribution that has an entry point."""
+    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def installed_packages() -> list[str]:
+    """Name and version of each distribution that offers operators; nothing of them is imported."""
+    return list(dict.fromkeys(map(_origin, _installed())))
+
+
 @cache
-def packages() -> tuple[OperatorPackage, ...]:
-    """The built-in package, then those of installed distributions in the order of their names."""
-    found = sorted(entry_points(group="glow_mlir.operators"), key=lambda point: point.name)
-    return (BUILTIN, *(point.load() for point in found))
+def packages() -> tuple[tuple[str, OperatorPackage], ...]:
+    """
+    What to call each package, and the package: the built-in one, then those of other distributions.
+
+    Raises `PackageError` where one cannot be loaded.
+    """
+    return (("the built-in package", BUILTIN), *(_loaded(point) for point in _installed()))
+
+
+def _loaded(point: EntryPoint) -> tuple[str, OperatorPackage]:
+    name = f"operator package '{point.name}' ({_origin(point)})"
+    try:
+        package = point.load()
+    except Exception as error:
+        raise _failure(name, error) from error
+    if not isinstance(package, OperatorPackage):
+        raise PackageError(f"{name}: {point.value} is no OperatorPackage")
+    return name, package
+
+
+def _failure(name: str, error: Exception) -> GlowError:
+    """The error for a package during whose import another one was raised."""
+    if isinstance(error, GlowError):
+        return error
+    return PackageError(f"{name} cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def load_part(part: str) -> Iterator[ModuleType]:
-    """Import the modules of one part (a field of `OperatorPackage`) of every package."""
-    for package in packages():
-        for name in getattr(package, part):
-            yield import_module(name)
+    """
+    Import the modules of one part (a field of `OperatorPackage`) of every package.
+
+    Raises `PackageError` where a module of another distribution cannot be imported.
+    """
+    for name, package in packages():
+        for module in getattr(package, part):
+            if package is BUILTIN:
+                yield import_module(module)
+                continue
+            try:
+                loaded = import_module(module)
+            except Exception as error:
+                raise _failure(name, error) from error
+            yield loaded

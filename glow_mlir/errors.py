@@ -57,6 +57,10 @@ class OptionError(GlowError):
     """A command-line option or argument that makes no sense."""
 
 
+class PackageError(GlowError):
+    """An operator package that cannot be loaded, or that contradicts another."""
+
+
 class ParseFailure(GlowError):
     """Textual IR with a syntax error, or that does not verify."""
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from xdsl.ir import Operation
 
 from glow_mlir.dialects.packages import load_part
+from glow_mlir.errors import PackageError
 
 Entry = TypeVar("Entry", bound=Callable[..., Any])
 
@@ -27,10 +28,11 @@ class Part(Generic[Entry]):
         self._load = cache(lambda: list(load_part(name)))
 
     def add(self, key: Any, entry: Entry) -> Entry:
-        """Register `entry`; raises `ValueError` where the key is taken."""
-        if key in self._entries and self._entries[key] is not entry:
-            raise ValueError(f"{self.name}: '{key}' is registered twice")
-        self._entries[key] = entry
+        """Register `entry`; raises `PackageError` where the key is taken."""
+        taken = self._entries.setdefault(key, entry)
+        if taken is not entry:
+            places = f"in {taken.__module__} and in {entry.__module__}"
+            raise PackageError(f"the {self.name} have two entries for {_described(key)}, {places}")
         return entry
 
     def all(self) -> dict[Any, Entry]:
@@ -41,6 +43,19 @@ class Part(Generic[Entry]):
     def get(self, key: Any) -> Entry | None:
         """The entry for `key`, or `None`."""
         return self.all().get(key)
+
+
+def _described(key: Any) -> str:
+    """A key as errors call it."""
+    if isinstance(key, tuple):
+        domain, kind, since = cast("tuple[str, str, int]", key)
+        return f"{operator_label(domain, kind)} from opset {since} on"
+    return key.name if isinstance(key, type) and issubclass(key, Operation) else f"'{key}'"
+
+
+def operator_label(domain: str, kind: str) -> str:
+    """An ONNX operator as errors and tables call it."""
+    return f"{domain}.{kind}" if domain else kind
 
 
 SEMANTICS: Part[Callable[..., Any]] = Part("semantics")

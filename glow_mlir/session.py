@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glow_mlir.dialects.packages import installed_packages
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
@@ -40,8 +41,9 @@ def _node_arg(binding: Binding) -> NodeArg:
 
 
 def _versions() -> str:
+    """The versions of all that decides what a compilation gives, packages of operators among them."""
     names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
-    found: list[str] = []
+    found = installed_packages()
     for name in names:
         try:
             found.append(f"{name} {version(name)}")

@@ -25,8 +25,8 @@ TOLERANCES: dict[str, tuple[float, float]] = {
 """
 Element type → relative tolerance, and absolute tolerance for values around 1; other types have to be equal.
 
-They leave room for what a hundred layers add up to: of each layer only its distance from the reference is known, and the
-layers before it have their part in that.
+They leave room for what a hundred layers add up to: of each layer only its distance from the reference is known, and
+the layers before it have their part in that.
 """
 
 COLUMNS: dict[str, Alignment] = {

@@ -17,6 +17,11 @@ def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | 
     return IMPORTERS.get((domain, kind, max(versions))) if versions else None
 
 
+def has_importer(domain: str, kind: str) -> bool:
+    """Whether some version of an operator has an importer."""
+    return any((d, k) == (domain, kind) for d, k, _ in IMPORTERS.all())
+
+
 # Any: onnx's annotations lack what its schemas tell of functions.
 def _schema(domain: str, kind: str, version: int) -> Any:
     """What the standard says of an operator, or `None`."""

@@ -13,10 +13,11 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.functions import find_importer, instantiate, standard_function
+from glow_mlir.frontends.onnx.functions import find_importer, has_importer, instantiate, standard_function
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.types import onnx_type
+from glow_mlir.registry import operator_label
 
 if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.graph import GraphImporter
@@ -120,8 +121,10 @@ class Scope:
         types = [onnx_type(value) for value in node.inputs]
         function = standard_function(node.proto, node.domain, node.version, types)
         if function is None:
-            kind = f"{node.domain}.{node.kind}" if node.domain else node.kind
-            self.graph.unsupported.append((kind, node.name))
+            if node.domain not in self.opsets and has_importer(node.domain, node.kind):
+                domain = node.domain or "ai.onnx"
+                raise ModelError(f"{node.kind}: the model imports no version of opset '{domain}'", node=node.name)
+            self.graph.unsupported.append((operator_label(node.domain, node.kind), node.name))
             return None
         opsets = {opset.domain: opset.version for opset in function.opset_import}
         given = [*node.inputs, *[None] * (len(function.input) - len(node.inputs))]
