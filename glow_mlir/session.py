@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,8 +157,10 @@ class InferenceSession:
         )
         if (found := cache.load(key, directory)) is not None:
             return found
+        external = {} if directory is None or is_ir(model) else external_files_of(model)
         artifact = self._build(self._compile(model))
-        cache.store(key, artifact)
+        manifest = replace(artifact.manifest, external=external)
+        cache.store(key, replace(artifact, manifest=manifest))
         return artifact
 
     def _compile(self, model: Any) -> Compilation:
@@ -245,6 +247,13 @@ def model_bytes(model: Any) -> tuple[bytes, Path | None]:
 
         return module_text(model, locations=True).encode(), None
     return model.SerializeToString(deterministic=True), None
+
+
+def external_files_of(model: str | Path) -> dict[str, list[int]]:
+    """The files beside an ONNX model that hold its weights, as they are now; a compiled model is valid as long."""
+    from glow_mlir.frontends.onnx.external import external_files
+
+    return external_files(model)
 
 
 def import_any(model: Any, dimensions: Mapping[str, int]) -> ModuleOp:

@@ -20,7 +20,7 @@ from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, ViewOp, WeightOp, offset_of, root_of
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.registry import KERNELS
 from glow_mlir.transforms.rewriting import low_functions
@@ -118,7 +118,9 @@ class FunctionEmission:
                 kernel.emit(KernelCall(b, self.module, op, operands))
                 b.give_back()
 
-        return self.module.shared((kernel.name, op.name.split(".")[1], signature(op)), build)
+        written = shape_of(op.outputs()[0]) if op.outputs() else ()
+        readable = ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
+        return self.module.shared((kernel.name, op.name, signature(op)), build, readable)
 
     def _kernel(self, op: Instruction) -> Kernel:
         name = op.properties.get("kernel")

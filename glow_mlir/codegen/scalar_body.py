@@ -93,6 +93,14 @@ def _to_integer(signed: bool) -> Emit:
     return lambda b, op, v: b.to_int_saturating(v[0], op.results[0].type, signed=signed)
 
 
+def _bitcast(b: Builder, op: Operation, v: list[Value]) -> Value:
+    """Values of f16, which are held as f32, become their bits or come from them."""
+    source, target = op.operands[0].type, op.results[0].type
+    value = narrow(b, v[0]) if isinstance(source, Float16Type) else v[0]
+    cast = b.bitcast(value, target)
+    return widen(b, cast) if isinstance(target, Float16Type) else cast
+
+
 def _compare_float(b: Builder, op: Operation, v: list[Value]) -> Value:
     assert isinstance(op, arith.CmpfOp)
     return b.compare(arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data], v[0], v[1])
@@ -164,6 +172,7 @@ EMITTERS: dict[type[Operation], Emit] = {
     arith.TruncIOp: _convert(signed=True),
     arith.ExtSIOp: _convert(signed=True),
     arith.ExtUIOp: _convert(signed=False),
+    arith.BitcastOp: _bitcast,
     math.IPowIOp: _integer_power,
 }
 """Op → how it is emitted. Ops of `math` on floats are in `scalar_math.MATH`."""

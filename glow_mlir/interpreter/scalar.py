@@ -155,6 +155,7 @@ CONVERSIONS: dict[type[Operation], Callable[[Array, np.dtype], Array]] = {
     arith.TruncIOp: lambda x, to: x.astype(to),
     arith.ExtSIOp: lambda x, to: x.astype(to),
     arith.ExtUIOp: lambda x, to: _unsigned(x).astype(to),
+    arith.BitcastOp: lambda x, to: x.view(to),
 }
 """Conversion → its function on an array and the target dtype (signed for integers)."""
 

@@ -54,11 +54,12 @@ class ArtifactCache:
             return None
         try:
             manifest = Manifest.from_json((folder / "manifest.json").read_text())
-            if not _external_unchanged(manifest, model_directory):
-                return None
+            _check_external(manifest, model_directory)
             constants = _mapped(folder / "constants.bin", manifest.constants)
             code = (folder / "code.o").read_bytes()
         except (OSError, ValueError, KeyError, TypeError):
+            # What stays in its place would never be replaced.
+            shutil.rmtree(folder, ignore_errors=True)
             return None
         with contextlib.suppress(OSError):
             os.utime(folder)
@@ -103,12 +104,12 @@ def _is_ours(folder: Path) -> bool:
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
-def _external_unchanged(manifest: Manifest, directory: Path | None) -> bool:
+def _check_external(manifest: Manifest, directory: Path | None) -> None:
+    """Raise `ValueError` where weights in another file have changed, `OSError` where they are gone."""
     for name, (size, changed) in manifest.external.items():
         status = (Path(directory or ".") / name).stat()
         if (status.st_size, status.st_mtime_ns) != (size, changed):
-            return False
-    return True
+            raise ValueError(f"{name} has changed")
 
 
 def _mapped(path: Path, size: int) -> np.ndarray:

@@ -25,7 +25,8 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str,
     storage = Storage(copy)
     layers: dict[str, tuple[str, str]] = {}
     for function in high_functions(copy):
-        saved = {op.input: op.storage_name for op in function.block.ops if isinstance(op, SaveOp)}
+        saves = [op for op in function.block.ops if isinstance(op, SaveOp)]
+        saved = {op.input: op.storage_name for op in saves if _is_output(storage, op.storage_name)}
         for op in list(function.block.ops):
             if not isinstance(op, HighOp) or not op.operands:
                 continue
@@ -34,6 +35,11 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str,
                 name = saved.get(result) or _save(function, storage, result, layer)
                 layers[name] = (layer, op.name.split(".")[1])
     return copy, layers
+
+
+def _is_output(storage: Storage, name: str) -> bool:
+    placeholder = storage.by_name[name]
+    return isinstance(placeholder, PlaceholderOp) and placeholder.role == "output"
 
 
 def _label(op: Operation, result: SSAValue, position: int) -> str:

@@ -155,6 +155,12 @@ def cast_like(node: Node) -> SSAValue:
     return node.emit(math.CastOp, node.input(), to=element_of(node.input(1)))
 
 
+@onnx_operator("BitCast", since=26)
+def bit_cast(node: Node) -> SSAValue:
+    """The same bits as another element type."""
+    return node.emit(math.BitCastOp, node.input(), to=element_of_onnx(node.int("to"), "the result of BitCast"))
+
+
 @onnx_operator("Clip")
 def clip_attributes(node: Node) -> SSAValue:
     """Limits as attributes, up to opset 10."""
