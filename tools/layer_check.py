@@ -19,15 +19,18 @@ REFERENCES: dict[str, str] = {"interpreter": "the interpreter", "onnxruntime": "
 
 TOLERANCES: dict[str, tuple[float, float]] = {
     "float16": (1e-2, 1e-2),
-    "float32": (1e-3, 1e-4),
-    "float64": (1e-8, 1e-9),
+    "float32": (1e-3, 1e-3),
+    "float64": (1e-8, 1e-8),
 }
 """
-Element type → relative tolerance, and absolute tolerance for values around 1; other types have to be equal.
+Element type → tolerance relative to the element, and to the largest value of the layer; other types have to be equal.
 
 They leave room for what a hundred layers add up to: of each layer only its distance from the reference is known, and
-the layers before it have their part in that.
+the layers before it have their part in that. Between onnxruntime and exact sums, ResNet-50 comes to 1.2e-4.
 """
+
+LEAST_SCALE = 1e-3
+"""The largest value that a layer is taken to have at least: of what cancels out, only noise is left to compare."""
 
 COLUMNS: dict[str, Alignment] = {
     "layer": "left",
@@ -49,7 +52,7 @@ class Tolerance:
     """
     How far a value may be off: `atol + rtol * |reference|`, as numpy has it.
 
-    What is `None` depends on the element type; the absolute part then grows with the largest value of the layer.
+    What is `None` depends on the element type; the absolute part is then a share of the layer's largest value.
     """
 
     rtol: float | None = None
@@ -59,7 +62,7 @@ class Tolerance:
         """The limit for each element."""
         rtol, atol = TOLERANCES.get(reference.dtype.name, (0.0, 0.0))
         relative = rtol if self.rtol is None else self.rtol
-        absolute = atol * max(1.0, scale) if self.atol is None else self.atol
+        absolute = atol * max(LEAST_SCALE, scale) if self.atol is None else self.atol
         finite = np.where(np.isfinite(reference), np.abs(reference.astype(np.float64)), 0.0)
         return absolute + relative * finite
 

@@ -154,7 +154,7 @@ def _add_check(group: ArgumentGroup) -> None:
         choices=("interpreter", "onnxruntime"),
         help="compare every layer with a reference; exit code 1 if one is wrong",
     )
-    default = "(default: by element type, f32 1e-3 and 1e-4 of the layer's largest value)"
+    default = "(default: by element type, for f32 1e-3, and 1e-3 of the layer's largest value)"
     group.add_argument("--rtol", type=amount, metavar="X", help=f"relative tolerance {default}")
     group.add_argument("--atol", type=amount, metavar="X", help="absolute tolerance")
 

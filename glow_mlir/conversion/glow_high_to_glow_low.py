@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
-from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewOp, WeightOp, buffer_type
+from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewOp, WeightOp, buffer_type, root_of
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import UnsupportedOperatorsError
@@ -60,8 +60,7 @@ class FunctionConversion:
             if isinstance(op, GetOp):
                 self._get(op)
             elif isinstance(op, SaveOp):
-                copy = CopyOp.of(self.weight(op.storage_name, op), self.buffers[op.input], location=op.location)
-                self.program.append(copy)
+                self._save(op)
             elif isinstance(op, ReshapeOp):
                 self._view(op)
             elif isinstance(op, HighOp):
@@ -92,6 +91,11 @@ class FunctionConversion:
             buffer = allocation.result
             buffer.name_hint = op.result.name_hint
         self.buffers[op.result] = buffer
+
+    def _save(self, op: SaveOp) -> None:
+        target, source = self.weight(op.storage_name, op), self.buffers[op.input]
+        if root_of(source) is not target:  # State that is saved as it was read is where it belongs.
+            self.program.append(CopyOp.of(target, source, location=op.location))
 
     def _view(self, op: ReshapeOp) -> None:
         type_ = buffer_type(shape_of(op.result), element_of(op.result))

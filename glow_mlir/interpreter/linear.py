@@ -1,10 +1,10 @@
-"""Meaning of matrix products: sums in f64 (integers exactly), rounded once."""
+"""Meaning of matrix products and determinants: sums in f64 (integers exactly), rounded once."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.registry import semantics
 
@@ -29,3 +29,9 @@ def matmul(op: MatMulOp, left: np.ndarray, right: np.ndarray, bias: np.ndarray |
 def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """The product plus the bias."""
     return (wide(x) @ wide(weights) + wide(bias)).astype(x.dtype)
+
+
+@semantics(DetOp)
+def det(op: DetOp, x: np.ndarray) -> np.ndarray:
+    """The determinant of each matrix."""
+    return np.asarray(np.linalg.det(wide(x)), x.dtype)

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from checkout import ROOT
 from in_process import Finished, run_tool
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
 from glow_mlir.registry import SEMANTICS
@@ -430,3 +430,25 @@ def test_help_has_examples_and_exit_codes(run: Runner) -> None:
     text = run("--help")
     assert "examples:" in text
     assert "exit codes:" in text
+
+
+def test_model_is_compiled_again_when_its_weights_in_another_file_change(run: Runner, tmp_path: Path) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+        [numpy_helper.from_array(np.zeros(3, np.float32), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    run("m.onnx", "--outputs", "1.npz")
+    np.full(3, 10, np.float32).tofile(tmp_path / "m.bin")
+    run("m.onnx", "--outputs", "2.npz")
+    (kept,) = (tmp_path / "cache").iterdir()
+    time = kept.joinpath("code.o").stat().st_mtime_ns
+    run("m.onnx")
+    assert kept.joinpath("code.o").stat().st_mtime_ns == time, "the new one is in the place of the old one"
+    run("m.onnx", "--check", "onnxruntime")
+    first, second = (written(tmp_path / f"{number}.npz")["y"] for number in (1, 2))
+    np.testing.assert_allclose(second - first, 10, rtol=1e-5)

@@ -10,10 +10,12 @@ import pytest
 from models import model_named
 from onnx import TensorProto, helper, numpy_helper
 
+from glow_mlir.context import new_context
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.expose import exposed_model
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
+from glow_mlir.textual import parse_module
 from glow_mlir.tools.layer_check import CheckReport, Layer, Tolerance, compare
 from glow_mlir.transforms.save_results import with_saved_results
 
@@ -36,8 +38,10 @@ def layer(actual: object, reference: object, tolerance: Tolerance | None = None,
         ([1.0], [np.inf], True),
         ([np.inf], [1.0], True),
         # What is small beside the largest value of its layer may be the difference of large values.
-        ([1e-3, 100.0], [0.0, 100.0], False),
-        ([1e-3, 1.0], [0.0, 1.0], True),
+        ([0.05, 100.0], [0.0, 100.0], False),
+        ([0.05, 1.0], [0.0, 1.0], True),
+        ([2e-5], [1e-5], True),
+        ([1e-7], [0.0], False),
         ([], [], False),
     ],
 )
@@ -138,3 +142,24 @@ def test_module_saves_the_result_of_every_operator() -> None:
     results = run_function(copy, {"x": np.array([-1, 0, 2], np.float32)})
     np.testing.assert_array_equal(results["second"], np.array([-0.0, -0.0, -2.0], np.float32))
     assert list(results) == ["y", "first", "second"]
+
+
+STATE = """
+glow_high.placeholder @x : tensor<2xf32> {input}
+glow_high.placeholder @sum : tensor<2xf32> {state}
+glow_high.placeholder @y : tensor<2xf32> {output}
+glow_high.func @main(@x, @sum, @y) {
+  %x = glow_high.get @x : tensor<2xf32>
+  %old = glow_high.get @sum {mutable} : tensor<2xf32>
+  %new = glow_high.add %old, %x : tensor<2xf32>
+  glow_high.save %new, @sum
+  %y = glow_high.neg %new : tensor<2xf32>
+  glow_high.save %y, @y
+}
+"""
+
+
+def test_what_goes_to_state_is_saved_as_an_output_too() -> None:
+    copy, layers = with_saved_results(parse_module(STATE, new_context()))
+    copy.verify()
+    assert layers == {"new": ("new", "add"), "y": ("y", "neg")}

@@ -1,4 +1,4 @@
-"""ONNX's matrix products."""
+"""ONNX's matrix products, and what else it computes of whole matrices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
-from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.registry import onnx_operator
@@ -50,3 +50,9 @@ def gemm(node: Node) -> SSAValue:
     if beta != 1.0:
         addend = node.emit(MulOp, addend, node.constant(beta, like=addend))
     return node.emit(AddOp, result, addend)
+
+
+@onnx_operator("Det")
+def det(node: Node) -> SSAValue:
+    """The determinant of each matrix."""
+    return node.emit(DetOp, node.input())
