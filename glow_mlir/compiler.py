@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
 
 from glow_mlir.context import new_context
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.pipelines import Stage, stages
+from glow_mlir.reproducer import write_reproducer
+from glow_mlir.textual import one_line
 
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
@@ -29,6 +32,27 @@ def stage_of(module: ModuleOp) -> str:
     """The stage that a module is at; empty where it does not say."""
     attribute = module.attributes.get(STAGE)
     return attribute.data if isinstance(attribute, StringAttr) else ""
+
+
+def bug(module: ModuleOp, passes: Sequence[ModulePass], context: Context, failure: Exception) -> CompilerBugError:
+    """
+    The error for an unexpected failure of `passes` on `module`, which is changed.
+
+    Runs them again to find the first that fails, and writes a reproducer of it to the current directory.
+    """
+    before = module
+    for item in passes:
+        before = module.clone()
+        try:
+            item.apply(context, module)
+            module.verify()
+        except Exception as error:
+            path = write_reproducer(before, [item], error)
+            return CompilerBugError(
+                f"{type(error).__name__} in pass '{item.name}': {one_line(error)}",
+                hint=f"the reproducer is {path}; run it with 'glow-opt {path} --run-reproducer'",
+            )
+    return CompilerBugError(f"{type(failure).__name__}: {one_line(failure)}")
 
 
 @dataclass
@@ -56,12 +80,17 @@ class Compilation:
         reached = names.index(stage_of(self.module)) if stage_of(self.module) in names else -1
         if until is not None and reached > names.index(until):
             raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
-        for stage in self.ladder[reached + 1 :]:
-            if until is not None and reached == names.index(until):
-                break
-            self.run_stage(stage, observers)
-            if stage.name == until:
-                break
+        last = len(names) if until is None else names.index(until) + 1
+        # A crash is told by its reproducer, which needs the module as it was.
+        origin = self.module.clone()
+        ahead = self.ladder[reached + 1 : last]
+        try:
+            for stage in ahead:
+                self.run_stage(stage, observers)
+        except GlowError:
+            raise
+        except Exception as error:
+            raise bug(origin, [item for stage in ahead for item in stage.passes()], self.context, error) from error
         return self.module
 
     def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:

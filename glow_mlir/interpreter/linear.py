@@ -1,11 +1,14 @@
-"""Meaning of matrix products and determinants: sums in f64 (integers exactly), rounded once."""
+"""Meaning of matrix products, Einstein summation and determinants: sums in f64 (integers exactly), rounded once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.properties import flag, text
 from glow_mlir.registry import semantics
 
 
@@ -35,3 +38,9 @@ def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bi
 def det(op: DetOp, x: np.ndarray) -> np.ndarray:
     """The determinant of each matrix."""
     return np.asarray(np.linalg.det(wide(x)), x.dtype)
+
+
+@semantics(EinsumOp)
+def einsum(op: EinsumOp, terms: Sequence[np.ndarray]) -> np.ndarray:
+    """Numpy reads equations as we do."""
+    return np.asarray(np.einsum(text(op.equation), *map(wide, terms), optimize=True)).astype(terms[0].dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import shape_of
@@ -56,3 +57,9 @@ def gemm(node: Node) -> SSAValue:
 def det(node: Node) -> SSAValue:
     """The determinant of each matrix."""
     return node.emit(DetOp, node.input())
+
+
+@onnx_operator("Einsum", since=12)
+def einsum(node: Node) -> SSAValue:
+    """Sums of products by labelled axes."""
+    return node.emit(EinsumOp, node.present(), equation=node.text("equation").replace(" ", ""))
