@@ -44,7 +44,7 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage elementwise_math activations elementwise_binary convolution linear pooling "
+        "storage elementwise_math activations elementwise_binary convolution linear einsum pooling "
         "normalization data_movement indexing resize reductions recurrence recurrent",
     ),
     semantics=_modules(
@@ -58,11 +58,12 @@ BUILTIN = OperatorPackage(
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear normalization resize convolution reductions recurrent padding",
+        "linear einsum normalization resize convolution reductions recurrent padding",
     ),
     kernels=_modules(
         "glow_mlir.codegen.kernels",
-        "elementwise conv matmul reductions normalization pooling data_movement indexing top_k resize recurrent",
+        "elementwise conv matmul determinant reductions normalization pooling data_movement indexing top_k resize "
+        "recurrent",
     ),
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
 )

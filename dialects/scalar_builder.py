@@ -268,6 +268,12 @@ class ScalarBuilder:
             kind = arith.ExtUIOp if is_unsigned(x.element) else arith.ExtSIOp
         return self._build(kind, [x], to)
 
+    def bitcast(self, x: Scalar, to: Attribute) -> Scalar:
+        """The bits of `x` as another element type of the same width; a NaN of f16 may become another one."""
+        if is_float(x.element) == is_float(to):
+            return self.convert(x, to)
+        return self._build(arith.BitcastOp, [x], to)
+
 
 def _bits(element: Attribute) -> int:
     from glow_mlir.dialects.element_types import byte_width

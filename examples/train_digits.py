@@ -101,7 +101,9 @@ def train(images: np.ndarray, labels: np.ndarray, epochs: int = 40, batch: int =
         losses: list[float] = []
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
-            shifted = np.roll(images[chosen], tuple(rng.integers(-1, 2, 2)), (2, 3)) if rng.random() < 0.5 else images[chosen]
+            shifted = (
+                np.roll(images[chosen], tuple(rng.integers(-1, 2, 2)), (2, 3)) if rng.random() < 0.5 else images[chosen]
+            )
             loss, gradients = step(p, shifted, labels[chosen])
             losses.append(loss)
             count += 1
@@ -133,7 +135,9 @@ def to_onnx(p: Parameters) -> onnx.ModelProto:
         helper.make_node("Relu", ["conv2"], ["relu2"], name="relu2"),
         helper.make_node("MaxPool", ["relu2"], ["pool"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
         helper.make_node("Flatten", ["pool"], ["flat"], name="flatten"),
-        helper.make_node("Gemm", ["flat", "classifier.weight", "classifier.bias"], ["logits"], name="classifier", transB=1),
+        helper.make_node(
+            "Gemm", ["flat", "classifier.weight", "classifier.bias"], ["logits"], name="classifier", transB=1
+        ),
         helper.make_node("Softmax", ["logits"], ["probabilities"], name="softmax", axis=1),
     ]
     graph = helper.make_graph(
@@ -143,7 +147,9 @@ def to_onnx(p: Parameters) -> onnx.ModelProto:
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["N", 10])],
         [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in weights.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, producer_name="glow-mlir")
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, producer_name="glow-mlir"
+    )
     onnx.checker.check_model(model)
     return model
 

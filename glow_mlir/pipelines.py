@@ -12,8 +12,8 @@ from glow_mlir.errors import OptionError
 from glow_mlir.universe import GLOW_UNIVERSE
 
 OPTIMIZE = (
-    "canonicalize,fold-constants,sink-transposes,fold-constants,fold-into-convolution,canonicalize,cse,"
-    "remove-unused-storage"
+    "canonicalize,fold-constants,sink-transposes,fold-constants,fold-transposes-into-matmul,fold-into-convolution,"
+    "canonicalize,cse,remove-unused-storage"
 )
 """Target-independent optimization of a graph."""
 

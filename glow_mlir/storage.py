@@ -125,5 +125,3 @@ def legal_name(name: str) -> str:
     """`name` as a symbol or SSA name: letters, digits and `_`, not starting with a digit."""
     legal = re.sub(r"\W+", "_", name).strip("_")
     return legal if legal and not legal[0].isdigit() else f"_{legal}"
-
-

@@ -21,6 +21,7 @@ PASSES: dict[str, str] = {
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",
     "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",
     "fold-into-convolution": "glow_mlir.transforms.fold_into_convolution:FoldIntoConvolutionPass",
+    "fold-transposes-into-matmul": "glow_mlir.transforms.fold_transposes_into_matmul:FoldTransposesIntoMatmulPass",
     "glow-high-to-glow-low": "glow_mlir.conversion.glow_high_to_glow_low:GlowHighToGlowLowPass",
     "glow-low-to-llvm": "glow_mlir.codegen.glow_low_to_llvm:GlowLowToLlvmPass",
     "lower": "glow_mlir.transforms.lower:LowerPass",

@@ -55,18 +55,20 @@ class IrPrinter(Observer):
 
     def failed(self, item: ModulePass, module: ModuleOp) -> None:
         if self.after_failure or is_chosen(item, self.after_passes):
-            self._dump("After Failure of", "_failed", item, module)
+            self._dump("After Failure of", "_failed", item, module, generic=True)  # It may be too wrong for its syntax.
 
-    def _text(self, module: ModuleOp) -> str:
-        return module_text(module, locations=self.locations or self.folder is not None, limit=self.limit)
+    def _text(self, module: ModuleOp, *, generic: bool = False) -> str:
+        locations = self.locations or self.folder is not None
+        return module_text(module, locations=locations, generic=generic, limit=self.limit)
 
-    def _dump(self, when: str, suffix: str, item: ModulePass, module: ModuleOp) -> None:
+    def _dump(self, when: str, suffix: str, item: ModulePass, module: ModuleOp, *, generic: bool = False) -> None:
+        text = self._text(module, generic=generic)
         if self.folder is None:
             print(f"// -----// IR Dump {when} {type(item).__name__} ({item.name}) //----- //", file=sys.stderr)
-            print(self._text(module), file=sys.stderr)
+            print(text, file=sys.stderr)
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_text(self._text(module), self.folder / f"{self._count:03}_{item.name}{suffix}.mlir")
+        write_text(text, self.folder / f"{self._count:03}_{item.name}{suffix}.mlir")
 
 
 @dataclass

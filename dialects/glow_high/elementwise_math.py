@@ -7,10 +7,11 @@ from typing import ClassVar
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import irdl_op_definition, prop_def
 
-from glow_mlir.dialects.element_types import is_float, is_unsigned
+from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
 from glow_mlir.dialects.glow_high.elementwise import ANY, BOOL, FLOAT, INTEGER, Unary
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import element_of, require
 
 
 @irdl_op_definition
@@ -284,3 +285,27 @@ class CastOp(Unary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.convert(x, self.to)
+
+
+@irdl_op_definition
+class BitCastOp(Unary):
+    """
+    The same bits as the element type `to`, which is as wide (ONNX BitCast).
+
+    ```mlir
+    %y = glow_high.bit_cast %x {to = i32} : tensor<4x8xi32>
+    ```
+    """
+
+    name = "glow_high.bit_cast"
+    DOMAIN: ClassVar[str] = ANY
+
+    to = prop_def(TypeAttribute)
+
+    def check_elements(self) -> Attribute:
+        source = element_of(self.input)
+        require(byte_width(source) == byte_width(self.to), f"{source} and {self.to} differ in width")
+        return self.to
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return b.bitcast(x, self.to)

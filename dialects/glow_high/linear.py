@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products, and what else is computed of whole matrices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
@@ -82,3 +82,25 @@ class FullyConnectedOp(HighOp):
         require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
         require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
         return (tensor((left[0], right[1]), element_of(self.input)),)
+
+
+@irdl_op_definition
+class DetOp(HighOp):
+    """
+    The determinant of each matrix: `input` is [batch…, M, M], the result [batch…] (ONNX Det).
+
+    ```mlir
+    %y = glow_high.det %x : tensor<8xf32>
+    ```
+    """
+
+    name = "glow_high.det"
+
+    input = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, element = shape_of(self.input), element_of(self.input)
+        require(len(shape) >= 2 and shape[-1] == shape[-2], f"det needs square matrices, got shape {shape}")
+        require(is_float(element), f"det takes floats, not {element}")
+        return (tensor(shape[:-2], element),)

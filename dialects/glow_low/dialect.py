@@ -11,9 +11,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FuncO
 from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp
 
 INSTRUCTIONS: dict[type[HighOp], type[DerivedInstruction]] = {
-    operator: derive_instruction(operator)
-    for operator in GLOW_HIGH.operations
-    if issubclass(operator, HighOp)
+    operator: derive_instruction(operator) for operator in GLOW_HIGH.operations if issubclass(operator, HighOp)
 }
 """Operator of `glow_high` → its instruction."""
 

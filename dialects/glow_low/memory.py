@@ -273,5 +273,3 @@ class CopyOp(Instruction):
     def verify_(self) -> None:
         require(shape_of(self.target) == shape_of(self.source), "a copy's buffers have different shapes")
         require(element_of(self.target) == element_of(self.source), "a copy's buffers have different element types")
-
-

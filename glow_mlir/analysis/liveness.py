@@ -34,9 +34,7 @@ def lifetimes(block: Block) -> list[Lifetime]:
             begins[op] = position
         elif isinstance(op, DeallocOp) and isinstance(op.buffer.owner, AllocOp):
             ends[op.buffer.owner] = position
-    return [
-        Lifetime(op, begin, ends.get(op, position + 1), byte_size(op.result)) for op, begin in begins.items()
-    ]
+    return [Lifetime(op, begin, ends.get(op, position + 1), byte_size(op.result)) for op, begin in begins.items()]
 
 
 def pressures(lives: list[Lifetime], alignment: int = 1) -> dict[Lifetime, int]:

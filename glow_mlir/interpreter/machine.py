@@ -290,4 +290,3 @@ def _bind(placeholder: high.PlaceholderOp, inputs: Arrays) -> np.ndarray:
         raise InputError(f"input '{name}' must be {dtype.name}{list(shape)}, not {array.dtype.name}{list(array.shape)}")
     # numpy gives a scalar an axis when it makes it contiguous.
     return np.array(array) if placeholder.is_mutable else np.ascontiguousarray(array).reshape(shape)
-

@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag, ints
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.storage import Storage
+from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 
@@ -39,12 +40,31 @@ class FoldTransposesIntoMatmulPass(ModulePass):
 
 
 def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
-    """Fold the transpose of the right operand, where there is one that loses its last exchange by it."""
-    left, right, bias = op.operand_groups()
-    transpose = op.operands[1].owner
-    if not isinstance(transpose, TransposeOp) or not is_float(element_of(op.operands[1])):
+    """Fold the transpose of the right operand, where there is one that the flag makes cheaper."""
+    left, right, bias = (op.left, op.right, op.bias) if isinstance(op, MatMulOp) else (op.input, op.weights, op.bias)
+    transpose = right.owner
+    if not isinstance(transpose, TransposeOp) or not is_float(element_of(right)):
         return
+    source = transpose.input
     rest = remaining_permutation(ints(transpose.permutation))
-    vanishes = rest == tuple(range(len(rest or ())))
-    if rest is None or not (vanishes or transpose.result.has_one_use()) or storage.value_of(transpose.input) is not None:
+    if rest is None or storage.value_of(source) is not None:
         return
+    emit = Emitter(op, storage)
+    if rest != tuple(range(len(rest))):
+        if not transpose.result.has_one_use():
+            return  # The whole transpose is needed anyway.
+        source = emit(TransposeOp, source, permutation=rest)
+        emit.emitted[-1].location = transpose.location
+    flags = {"transpose_right": True}
+    if isinstance(op, MatMulOp):
+        flags = {"transpose_left": flag(op.transpose_left), "transpose_right": not flag(op.transpose_right)}
+    product = emit(MatMulOp, left, source, bias, **flags)
+    emit.emitted[-1].location = fuse_locations([transpose.location, op.location])
+    replace(op, [product])
+
+
+def remaining_permutation(permutation: Shape) -> Shape | None:
+    """The permutation that, before an exchange of the last two axes, gives this one; `None` unless rows stay whole."""
+    *batch, rows, columns = permutation
+    last = len(permutation) - 1
+    return (*batch, columns, rows) if rows == last else None

@@ -20,7 +20,7 @@ class SelectPass(ModulePass):
     """
     Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
 
-    Nothing behind this pass decides anything.
+    Nothing behind this pass decides anything. An instruction that has its kernel keeps it.
     """
 
     name = "select"
@@ -34,4 +34,5 @@ class SelectPass(ModulePass):
         for function in low_functions(op):
             for instruction in list(function.block.ops):
                 if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
-                    chooser.select(instruction, storage, self.target)
+                    if "kernel" not in instruction.properties:
+                        chooser.select(instruction, storage, self.target)

@@ -18,6 +18,7 @@ from glow_mlir.storage import scalar_attribute
 
 OPERATORS = {op.name.split(".")[1]: op for op in GLOW_HIGH.operations if issubclass(op, Elementwise)}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "bit_cast": [{"to": element} for element in ELEMENT_TYPES.values()],
     "bit_shift": [{"direction": "left"}, {"direction": "right"}],
     "gelu": [{}, {"approximate": "tanh"}],
     "mod": [{}, {"fmod": True}],
@@ -62,7 +63,7 @@ def test_operators(name: str):
 
 
 @pytest.mark.parametrize("target", runnable_targets())
-@pytest.mark.parametrize("name", ["cast", "exp", "mod", "round", "sigmoid", "pow", "div", "bit_shift"])
+@pytest.mark.parametrize("name", ["bit_cast", "cast", "exp", "mod", "round", "sigmoid", "pow", "div", "bit_shift"])
 def test_targets(name: str, target: str):
     check_all(cases_of(name, ("f4", "f2", "i4", "u1")), target)
 

@@ -28,9 +28,7 @@ config.test_exec_root = str(ROOT / "build" / "filecheck")
 config.test_format = lit.formats.ShTest()
 
 # Our own programs come first: those of the environment that lit itself runs in.
-config.environment["PATH"] = os.pathsep.join(
-    (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
-)
+config.environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 config.substitutions.extend(MACROS.items())
 
 for name, variable in MLIR_TOOLS.items():

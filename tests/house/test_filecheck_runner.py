@@ -77,9 +77,7 @@ def test_unknown_substitutions_are_errors(text: str) -> None:
 
 def test_known_substitutions() -> None:
     assert substitute("%s %S %t.out 5%%", Path("/d/a.mlir"), Path("/x/t")) == "/d/a.mlir /d /x/t.out 5%"
-    assert substitute("GLOW_ROUNDTRIP", Path("a"), Path("t")).endswith(
-        "glow-opt --split-input-file | filecheck a"
-    )
+    assert substitute("GLOW_ROUNDTRIP", Path("a"), Path("t")).endswith("glow-opt --split-input-file | filecheck a")
 
 
 @pytest.mark.parametrize(
@@ -133,9 +131,7 @@ def test_tools_start_with_the_streams_of_their_own_process(tmp_path: Path) -> No
         sys.stdout.buffer.write(data)
         return 3
 
-    finished = run_tool(
-        echo, ["x"], program="echo", stdin="ü".encode(), merge_stderr=True, directory=tmp_path
-    )
+    finished = run_tool(echo, ["x"], program="echo", stdin="ü".encode(), merge_stderr=True, directory=tmp_path)
     assert (finished.code, finished.stdout.decode()) == (3, "True echo x\nwarning\nü")
     assert Path.cwd() != tmp_path
 

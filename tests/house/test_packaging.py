@@ -48,9 +48,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, source)
     for name in ("glow_mlir", *LINKED_ROOMS):
-        shutil.copytree(
-            ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     output = tmp_path_factory.mktemp("wheel")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
     subprocess.run(

@@ -34,10 +34,15 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def packages_on_disk() -> list[str]:
-    """Return the dotted names of the folders with an `__init__.py`, as they are called when installed."""
+    """
+    Return the dotted names of the folders with an `__init__.py`, as they are called when installed.
+
+    A folder with a `pyproject.toml` of its own is another distribution.
+    """
+    others = {path.parent for path in files(".toml") if path.name == "pyproject.toml"} - {ROOT}
     names: list[str] = []
     for path in files(".py"):
-        if path.name != "__init__.py":
+        if path.name != "__init__.py" or others & set(path.parents):
             continue
         top, *rest = path.parent.relative_to(ROOT).parts
         names.append(".".join((_ROOMS_ON_TOP.get(top, top), *rest)))

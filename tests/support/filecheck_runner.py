@@ -36,11 +36,7 @@ _EXCLUDED_FOLDERS = frozenset({"Inputs", "Output"})
 
 def is_filecheck_test(path: Path) -> bool:
     """Say whether a file is a FileCheck test, by lit's rules."""
-    return (
-        path.suffix in SUFFIXES
-        and FILECHECK_ROOT in path.parents
-        and not _EXCLUDED_FOLDERS.intersection(path.parts)
-    )
+    return path.suffix in SUFFIXES and FILECHECK_ROOT in path.parents and not _EXCLUDED_FOLDERS.intersection(path.parts)
 
 
 def filecheck_tests() -> list[Path]:

@@ -350,9 +350,7 @@ def _recurrent(kind: str, gates: int, seed: int, layers: int, steps: int, width:
 
 
 @cache
-def lstm_network(
-    seed: int = 0, layers: int = 2, steps: int = 16, width: int = 32, hidden: int = 48
-) -> onnx.ModelProto:
+def lstm_network(seed: int = 0, layers: int = 2, steps: int = 16, width: int = 32, hidden: int = 48) -> onnx.ModelProto:
     """Stacked LSTM layers over a sequence."""
     return _recurrent("LSTM", 4, seed, layers, steps, width, hidden)
 

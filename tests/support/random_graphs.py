@@ -25,6 +25,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, R
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, SplatOp
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of, tensor
 from glow_mlir.storage import Storage, constant_op
+from glow_mlir.textual import module_text
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -32,15 +33,18 @@ MAX_SIZE = 600
 """Elements of the largest tensor; larger results are thrown away again."""
 
 
-@dataclass
 class Graph:
     """A module with the function `main`, and arrays for its inputs and state."""
 
-    module: ModuleOp
-    inputs: dict[str, np.ndarray]
+    def __init__(self, module: ModuleOp, inputs: dict[str, np.ndarray]) -> None:
+        self.module = module
+        self.inputs = inputs
+
+    def __repr__(self) -> str:
+        return f"Graph of\n{module_text(self.module)}"
 
 
-@dataclass
+@dataclass(repr=False)
 class GraphBuilder:
     """A graph under construction: its tensors so far, all of f32."""
 
@@ -175,6 +179,17 @@ def step_conv(g: GraphBuilder) -> SSAValue:
     return g(ConvOp, value, g.constant((outputs, *kernel, channels)), bias, pads=[1] * (2 * spatial))
 
 
+def step_linear_conv(g: GraphBuilder) -> SSAValue:
+    """A convolution, and sums and products with a constant a channel behind it."""
+    value = step_conv(g)
+    for _ in range(g.draw(st.integers(1, 2))):
+        operands = [value, g.constant((shape_of(value)[-1],))]
+        if g.draw(st.booleans()):
+            operands.reverse()
+        value = g(g.draw(st.sampled_from([binary.AddOp, binary.SubOp, binary.MulOp])), *operands)
+    return value
+
+
 def step_pool(g: GraphBuilder) -> SSAValue:
     """A pool over one or two axes."""
     value = g.pick((3, 4))
@@ -187,6 +202,17 @@ def step_transpose(g: GraphBuilder) -> SSAValue:
     """Any permutation of the axes."""
     value = g.pick((1, 2, 3, 4))
     return g(data.TransposeOp, value, permutation=g.draw(st.permutations(range(rank_of(value)))))
+
+
+def step_sandwich(g: GraphBuilder) -> SSAValue:
+    """Operators between a transpose and its inverse."""
+    value = g.pick((2, 3, 4))
+    permutation = g.draw(st.permutations(range(rank_of(value))))
+    value = g(data.TransposeOp, value, permutation=permutation)
+    for _ in range(g.draw(st.integers(1, 2))):
+        operands = [value, g.constant(shape_of(value)[g.draw(st.integers(0, rank_of(value))) :])]
+        value = g(g.draw(st.sampled_from(BINARY)), *operands)
+    return g(data.TransposeOp, value, permutation=[int(axis) for axis in np.argsort(permutation)])
 
 
 def step_reshape(g: GraphBuilder) -> SSAValue:
@@ -242,13 +268,16 @@ def step_normalize(g: GraphBuilder) -> SSAValue:
 def step_batch_norm(g: GraphBuilder) -> SSAValue:
     """A batch normalization with constants, over the last or the second axis."""
     value = g.pick((2, 3, 4))
-    axis = g.draw(st.sampled_from([1, rank_of(value) - 1]))
-    scale, offset, mean = (g.constant((shape_of(value)[axis],)) for _ in range(3))
-    variance = g(unary.AbsOp, g.constant((shape_of(value)[axis],)))
+    axis: int = g.draw(st.sampled_from([1, rank_of(value) - 1]))
+    channels = (shape_of(value)[axis],)
+    scale, offset, mean = (g.constant(channels) for _ in range(3))
+    variance = g(unary.AbsOp, g.constant(channels))
     return g(BatchNormalizationOp, value, scale, offset, mean, variance, axis=axis)
 
 
-STEPS: tuple[Callable[[GraphBuilder], SSAValue], ...] = (
+Step = Callable[[GraphBuilder], SSAValue]
+
+STEPS: tuple[Step, ...] = (
     step_unary,
     step_binary,
     step_binary,
@@ -256,9 +285,10 @@ STEPS: tuple[Callable[[GraphBuilder], SSAValue], ...] = (
     step_integers,
     step_matmul,
     step_conv,
+    step_linear_conv,
     step_pool,
     step_transpose,
-    step_transpose,
+    step_sandwich,
     step_reshape,
     step_concat,
     step_slice,
@@ -272,20 +302,25 @@ STEPS: tuple[Callable[[GraphBuilder], SSAValue], ...] = (
 
 
 @st.composite
-def graphs(draw: Draw, max_steps: int = 14) -> Graph:
-    """A graph of 5 to about 30 operators with one to three outputs, sometimes with state."""
+def graphs(draw: Draw, favourites: Sequence[Step] = (), max_steps: int = 10) -> Graph:
+    """
+    A graph of 5 to about 30 operators, with an output for each result that nothing else uses, sometimes with state.
+
+    Every other step is one of `favourites`, if there are any.
+    """
     g = GraphBuilder(draw, np.random.default_rng(draw(st.integers(0, 1 << 16))))
     g.values += [g.read(g.placeholder(g.shape(), "input")) for _ in range(draw(st.integers(1, 2)))]
     state = g.placeholder(g.shape(), "state") if draw(st.booleans()) else None
     if state is not None:
         g.values.append(g.read(state))
-    for _ in range(draw(st.integers(3, max_steps))):
-        value = draw(st.sampled_from(STEPS))(g)
+    for number in range(draw(st.integers(4, max_steps))):
+        value = draw(st.sampled_from(favourites if favourites and number % 2 else STEPS))(g)
         if size_of(value) <= MAX_SIZE and rank_of(value) <= 4:
             g.values.append(value)
         if state is not None and draw(st.integers(0, 3)) == 0:
             change_state(g, state)
-    for value in draw(st.lists(st.sampled_from(g.values), min_size=1, max_size=3)):
+    unused = [value for value in g.values if not value.uses]
+    for value in [*unused, *draw(st.lists(st.sampled_from(g.values), min_size=1, max_size=2))]:
         g.save(value, g.placeholder(shape_of(value), "output"))
     g.function.properties.update(FuncOp.named("main", g.bindings).properties)
     g.storage.module.body.block.add_op(g.function)
@@ -294,8 +329,12 @@ def graphs(draw: Draw, max_steps: int = 14) -> Graph:
 
 
 def change_state(g: GraphBuilder, state: PlaceholderOp) -> None:
-    """Write a tensor of the right shape to the state, and sometimes read it again."""
+    """Write a tensor to the state, often one computed from it, and sometimes read it again."""
     shape = state.tensor_type.get_shape()
-    g.save(g.draw(st.sampled_from([value for value in g.values if shape_of(value) == shape])), state)
+    value = g.draw(st.sampled_from([value for value in g.values if shape_of(value) == shape]))
+    if g.draw(st.booleans()):
+        value = g(binary.AddOp, value, g.constant(shape))
+        g.values.append(value)
+    g.save(value, state)
     if g.draw(st.booleans()):
         g.values.append(g.read(state))

@@ -64,9 +64,7 @@ def _run_command(command: Command, stdin: bytes, directory: Path) -> Finished:
     operators = [operator for operator, _ in command.redirects]
     merge = "2>&" in operators or "&>" in operators
     if "2>&" in operators[:-1]:
-        raise RunLineError(
-            "`2>&1` has to be the last redirection: before another one it means something else"
-        )
+        raise RunLineError("`2>&1` has to be the last redirection: before another one it means something else")
     for operator, target in command.redirects:
         if operator == "<":
             stdin = (directory / target).read_bytes()

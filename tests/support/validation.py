@@ -64,7 +64,7 @@ def validate(
     expected = run_all(module, inputs)
     had_locations = not without_location(module)
     for item in parse_pipeline(passes).passes if isinstance(passes, str) else passes:
-        before = module_text(module)
+        before = module.clone()
         try:
             item.apply(context, module)
             module.verify()
@@ -72,7 +72,7 @@ def validate(
             if had_locations:
                 assert not without_location(module), f"locations are lost: {without_location(module)[0]}"
         except Exception as error:
-            error.add_note(f"pass {item} on\n{before}gives\n{module_text(module)}")
+            error.add_note(f"pass {item} on\n{module_text(before)}gives\n{module_text(module, generic=True)}")
             raise
 
 

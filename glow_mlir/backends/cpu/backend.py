@@ -39,4 +39,3 @@ class CpuBackend(Backend):
 
     def _kernel(self, op: Operation) -> Kernel | None:
         return next((kernel for kernel in self.kernels if kernel.accepts(op)), None)
-

@@ -164,9 +164,7 @@ def bit_cast(node: Node) -> SSAValue:
 @onnx_operator("Clip")
 def clip_attributes(node: Node) -> SSAValue:
     """Limits as attributes, up to opset 10."""
-    limits = [
-        node.constant(node.float(name), like=node.input()) if node.has(name) else None for name in ("min", "max")
-    ]
+    limits = [node.constant(node.float(name), like=node.input()) if node.has(name) else None for name in ("min", "max")]
     return node.emit(binary.ClipOp, node.input(), *limits)
 
 
@@ -174,5 +172,3 @@ def clip_attributes(node: Node) -> SSAValue:
 def clip(node: Node) -> SSAValue:
     """Limits as operands."""
     return node.emit(binary.ClipOp, node.input(), node.optional(1), node.optional(2))
-
-

@@ -36,8 +36,7 @@ def einsum(op: EinsumOp, emit: Emitter) -> SSAValue:
     """One product of two operands after the other, from the left; what only one of them has is summed before."""
     contraction = op.contraction()
     terms = [
-        _without_repeats(_Term(labels, value), emit)
-        for labels, value in zip(contraction.terms, op.terms, strict=True)
+        _without_repeats(_Term(labels, value), emit) for labels, value in zip(contraction.terms, op.terms, strict=True)
     ]
     total = terms[0]
     for position, term in enumerate(terms[1:], start=1):

@@ -129,3 +129,17 @@ glow_high.func @first(@x) {
 glow_high.func @second(@x) {
   %x = glow_high.get @x : tensor<4xf32>
 }
+
+// -----
+
+// State that is saved as it was read needs no copy.
+
+// CHECK-LABEL: glow_low.func @unchanged(@s) {
+// CHECK-NOT:     glow_low.copy
+// CHECK:       }
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_high.func @unchanged(@s) {
+  %s = glow_high.get @s {mutable} : tensor<4xf32>
+  %1 = glow_high.reshape %s {shape = [4]} : tensor<4xf32>
+  glow_high.save %1, @s
+}

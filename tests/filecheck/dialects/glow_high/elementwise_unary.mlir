@@ -119,4 +119,8 @@ glow_high.func @casts(@x, @i, @p) {
   %cast_3 = glow_high.cast %x {to = i1} : tensor<2x3xi1>
   // CHECK-NEXT: %cast_4 = glow_high.cast %x {to = f64} : tensor<2x3xf64>
   %cast_4 = glow_high.cast %x {to = f64} : tensor<2x3xf64>
+  // CHECK-NEXT: %bit_cast = glow_high.bit_cast %x {to = ui32} : tensor<2x3xui32>
+  %bit_cast = glow_high.bit_cast %x {to = ui32} : tensor<2x3xui32>
+  // CHECK-NEXT: %bit_cast_1 = glow_high.bit_cast %p {to = i8} : tensor<2x3xi8>
+  %bit_cast_1 = glow_high.bit_cast %p {to = i8} : tensor<2x3xi8>
 }

@@ -58,6 +58,14 @@ glow_high.func @main() {
 
 // -----
 
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{f32 and i64 differ in width}}
+  %y = glow_high.bit_cast %x {to = i64} : tensor<2x3xi64>
+}
+
+// -----
+
 // What is refused is not printed.
 // CHECK-NOT: @main
 // CHECK: glow_high.func @fine()

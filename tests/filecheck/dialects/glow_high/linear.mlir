@@ -48,3 +48,13 @@ glow_high.func @fully_connected(@m, @b, @bias) {
   // CHECK-NEXT: %fully_connected = glow_high.fully_connected %m, %b, %bias : tensor<2x4xf32>
   %fully_connected = glow_high.fully_connected %m, %b, %bias : tensor<2x4xf32>
 }
+
+glow_high.placeholder @square : tensor<5x4x4xf32> {input}
+
+// CHECK-LABEL: glow_high.func @det(@square)
+glow_high.func @det(@square) {
+  // CHECK-NEXT: %square = glow_high.get @square : tensor<5x4x4xf32>
+  %square = glow_high.get @square : tensor<5x4x4xf32>
+  // CHECK-NEXT: %det = glow_high.det %square : tensor<5xf32>
+  %det = glow_high.det %square : tensor<5xf32>
+}

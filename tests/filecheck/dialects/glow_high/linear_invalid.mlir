@@ -74,6 +74,22 @@ glow_high.func @main() {
 
 // -----
 
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{det needs square matrices, got shape (2, 3)}}
+  %y = glow_high.det %x : tensor<f32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1 : i32, shape = [2, 2]} : tensor<2x2xi32>
+  // expected-error@+1 {{det takes floats, not i32}}
+  %y = glow_high.det %x : tensor<i32>
+}
+
+// -----
+
 // What is refused is not printed.
 // CHECK-NOT: @main
 // CHECK: glow_high.func @fine()

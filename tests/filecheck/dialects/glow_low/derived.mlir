@@ -97,6 +97,8 @@ glow_low.func @elementwise_unary_casts(@elementwise_unary_x) {
   %out = glow_low.alloc : memref<2x3xi32>
   // CHECK: glow_low.cast @out %out, @in %x {to = i32}
   glow_low.cast @out %out, @in %x {to = i32}
+  // CHECK: glow_low.bit_cast @out %out, @in %x {to = i32}
+  glow_low.bit_cast @out %out, @in %x {to = i32}
 }
 
 glow_high.placeholder @activations_x : tensor<2x3xf32> {input}
@@ -297,6 +299,21 @@ glow_low.func @linear_fully_connected(@linear_m, @linear_b, @linear_bias) {
   %out = glow_low.alloc : memref<2x4xf32>
   // CHECK: glow_low.fully_connected @out %out, @in %m, @in %b, @in %bias
   glow_low.fully_connected @out %out, @in %m, @in %b, @in %bias
+}
+
+glow_high.placeholder @linear_square : tensor<5x4x4xf32> {input}
+
+// CHECK-LABEL: glow_low.func @linear_others(@linear_a, @linear_b, @linear_square)
+glow_low.func @linear_others(@linear_a, @linear_b, @linear_square) {
+  %a = glow_low.weight @linear_a : memref<5x2x3xf32>
+  %b = glow_low.weight @linear_b : memref<3x4xf32>
+  %square = glow_low.weight @linear_square : memref<5x4x4xf32>
+  %out = glow_low.alloc : memref<5x2x4xf32>
+  // CHECK: glow_low.einsum @out %out, @in %a, @in %b {equation = "abc,cd->abd"}
+  glow_low.einsum @out %out, @in %a, @in %b {equation = "abc,cd->abd"}
+  %out1 = glow_low.alloc : memref<5xf32>
+  // CHECK: glow_low.det @out %out1, @in %square
+  glow_low.det @out %out1, @in %square
 }
 
 glow_high.placeholder @pooling_image : tensor<1x9x9x4xf32> {input}

@@ -1,0 +1,265 @@
+"""
+Writes docs/operators.md, the tables of all operators, from the registry and from ONNX's schemas.
+
+    python docs/generate_operators.py           # write the file
+    python docs/generate_operators.py --check   # exit with 1 where the file is out of date
+    python docs/generate_operators.py --print [FILE.mlir ...]
+
+`--print` prints the tables with the operators of installed packages; the files have an example of each.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import TensorProto, defs, helper
+
+from glow_mlir.codegen.kernel import Kernel
+from glow_mlir.context import new_context
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.frontends.onnx.functions import find_importer, standard_function
+from glow_mlir.frontends.onnx.importer import OLDEST_OPSET
+from glow_mlir.registry import IMPORTERS, KERNELS, LOWERINGS
+from glow_mlir.textual import parse_module
+
+ROOT = Path(__file__).parent.parent
+TARGET = Path(__file__).with_name("operators.md")
+
+NEWEST_OPSET = 28
+"""The newest version of ONNX's own operators that the page covers; a newer onnx package changes nothing on it."""
+
+LIMITS = {
+    "BatchNormalization": "no `spatial = 0`",
+    "Compress": "the condition is a constant",
+    "Constant": "numbers only",
+    "Dropout": "no training",
+    "If": "the condition is a constant",
+    "MaxPool": "no second output",
+    "NonZero": "the operand is a constant",
+    "Unique": "the operand is a constant",
+}
+"""What an importer does not do, besides what holds for all."""
+
+_F, _I = TensorProto.FLOAT, TensorProto.INT64
+EXAMPLES: dict[str, tuple[list[tuple[int, tuple[int, ...]]], dict[str, Any]]] = {
+    "Attention": ([(_F, (1, 2, 3, 8))] * 3, {}),
+    "Bernoulli": ([(_F, (2, 3))], {}),
+    "CausalConvWithState": ([(_F, (1, 4, 8)), (_F, (4, 1, 3))], {}),
+    "LinearAttention": ([(_F, (1, 3, 8))] * 3, {"q_num_heads": 2, "kv_num_heads": 2}),
+    "NegativeLogLikelihoodLoss": ([(_F, (2, 3)), (_I, (2,))], {}),
+    "RotaryEmbedding": ([(_F, (1, 2, 3, 8)), (_F, (3, 4)), (_F, (3, 4))], {}),
+    "SoftmaxCrossEntropyLoss": ([(_F, (2, 3)), (_I, (2,))], {}),
+}
+"""Operator whose body in the standard depends on its operands → element types and shapes to try, and attributes."""
+
+Key = tuple[str, str]
+"""Domain and name of an ONNX operator."""
+
+
+def is_built_in(member: Callable[..., Any]) -> bool:
+    """Whether something that was registered is part of glow-mlir itself."""
+    return member.__module__.startswith("glow_mlir.")
+
+
+# ---- ONNX operators
+
+
+@cache
+def schema_versions() -> dict[Key, dict[int, bool]]:
+    """ONNX operator → opset version of each of its forms → whether that form is deprecated."""
+    found: dict[Key, dict[int, bool]] = defaultdict(dict)
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain == "" and schema.since_version > NEWEST_OPSET:
+            continue
+        found[schema.domain, schema.name][schema.since_version] = schema.deprecated
+    return found
+
+
+@cache
+def has_body(domain: str, kind: str, version: int) -> bool:
+    """Whether the standard defines an operator by others, all of which can be imported."""
+    schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
+    if all("seq" in type_ for operand in schema.inputs[:1] for type_ in operand.types):
+        return False
+    if schema.has_context_dependent_function and kind not in EXAMPLES:
+        raise SystemExit(f"{kind} {version} needs an example in {Path(__file__).name}")
+    operands, attributes = EXAMPLES.get(kind, ([], {}))
+    names = [f"x{position}" for position in range(len(operands))]
+    node = helper.make_node(kind, names, ["y"], domain=domain, **attributes)
+    types = [helper.make_tensor_type_proto(element, shape) for element, shape in operands]
+    function = standard_function(node, domain, version, types)
+    if function is None:
+        return False
+    opsets = {opset.domain: opset.version for opset in function.opset_import}
+    return all(is_known(inner, opsets.get(inner.domain, 0)) for inner in function.node)
+
+
+def is_known(node: onnx.NodeProto, version: int) -> bool:
+    """Whether a node of a body can be imported."""
+    importer = find_importer(node.domain, node.op_type, version)
+    return importer is not None or has_body(node.domain, node.op_type, version)
+
+
+def ways(domain: str, kind: str, accepts: Callable[[Callable[..., Any]], bool]) -> dict[str, list[int]]:
+    """How an operator is imported → the opset versions of its forms that are imported so."""
+    found: dict[str, list[int]] = {}
+    forms = schema_versions().get((domain, kind), {})
+    starts = {since for d, k, since in IMPORTERS.all() if (d, k) == (domain, kind)}
+    oldest = max((version for version in forms if version <= OLDEST_OPSET), default=0) if domain == "" else 0
+    for version in sorted(forms) or sorted(starts):
+        if version < oldest or (forms.get(version, False) and version not in starts):
+            continue
+        opset = max(version, OLDEST_OPSET) if domain == "" else version
+        importer = find_importer(domain, kind, opset)
+        if importer is not None and accepts(importer):
+            found.setdefault("importer", []).append(version)
+        elif importer is None and forms and has_body(domain, kind, version):
+            found.setdefault("function body", []).append(version)
+    return found
+
+
+def onnx_rows(domain: str, accepts: Callable[[Callable[..., Any]], bool]) -> tuple[list[list[str]], list[str]]:
+    """The rows for the operators of a domain, and the names of those that are not supported."""
+    registered = {k for d, k, _ in IMPORTERS.all() if d == domain}
+    latest = {k: max(forms) for (d, k), forms in schema_versions().items() if d == domain}
+    current = {k for k, version in latest.items() if not schema_versions()[domain, k][version]}
+    rows: list[list[str]] = []
+    missing: list[str] = []
+    for kind in sorted(registered | current):
+        found = ways(domain, kind, accepts)
+        if not found:
+            missing += [kind] * (kind in current)
+            continue
+        versions = _joined(sorted(version for part in found.values() for version in part))
+        how = next(iter(found)) if len(found) == 1 else "; ".join(f"{way}: {_joined(v)}" for way, v in found.items())
+        rows.append([kind, versions, how, LIMITS.get(kind, "") if domain == "" else ""])
+    return rows, missing
+
+
+def _joined(versions: Sequence[int]) -> str:
+    return ", ".join(map(str, versions))
+
+
+# ---- glow_high operators
+
+
+def instances(more: Sequence[Path]) -> dict[type[HighOp], list[HighOp]]:
+    """Every operator as it occurs in the round-trip tests, which have each with its properties, and in more files."""
+    found: dict[type[HighOp], list[HighOp]] = defaultdict(list)
+    context = new_context()
+    for path in (*sorted((ROOT / "tests" / "filecheck" / "dialects" / "glow_high").glob("*.mlir")), *more):
+        if path.stem.endswith("_invalid"):
+            continue
+        for piece in path.read_text(encoding="utf-8").split("// -----"):
+            for op in parse_module(piece, context, path.name).walk():
+                if isinstance(op, HighOp):
+                    found[type(op)].append(op)
+    return found
+
+
+def execution(operator: type[HighOp], examples: Sequence[HighOp], kernels: Sequence[Kernel]) -> str:
+    """How the CPU executes an operator: stacked, as a view, by kernels, lowered."""
+    if issubclass(operator, Elementwise):
+        return "stacked"
+    if operator is ReshapeOp:
+        return "a view"
+    chosen = [next((kernel.name for kernel in kernels if kernel.accepts(op)), "") for op in examples]
+    names = [f"`{kernel.name}`" for kernel in kernels if kernel.name in chosen]
+    if (not names or "" in chosen) and operator in LOWERINGS.all():
+        names.append("lowered")
+    return ", ".join(names) or "–"
+
+
+def sentence(operator: type[HighOp]) -> str:
+    """The first sentence of an operator's description."""
+    paragraph = inspect.cleandoc(operator.__doc__ or "").split("\n\n")[0]
+    return re.split(r"(?<=\.) ", " ".join(paragraph.split()))[0].replace("|", r"\|")
+
+
+def glow_rows(accepts: Callable[[Callable[..., Any]], bool], more: Sequence[Path]) -> list[list[str]]:
+    """The rows for the operators of `glow_high`."""
+    examples = instances(more)
+    kernels: list[Kernel] = [make() for make in KERNELS.all().values() if accepts(make)]
+    operators = [op for op in GLOW_HIGH.operations if issubclass(op, HighOp) and accepts(op)]
+    return [
+        [f"`{op.name.split('.')[1]}`", execution(op, examples.get(op, []), kernels), sentence(op)] for op in operators
+    ]
+
+
+# ---- the page
+
+INTRODUCTION = """\
+# Operators
+
+<!-- Generated by docs/generate_operators.py -->
+
+What is imported from ONNX, and what `glow_high` has. [add-an-operator.md](add-an-operator.md) shows how to add one.
+
+## ONNX operators
+
+Models from opset 7 on are imported. *Versions* are the opset versions in which an operator took the forms that are
+imported. An operator has an importer of its own, or the function body by which the standard defines it is expanded.
+
+All take tensors of f16, f32, f64, integers of 8 to 64 bits and truth values, no strings, sequences or optionals.
+Operands that fix shapes, as the shape of a Reshape or the axes of a ReduceSum, are constants or follow from shapes.
+"""
+
+GLOW = """\
+## glow_high operators
+
+*CPU* says how machine code executes an operator: *stacked*, as part of a loop that applies a chain of elementwise
+operators, by one of the kernels named, or *lowered* to other operators. With several entries, types and properties
+decide. The interpreter runs all operators as they are.
+"""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |".replace("  |", " |")
+
+
+def page(accepts: Callable[[Callable[..., Any]], bool] = is_built_in, more: Sequence[Path] = ()) -> str:
+    """The text of the page, with the operators that `accepts` takes; `more` are files with examples."""
+    lines = [INTRODUCTION]
+    domains = {domain for domain, _, _ in IMPORTERS.all()} | {""}
+    for domain in sorted(domains):
+        rows, missing = onnx_rows(domain, accepts)
+        if rows:
+            lines += [f"### {domain or 'ai.onnx'}", "", *table(["operator", "versions", "how", "limits"], rows), ""]
+        if rows and missing:
+            lines += [f"Not supported: {', '.join(missing)}.", ""]
+    lines += [GLOW, *table(["operator", "CPU", "meaning"], glow_rows(accepts, more))]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write, check or print the page; the exit code."""
+    if arguments[:1] == ["--print"]:
+        print(page(lambda _: True, [Path(name) for name in arguments[1:]]), end="")
+        return 0
+    text = page()
+    if "--check" not in arguments:
+        TARGET.write_text(text, encoding="utf-8")
+        return 0
+    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
+        return 0
+    print("docs/operators.md is out of date: python docs/generate_operators.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

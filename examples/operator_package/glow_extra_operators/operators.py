@@ -1,0 +1,85 @@
+"""The operator classes: operands, properties, result types; for elementwise ones also the meaning."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.elementwise import FLOAT, Unary
+from glow_mlir.dialects.properties import float_prop, number
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+
+
+@irdl_op_definition
+class LogitOp(Unary):
+    """
+    log(x / (1 - x)), with x limited to [`epsilon`, 1 - `epsilon`] (Glow's Logit).
+
+    ```mlir
+    %y = glow_high.logit %x {epsilon = 0.001} : tensor<4x8xf32>
+    ```
+    """
+
+    name = "glow_high.logit"
+    DOMAIN: ClassVar[str] = FLOAT
+    epsilon = float_prop(1e-6)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        epsilon = number(self.epsilon)
+        x = b.clamp(x, epsilon, 1.0 - epsilon)
+        return b.unary("log", x / (1.0 - x))
+
+
+@irdl_op_definition
+class BiasGeluOp(HighOp):
+    """
+    gelu(`input` + `bias`), with one bias for each index of the last axis (onnxruntime's BiasGelu).
+
+    ```mlir
+    %y = glow_high.bias_gelu %x, %bias : tensor<2x8x3072xf32>
+    ```
+    """
+
+    name = "glow_high.bias_gelu"
+
+    input = operand_def(TENSOR)
+    bias = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, element = shape_of(self.input), element_of(self.input)
+        require(is_float(element) and element_of(self.bias) == element, "bias_gelu takes floats of one type")
+        bias = shape_of(self.bias)
+        require(len(shape) > 0 and bias == shape[-1:], f"bias must have shape {shape[-1:]}, not {bias}")
+        return (tensor(shape, element),)
+
+
+@irdl_op_definition
+class PairwiseDotProductOp(HighOp):
+    """
+    The dot products of all pairs of rows i < j, in the order (0, 1), (0, 2), … (Glow's BatchedPairwiseDotProduct).
+
+    `input` is [B, N, D] in f32 or f64, the result [B, N·(N - 1) / 2].
+
+    ```mlir
+    %y = glow_high.pairwise_dot_product %x : tensor<32x351xf32>
+    ```
+    """
+
+    name = "glow_high.pairwise_dot_product"
+
+    input = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, element = shape_of(self.input), element_of(self.input)
+        require(len(shape) == 3, f"pairwise_dot_product takes [batch, rows, width], not shape {shape}")
+        require(is_float(element), f"pairwise_dot_product takes floats, not {element}")
+        batch, rows, _ = shape
+        return (tensor((batch, rows * (rows - 1) // 2), element),)

@@ -1,0 +1,122 @@
+// A matrix product reads its right operand transposed instead of having it transposed.
+
+// RUN: glow-opt %s -p fold-transposes-into-matmul --split-input-file | filecheck %s
+// RUN: glow-opt %s -p fold-transposes-into-matmul,fold-transposes-into-matmul --split-input-file | filecheck %s
+// RUN: glow-opt %s -p fold-transposes-into-matmul --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+
+// An exchange of the last two axes becomes the flag, also where the transpose has other uses, or takes the flag away.
+
+// CHECK-LABEL: glow_high.func @exchange(
+// CHECK-NEXT:    %x = glow_high.get @x
+// CHECK-NEXT:    %w = glow_high.get @w
+// CHECK-NEXT:    %[[A:.*]] = glow_high.matmul %x, %w {transpose_right = true} : tensor<2x4x5xf32>
+// CHECK-NEXT:    %[[B:.*]] = glow_high.matmul %[[A]], %w : tensor<2x4x3xf32>
+// CHECK-NEXT:    glow_high.save %[[A]], @y
+// CHECK-NEXT:    glow_high.save %[[B]], @z
+
+// LOCATIONS: glow_high.matmul %x, %w {transpose_right = true} {{.*}} loc(fused["turn", "first"])
+// LOCATIONS: glow_high.matmul {{.*}} loc(fused["turn", "second"])
+glow_high.placeholder @x : tensor<2x4x3xf32> {input}
+glow_high.placeholder @w : tensor<5x3xf32> {input}
+glow_high.placeholder @y : tensor<2x4x5xf32> {output}
+glow_high.placeholder @z : tensor<2x4x3xf32> {output}
+glow_high.func @exchange(@x, @w, @y, @z) {
+  %x = glow_high.get @x : tensor<2x4x3xf32>
+  %w = glow_high.get @w : tensor<5x3xf32>
+  %1 = glow_high.transpose %w {permutation = [1, 0]} : tensor<3x5xf32> loc("turn")
+  %2 = glow_high.matmul %x, %1 : tensor<2x4x5xf32> loc("first")
+  %3 = glow_high.matmul %2, %1 {transpose_right = true} : tensor<2x4x3xf32> loc("second")
+  glow_high.save %2, @y
+  glow_high.save %3, @z
+}
+
+// -----
+
+// Attention: what is left of the transpose moves whole rows. The bias stays.
+
+// CHECK-LABEL: glow_high.func @attention(
+// CHECK:         %[[K:.*]] = glow_high.transpose %k {permutation = [0, 2, 1, 3]} : tensor<1x4x9x16xf32>
+// CHECK-NEXT:    glow_high.matmul %q, %[[K]], %bias {transpose_right = true} : tensor<1x4x8x9xf32>
+
+// LOCATIONS: glow_high.transpose %k {{.*}} loc("turn")
+// LOCATIONS: glow_high.matmul %q, {{.*}} loc(fused["turn", "scores"])
+glow_high.placeholder @q : tensor<1x4x8x16xf32> {input}
+glow_high.placeholder @k : tensor<1x9x4x16xf32> {input}
+glow_high.placeholder @bias : tensor<9xf32> {input}
+glow_high.placeholder @y : tensor<1x4x8x9xf32> {output}
+glow_high.func @attention(@q, @k, @bias, @y) {
+  %q = glow_high.get @q : tensor<1x4x8x16xf32>
+  %k = glow_high.get @k : tensor<1x9x4x16xf32>
+  %bias = glow_high.get @bias : tensor<9xf32>
+  %1 = glow_high.transpose %k {permutation = [0, 2, 3, 1]} : tensor<1x4x16x9xf32> loc("turn")
+  %2 = glow_high.matmul %q, %1, %bias : tensor<1x4x8x9xf32> loc("scores")
+  glow_high.save %2, @y
+}
+
+// -----
+
+// A fully connected layer whose weights are no constant is a product with a bias.
+
+// CHECK-LABEL: glow_high.func @layer(
+// CHECK:         glow_high.matmul %x, %w, %b {transpose_right = true} : tensor<4x5xf32>
+glow_high.placeholder @x : tensor<4x3xf32> {input}
+glow_high.placeholder @w : tensor<5x3xf32> {state}
+glow_high.placeholder @b : tensor<5xf32> {state}
+glow_high.placeholder @y : tensor<4x5xf32> {output}
+glow_high.func @layer(@x, @w, @b, @y) {
+  %x = glow_high.get @x : tensor<4x3xf32>
+  %w = glow_high.get @w : tensor<5x3xf32>
+  %b = glow_high.get @b : tensor<5xf32>
+  %1 = glow_high.transpose %w {permutation = [1, 0]} : tensor<3x5xf32>
+  %2 = glow_high.fully_connected %x, %1, %b : tensor<4x5xf32>
+  glow_high.save %2, @y
+}
+
+// -----
+
+// Nothing happens to the left operand, to one whose rows stay whole, to a constant, to integers, and to a transpose of
+// which a part would be left while something else needs all of it.
+
+// CHECK-LABEL: glow_high.func @stay(
+// CHECK:         %[[LEFT:.*]] = glow_high.transpose %x {permutation = [0, 1, 3, 2]}
+// CHECK-NEXT:    glow_high.matmul %[[LEFT]], %x : tensor<2x3x5x5xf32>
+// CHECK-NEXT:    %[[ROWS:.*]] = glow_high.transpose %x {permutation = [1, 0, 2, 3]}
+// CHECK-NEXT:    glow_high.matmul %{{.*}}, %[[ROWS]] : tensor<3x2x5x5xf32>
+// CHECK-NEXT:    %[[CONSTANT:.*]] = glow_high.transpose %c {permutation = [1, 0]}
+// CHECK-NEXT:    glow_high.matmul %x, %[[CONSTANT]] : tensor<2x3x4x2xf32>
+// CHECK-NEXT:    %[[INTEGERS:.*]] = glow_high.transpose %i {permutation = [1, 0]}
+// CHECK-NEXT:    glow_high.matmul %i, %[[INTEGERS]] : tensor<3x3xi32>
+// CHECK-NEXT:    %[[ALL:.*]] = glow_high.transpose %x {permutation = [1, 0, 3, 2]}
+// CHECK-NEXT:    glow_high.matmul %{{.*}}, %[[ALL]] : tensor<3x2x4x4xf32>
+glow_high.constant @c : tensor<2x5xf32> {value = dense<1.0> : tensor<2x5xf32>}
+glow_high.placeholder @x : tensor<2x3x4x5xf32> {input}
+glow_high.placeholder @i : tensor<3x4xi32> {input}
+glow_high.placeholder @r : tensor<2x3x5x5xf32> {output}
+glow_high.placeholder @s : tensor<3x2x5x5xf32> {output}
+glow_high.placeholder @t : tensor<2x3x4x2xf32> {output}
+glow_high.placeholder @u : tensor<3x3xi32> {output}
+glow_high.placeholder @v : tensor<3x2x4x4xf32> {output}
+glow_high.placeholder @w : tensor<3x2x5x4xf32> {output}
+glow_high.func @stay(@x, @i, @r, @s, @t, @u, @v, @w) {
+  %x = glow_high.get @x : tensor<2x3x4x5xf32>
+  %c = glow_high.get @c : tensor<2x5xf32>
+  %i = glow_high.get @i : tensor<3x4xi32>
+  %wide = glow_high.splat {value = 1.0, shape = [3, 2, 5, 4]} : tensor<3x2x5x4xf32>
+  %tall = glow_high.splat {value = 1.0, shape = [3, 2, 4, 5]} : tensor<3x2x4x5xf32>
+  %1 = glow_high.transpose %x {permutation = [0, 1, 3, 2]} : tensor<2x3x5x4xf32>
+  %2 = glow_high.matmul %1, %x : tensor<2x3x5x5xf32>
+  %3 = glow_high.transpose %x {permutation = [1, 0, 2, 3]} : tensor<3x2x4x5xf32>
+  %4 = glow_high.matmul %wide, %3 : tensor<3x2x5x5xf32>
+  %5 = glow_high.transpose %c {permutation = [1, 0]} : tensor<5x2xf32>
+  %6 = glow_high.matmul %x, %5 : tensor<2x3x4x2xf32>
+  %7 = glow_high.transpose %i {permutation = [1, 0]} : tensor<4x3xi32>
+  %8 = glow_high.matmul %i, %7 : tensor<3x3xi32>
+  %9 = glow_high.transpose %x {permutation = [1, 0, 3, 2]} : tensor<3x2x5x4xf32>
+  %10 = glow_high.matmul %tall, %9 : tensor<3x2x4x4xf32>
+  glow_high.save %2, @r
+  glow_high.save %4, @s
+  glow_high.save %6, @t
+  glow_high.save %8, @u
+  glow_high.save %10, @v
+  glow_high.save %9, @w
+}

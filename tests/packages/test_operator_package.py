@@ -1,0 +1,229 @@
+"""Operators of another distribution work as built-in ones do, and what is wrong with one is told in a line."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from checkout import ROOT
+from onnx import TensorProto, helper
+
+EXAMPLE = ROOT / "examples" / "operator_package"
+EPSILON = 1e-3
+
+
+def install(site: Path, name: str, version: str, entry: str) -> None:
+    """Make a distribution known to Python as an installer would: a folder with its name and its entry point."""
+    folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (folder / "entry_points.txt").write_text(f"[glow_mlir.operators]\n{entry}\n")
+
+
+def run(site: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run Python where the distributions of `site` and the example's code can be found."""
+    path = os.pathsep.join(map(str, (site, EXAMPLE, ROOT)))
+    environment = {**os.environ, "PYTHONPATH": path, "GLOW_CACHE_DIR": str(site / "cache")}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+
+
+def output(site: Path, *arguments: str | Path) -> str:
+    """What a successful run prints."""
+    finished = run(site, *arguments)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the example is installed, as its own pyproject.toml says."""
+    folder = tmp_path_factory.mktemp("site")
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ((name, value),) = project["entry-points"]["glow_mlir.operators"].items()
+    install(folder, project["name"], project["version"], f"{name} = {value}")
+    return folder
+
+
+def model_of(*domains: str) -> onnx.ModelProto:
+    """A model with the three operators that imports the operator sets of those domains."""
+    nodes = [
+        helper.make_node("Logit", ["x"], ["logit"], "logit", domain="glow.extra", epsilon=EPSILON),
+        helper.make_node("BiasGelu", ["logit", "bias"], ["gelu"], "gelu", domain="com.microsoft"),
+        helper.make_node("PairwiseDotProduct", ["gelu"], ["pairs"], "pairs", domain="glow.extra"),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, (3, 5, 37)),
+        helper.make_tensor_value_info("bias", TensorProto.FLOAT, (37,)),
+    ]
+    outputs = [onnx.ValueInfoProto(name=name) for name in ("logit", "gelu", "pairs")]
+    opsets = [helper.make_opsetid(domain, 1 if domain else 20) for domain in domains]
+    return helper.make_model(helper.make_graph(nodes, "extra", inputs, outputs), opset_imports=opsets, ir_version=10)
+
+
+@pytest.fixture(scope="module")
+def model(site: Path) -> Path:
+    path = site / "extra.onnx"
+    onnx.save(model_of("", "glow.extra", "com.microsoft"), path)
+    return path
+
+
+def expected(x: np.ndarray, bias: np.ndarray) -> dict[str, np.ndarray]:
+    """What the three operators compute, in f64."""
+    clamped = np.clip(x.astype(np.float64), EPSILON, 1 - EPSILON)
+    logit = np.log(clamped / (1 - clamped))
+    value = logit + bias
+    gelu = value * 0.5 * (1 + np.vectorize(math.erf)(value / math.sqrt(2)))
+    pairs = [(gelu[:, i] * gelu[:, j]).sum(-1) for i in range(5) for j in range(i + 1, 5)]
+    return {"logit": logit, "gelu": gelu, "pairs": np.stack(pairs, 1)}
+
+
+SESSION = """
+import sys
+import numpy as np
+from glow_mlir.session import InferenceSession
+backend, model, inputs, results = sys.argv[1:]
+session = InferenceSession(model, backend=backend)
+arrays = session.run(None, dict(np.load(inputs)))
+np.savez(results, **{output.name: array for output, array in zip(session.get_outputs(), arrays)})
+"""
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_operators_compute_what_they_say(site: Path, model: Path, tmp_path: Path, backend: str) -> None:
+    rng = np.random.default_rng(0)
+    x, bias = rng.random((3, 5, 37), np.float32), rng.standard_normal(37, np.float32)
+    np.savez(tmp_path / "inputs.npz", x=x, bias=bias)
+    output(site, "-c", SESSION, backend, model, tmp_path / "inputs.npz", tmp_path / "results.npz")
+    results = np.load(tmp_path / "results.npz")
+    for name, wanted in expected(x, bias).items():
+        assert results[name].dtype == np.float32
+        np.testing.assert_allclose(results[name], wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_text_with_the_operators_round_trips(site: Path, model: Path) -> None:
+    file = model.with_suffix(".mlir")
+    output(site, "-m", "glow_mlir.tools.glow_import", model, "-o", file)
+    text = output(site, "-m", "glow_mlir.tools.glow_opt", file)
+    assert "glow_high.logit %x {epsilon = 0.001} : tensor<3x5x37xf32>" in text
+    assert "glow_high.bias_gelu %logit, %bias : tensor<3x5x37xf32>" in text
+    assert "glow_high.pairwise_dot_product %gelu : tensor<3x10xf32>" in text
+    generic = model.with_suffix(".generic.mlir")
+    generic.write_text(output(site, "-m", "glow_mlir.tools.glow_opt", file, "--print-op-generic"))
+    assert '"glow_high.logit"' in generic.read_text()
+    assert output(site, "-m", "glow_mlir.tools.glow_opt", generic) == text
+
+
+def test_machine_code_is_chosen_as_for_built_in_operators(site: Path, model: Path) -> None:
+    tool = ("-m", "glow_mlir.tools.glow_import", model, "-o", "-", "--stage")
+    lowered = output(site, *tool, "lowered")
+    assert "glow_high.logit" in lowered
+    assert "glow_high.gelu" in lowered
+    assert "bias_gelu" not in lowered
+    selected = output(site, *tool, "selected")
+    assert 'glow_low.pairwise_dot_product @out %pairs, @in %gelu {kernel = "pairwise-dot-product"}' in selected
+
+
+def test_operators_are_listed(site: Path, model: Path) -> None:
+    file = site / "listed.mlir"
+    output(site, "-m", "glow_mlir.tools.glow_import", model, "-o", file)
+    page = output(site, "docs/generate_operators.py", "--print", file)
+    assert "### com.microsoft" in page
+    assert "| BiasGelu | 1 | importer |" in page
+    assert "| Logit | 1 | importer |" in page
+    assert "| `logit` | stacked |" in page
+    assert "| `bias_gelu` | lowered |" in page
+    assert "| `pairwise_dot_product` | `pairwise-dot-product` |" in page
+
+
+def test_version_of_a_package_decides_whether_a_compiled_model_is_still_valid(site: Path) -> None:
+    code = "from glow_mlir.session import _versions; print(_versions())"
+    assert "glow-extra-operators 0.1.0" in output(site, "-c", code)
+
+
+def failure(site: Path, model: Path) -> str:
+    """The one line by which the import of a model fails."""
+    finished = run(site, "-m", "glow_mlir.tools.glow_import", model, "-o", "-")
+    assert finished.returncode == 1
+    assert finished.stdout == ""
+    (line,) = finished.stderr.splitlines()
+    return line
+
+
+def test_operator_set_that_the_model_does_not_import_is_named(site: Path, tmp_path: Path) -> None:
+    onnx.save(model_of("", "glow.extra"), tmp_path / "model.onnx")
+    line = failure(site, tmp_path / "model.onnx")
+    assert "node 'gelu'" in line
+    assert "BiasGelu: the model imports no version of opset 'com.microsoft'" in line
+
+
+def test_operators_of_a_package_that_is_missing_are_not_supported(tmp_path: Path, model: Path) -> None:
+    line = failure(tmp_path, model)
+    assert "glow.extra.Logit ('logit')" in line
+    assert "docs/add-an-operator.md" in line
+
+
+CLASS = """
+from xdsl.irdl import irdl_op_definition
+from glow_mlir.dialects.glow_high.elementwise import Unary
+@irdl_op_definition
+class MineOp(Unary):
+    name = "{name}"
+    def scalar(self, b, x):
+        return x
+"""
+IMPORTER = """
+from glow_mlir.registry import onnx_operator
+@onnx_operator("Relu")
+def relu(node):
+    return node.input()
+"""
+PACKAGE = """
+from glow_mlir.dialects.packages import OperatorPackage
+PACKAGE = OperatorPackage({part}=("broken_part",))
+"""
+BROKEN: dict[str, tuple[str, str, str]] = {
+    "class": (
+        PACKAGE.format(part="operators"),
+        CLASS.format(name="glow_high.relu"),
+        "operator 'glow_high.relu' is defined twice, in glow_mlir.dialects.glow_high.activations and in broken_part",
+    ),
+    "name": (
+        PACKAGE.format(part="operators"),
+        CLASS.format(name="mine.relu"),
+        "operator 'mine.relu' of broken_part is not named 'glow_high.…'",
+    ),
+    "importer": (
+        PACKAGE.format(part="importers"),
+        IMPORTER,
+        "the importers have two entries for Relu from opset 1 on, in glow_mlir.frontends.onnx.elementwise and in "
+        "broken_part",
+    ),
+    "part": (
+        PACKAGE.format(part="operators"),
+        "import no_such_module",
+        "operator package 'mine' (broken 1.0) cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'",
+    ),
+    "entry": ("PACKAGE = 3", "", "operator package 'mine' (broken 1.0): broken:PACKAGE is no OperatorPackage"),
+}
+"""What is wrong → the package, its part, the error."""
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_package_is_told_in_one_line(tmp_path: Path, case: str) -> None:
+    package, part, message = BROKEN[case]
+    install(tmp_path, "broken", "1.0", "mine = broken:PACKAGE")
+    (tmp_path / "broken.py").write_text(package)
+    (tmp_path / "broken_part.py").write_text(part)
+    node = helper.make_node("Relu", ["x"], ["y"])
+    input_ = helper.make_tensor_value_info("x", TensorProto.FLOAT, (2,))
+    graph = helper.make_graph([node], "relu", [input_], [onnx.ValueInfoProto(name="y")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), tmp_path / "relu.onnx")
+    assert message in failure(tmp_path, tmp_path / "relu.onnx")

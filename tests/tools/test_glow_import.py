@@ -1,0 +1,107 @@
+"""`glow-import`: from ONNX files to textual modules, and one-line errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from in_process import Finished, run_tool
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from glow_mlir.context import new_context
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.textual import read_module
+from glow_mlir.tools.glow_import import main
+
+
+def glow_import(*arguments: str, stdin: bytes = b"", directory: Path | None = None) -> Finished:
+    """Run the tool in process."""
+    return run_tool(main, arguments, program="glow-import", stdin=stdin, directory=directory)
+
+
+WEIGHT = np.random.default_rng(0).standard_normal((8, 3, 3, 3)).astype(np.float32)
+
+
+def model(kind: str = "Relu") -> onnx.ModelProto:
+    """A convolution with a free batch size, and something after it."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv1", pads=[1, 1, 1, 1]),
+        helper.make_node(kind, ["c"], ["y"], name="last"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 8, 4, 4])],
+        [numpy_helper.from_array(WEIGHT, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with `m.onnx`."""
+    onnx.save(model(), tmp_path / "m.onnx")
+    return tmp_path
+
+
+@pytest.mark.parametrize("stage", ["imported", "optimized", "allocated"])
+def test_a_stage_on_disk_runs_from_its_files(folder: Path, stage: str) -> None:
+    finished = glow_import("m.onnx", "--bind", "N=2", "--stage", stage, "-o", "out.mlir", directory=folder)
+    assert (finished.code, finished.stdout, finished.stderr) == (0, b"", b"")
+    module = read_module(folder / "out.mlir", new_context())
+    x = np.random.default_rng(1).standard_normal((2, 3, 4, 4)).astype(np.float32)
+    (actual,) = run_function(module, {"x": x}).values()
+    (expected,) = ReferenceEvaluator(model()).run(None, {"x": x})
+    np.testing.assert_allclose(actual, np.asarray(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_names_of_nodes_are_locations(folder: Path) -> None:
+    assert glow_import("m.onnx", "--bind", "N=1", directory=folder).code == 0
+    text = (folder / "m.mlir").read_text()
+    assert 'glow_high.relu %conv1_3 : tensor<1x8x4x4xf32> loc("last"' in text
+    assert (folder / "m.weights").stat().st_size >= WEIGHT.nbytes
+
+
+def test_stdout_gets_the_module_and_nothing_else(folder: Path) -> None:
+    stdin = (folder / "m.onnx").read_bytes()
+    finished = glow_import("-", "--bind", "N=1", "--name", "net", "-o", "-", stdin=stdin, directory=folder)
+    assert finished.code == 0
+    assert finished.stdout.startswith(b"builtin.module")
+    assert b"glow_high.func @net(@x, @y)" in finished.stdout
+    assert b"loc(" not in finished.stdout
+    assert {path.name for path in folder.iterdir()} == {"m.onnx"}
+    with_locations = glow_import("m.onnx", "--bind", "N=1", "-o", "-", "--print-debuginfo", directory=folder)
+    assert b'loc("conv1"' in with_locations.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["m.onnx"], "m.onnx: error: 1 dimension has no size: 'N' of input 'x' (hint: bind it, for example N=1)"),
+        (["m.onnx", "--bind", "N"], "glow-import: error: argument --bind: expected NAME=SIZE, got 'N'"),
+        (["m.onnx", "--bind", "N=1", "--bind", "M=1"], "error: the model has no free dimension 'M'"),
+        (["m.onnx", "--bind", "N=1", "--stage", "done"], "glow-import: error: no stage 'done' (hint: stages are"),
+        (["-"], "glow-import: error: a model from stdin has no name to write to (hint: say where with -o)"),
+        (["nowhere.onnx"], "nowhere.onnx: error: cannot be read: No such file or directory"),
+        (["cut.onnx", "--bind", "N=1"], "cut.onnx: error: is not an ONNX model, or is cut off (hint: check"),
+        (
+            ["odd.onnx", "--bind", "N=1"],
+            "odd.onnx: error: 1 operator is not supported by the importer: Oddity ('last')",
+        ),
+        ([], "glow-import: error: the following arguments are required: model"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(folder: Path, arguments: list[str], reason: str) -> None:
+    (folder / "cut.onnx").write_bytes((folder / "m.onnx").read_bytes()[:300])
+    onnx.save(model("Oddity"), folder / "odd.onnx")
+    before = {path.name for path in folder.iterdir()}
+    finished = glow_import(*arguments, directory=folder)
+    assert (finished.code, finished.stdout) == (1, b"")
+    line = finished.stderr.decode()
+    assert reason in line
+    assert line.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == before
