@@ -72,9 +72,7 @@ def main() -> None:
     print(f"agreement     {np.abs(probabilities - expected).max():.1e} largest difference from the interpreter")
     print(f"compile time  {compile_seconds:.2f} s")
     low, median, high = np.percentile(seconds, (0, 50, 99)) * 1e6
-    print(
-        f"latency       {median:.0f} µs median, {low:.0f} best, {high:.0f} at the 99th percentile; one image, one thread"
-    )
+    print(f"latency       {median:.0f} µs median, {low:.0f} best, {high:.0f} at the 99th percentile, on one thread")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,22 @@ def verify_module(module: ModuleOp, file: str = "") -> None:
         position = "" if op is None else position_of(op.location)
         reason = one_line(error) if op is None else f"{op.name}: {one_line(error)}"
         raise ParseFailure(reason, file=position or file) from error
+    if (op := first_too_early(module)) is not None:
+        raise ParseFailure(
+            f"{op.name}: an operand is used before its definition", file=position_of(op.location) or file
+        )
+
+
+def first_too_early(module: ModuleOp) -> Operation | None:
+    """The first op that stands in front of one of its operands in the same block, which xDSL does not look at."""
+    seen: set[Operation] = set()
+    for op in module.walk():
+        seen.add(op)
+        for value in op.operands:
+            owner = value.owner
+            if isinstance(owner, Operation) and owner.parent is op.parent and (owner not in seen or owner is op):
+                return op
+    return None
 
 
 def first_invalid(module: ModuleOp) -> Operation | None:

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.storage import FunctionOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.pipelines import parse_pipeline
-from glow_mlir.textual import module_text, parse_module
+from glow_mlir.textual import module_text, parse_module, verify_module
 
 DECLARATIONS = (ModuleOp, FunctionOp, StorageOp, WeightOp)
 """Ops that compute nothing, and may have no location."""
@@ -67,7 +67,7 @@ def validate(
         before = module.clone()
         try:
             item.apply(context, module)
-            module.verify()
+            verify_module(module)
             assert_same_results(run_all(module, inputs), expected, rtol, atol)
             if had_locations:
                 assert not without_location(module), f"locations are lost: {without_location(module)[0]}"

@@ -11,10 +11,10 @@ from validation import validate
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, NegOp
+from glow_mlir.errors import ParseFailure
 from glow_mlir.textual import parse_module
 
 TEXT = """
@@ -49,7 +49,7 @@ def invalid(module: ModuleOp) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "error"), [(wrong_value, AssertionError), (lost_location, AssertionError), (invalid, VerifyException)]
+    ("change", "error"), [(wrong_value, AssertionError), (lost_location, AssertionError), (invalid, ParseFailure)]
 )
 def test_a_wrong_pass_is_found_and_shown(change: Callable[[ModuleOp], None], error: type[Exception]) -> None:
     @dataclass(frozen=True)

@@ -49,8 +49,19 @@ glow_high.func @main(@x, @y) {
 // -----
 
 // CHECK-NEXT: {{.*}}syntax_errors.mlir:{{[0-9]+}}:{{[0-9]+}}: error: {{.*}}glow_high.no_such_operator
-// CHECK-NOT: error
 %0 = glow_high.no_such_operator : tensor<2xf32> // expected-error {{glow_high.no_such_operator is not registered}}
+
+// -----
+
+// The generic form may name a value before it is there; the module is still wrong.
+
+// CHECK-NEXT: {{.*}}syntax_errors.mlir:{{[0-9]+}}:3: error: glow_high.neg: an operand is used before its definition
+glow_high.placeholder @x : tensor<2xf32> {input}
+glow_high.func @main(@x) {
+  // expected-error@+1 {{an operand is used before its definition}}
+  %0 = "glow_high.neg"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %x = glow_high.get @x : tensor<2xf32>
+}
 
 // DEBUG: Traceback
 // DEBUG: ParseError
