@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes
+from xdsl.utils.exceptions import ArgSpecParseError
 
 from glow_mlir.errors import OptionError
 from glow_mlir.universe import GLOW_UNIVERSE
@@ -68,5 +69,8 @@ def parse_pipeline(spec: str) -> PassPipeline:
         text = text[len("builtin.module(") : -1]
     try:
         return PassPipeline.parse_spec(available_passes(), text)
-    except Exception as error:
-        raise OptionError(f"pass pipeline '{spec}': {error}", hint="glow-opt --help lists the passes") from error
+    except ArgSpecParseError as error:
+        *_, mark, message = [line for line in str(error).splitlines() if line.strip()]
+        raise OptionError(f"pass pipeline '{spec}': {message.strip()} (column {mark.index('^') + 1})") from error
+    except (ValueError, TypeError) as error:
+        raise OptionError(f"pass pipeline '{spec}': {error}", hint="glow-opt --list-passes lists them") from error

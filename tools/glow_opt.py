@@ -81,7 +81,7 @@ class GlowOpt(xDSLOptMain):
         text = self._read()
         if self.args.run_reproducer:
             self._take_options(reproducer_options(text, self.get_input_name()))
-        self.pipeline = pipeline(self.args.passes)
+        self.pipeline = parse_pipeline(self.args.passes)
         timer = Timer()
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
@@ -229,15 +229,6 @@ def pieces(text: str) -> list[str]:
     ends = [number for number, line in enumerate(lines) if line.rstrip() == SEPARATOR]
     begins = [0, *(end + 1 for end in ends)]
     return ["\n" * begin + "".join(lines[begin:end]) for begin, end in zip(begins, [*ends, len(lines)], strict=True)]
-
-
-def pipeline(spec: str) -> PassPipeline:
-    """The pipeline of `-p`; raises `OptionError` for what is none."""
-    try:
-        return parse_pipeline(spec)
-    except ArgSpecParseError as error:
-        *_, mark, message = [line for line in str(error).splitlines() if line.strip()]
-        raise OptionError(f"pass pipeline '{spec}': {message.strip()} (column {mark.index('^') + 1})") from error
 
 
 def known_passes(chosen: Sequence[str]) -> Sequence[str]:

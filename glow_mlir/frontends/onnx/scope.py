@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 from onnx import checker
-from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def named_location(name: str) -> LocationAttr:
     """The location of what comes from the ONNX node or value `name`."""
-    return NameLoc(StringAttr(name), UnknownLoc())
+    return NameLoc(StringAttr(name), NoneAttr())
 
 
 @dataclass
