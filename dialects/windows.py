@@ -60,12 +60,12 @@ class Window:
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
 
     def output(self, axis: int, size: int) -> int:
-        """How many windows fit along a spatial axis of `size`; raises where none does."""
+        """How many windows fit along a spatial axis, with `ceil_mode` also a last cut one; raises where none does."""
         before, after = self.padding(axis)
         span = size + before + after - self.extent(axis)
-        require(span >= 0, f"the window of {self.extent(axis)} exceeds the padded input of {size + before + after}")
         stride = self.strides[axis]
-        count = (span + stride - 1) // stride + 1 if self.ceil_mode else span // stride + 1
+        count = -(-span // stride) + 1 if self.ceil_mode else span // stride + 1
+        require(count > 0, f"the window of {self.extent(axis)} exceeds the padded input of {size + before + after}")
         # ONNX: the last window must start inside the input or its leading padding.
         if self.ceil_mode and (count - 1) * stride >= size + before:
             count -= 1

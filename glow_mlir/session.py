@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from glow_mlir.dialects.packages import installed_packages
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding
-from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.cache import ArtifactCache, cache_key, file_identity
 from glow_mlir.runtime.executable import Executable, describe
+from glow_mlir.runtime.sources import source_stamp
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -56,16 +60,20 @@ class InferenceSession:
     """
     A model, compiled and ready to run.
 
-    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model, a `ModelProto`, or a module of any
-    stage down to `allocated`, which is left as it is. `dimensions` gives free dimensions their sizes. `backend` is
-    `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands. Compiled models are kept on disk
-    (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of each stage of a compilation; a
-    model from the cache goes through none. Raises `GlowError` for whatever is wrong with the model.
+    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`, `memoryview`), a
+    `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
+    dimensions their sizes. `backend` is `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands.
+    Compiled models are kept on disk (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of
+    each stage of a compilation; a model from the cache goes through none. Raises `GlowError` for whatever is wrong with
+    the model, and `OptionError` for a `target` whose code this machine cannot run.
+
+    Several threads may call `run` at once. Where the model has state, their calls follow one another, each on the state
+    that the one before it left.
     """
 
     def __init__(
         self,
-        model: ModelSource | ModuleOp,
+        model: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
         *,
         backend: str = "cpu",
         threads: int = 1,
@@ -77,22 +85,26 @@ class InferenceSession:
     ) -> None:
         if threads != 1:
             raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
+        if backend == "cpu":
+            _check_target(target)
+        source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
         self._observers = tuple(observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
         if backend == "cpu":
-            self._runner: Any = Executable(self._artifact(model, cache))
+            self._runner: Any = Executable(self._artifact(source, cache))
             self._bindings: Sequence[Binding] = self._runner.manifest.bindings
         else:
-            self._runner = InterpreterRunner(self._compile(model))
+            self._runner = InterpreterRunner(self._compile(source))
             self._bindings = self._runner.bindings
         self._state = {
             binding.name: np.zeros(binding.shape, binding.dtype)
             for binding in self._bindings
             if binding.role == "state"
         }
+        self._turn = threading.Lock() if self._state else contextlib.nullcontext()
 
     @property
     def executable(self) -> Executable:
@@ -113,15 +125,17 @@ class InferenceSession:
         """
         Run the model: the outputs of those names, or all, in new arrays.
 
-        C-contiguous inputs of the right type are used in place. Raises `InputError` for a missing, unknown or misshapen
-        input, or an unknown output.
+        C-contiguous, aligned inputs of the right type are used in place. Calls on a model with state wait for each
+        other. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output.
         """
         wanted = [arg.name for arg in self.get_outputs()] if output_names is None else list(output_names)
         known = {binding.name: binding for binding in self._bindings}
         for name in wanted:
             if name not in known or known[name].role != "output":
                 raise InputError(f"there is no output '{name}'")
-        results = self._runner.run(self._checked(inputs), self._state)
+        checked = self._checked(inputs)
+        with self._turn:
+            results = self._runner.run(checked, self._state)
         return [results[name] for name in wanted]
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -134,10 +148,12 @@ class InferenceSession:
             if name not in inputs:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
             array = np.asarray(inputs[name])
-            if array.dtype.name != binding.dtype or array.shape != binding.shape:
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
+            if array.dtype != np.dtype(binding.dtype) or array.shape != binding.shape:
                 given = f"{array.dtype.name}{list(array.shape)}"
                 raise InputError(f"input '{name}' must be {describe(binding)}, not {given}")
-            checked[name] = np.ascontiguousarray(array)
+            checked[name] = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
         return checked
 
     def _artifact(self, model: Any, use_cache: bool) -> Artifact:
@@ -153,6 +169,7 @@ class InferenceSession:
             f"{self._backend} {self._target} {self._profile}",
             host_name(),
             _versions(),
+            source_stamp(),
             f"{sys.byteorder}",
         )
         if (found := cache.load(key, directory)) is not None:
@@ -204,11 +221,13 @@ class InterpreterRunner:
         self.module = compilation.module
         storage = Storage(self.module)
         self.bindings: list[Binding] = []
+        self._names: dict[str, str] = {}
         for name in find_function(self.module).binding_names:
             op = storage.by_name[name]
             assert isinstance(op, PlaceholderOp)
             dtype = numpy_dtype(op.tensor_type.element_type).name
-            self.bindings.append(Binding(name, op.role, dtype, op.tensor_type.get_shape()))
+            self._names[name] = op.public_name
+            self.bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
 
     def run(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run the function; `state` is updated."""
@@ -217,7 +236,37 @@ class InterpreterRunner:
         results = run_function(self.module, {**inputs, **state})
         for name in state:
             state[name] = results[name]
-        return results
+        return {self._names[symbol]: array for symbol, array in results.items()}
+
+
+def _check_target(target: str) -> None:
+    """Raise `OptionError` for a target whose code would kill this process."""
+    if target == "host":
+        return
+    # This loads LLVM, which a model from the cache, for this machine, has no need to ask.
+    from glow_mlir.codegen.llvm.host import lacks, runnable_targets
+
+    if missing := lacks(target):
+        names = ", ".join(["host", *runnable_targets()])
+        raise OptionError(
+            f"this machine cannot run code for the target '{target}': it lacks {missing}", hint=f"it runs {names}"
+        )
+
+
+def accepted_model(model: Any) -> Any:
+    """A model as the rest expects it, paths as `Path` and bytes as `bytes`; raises `OptionError` for anything else."""
+    if isinstance(model, bytes | bytearray | memoryview):
+        return bytes(cast("bytes | bytearray | memoryview", model))
+    if isinstance(model, str | os.PathLike):
+        return Path(cast("str | os.PathLike[str]", model))
+    # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
+    is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
+    if is_module or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
+        return model
+    raise OptionError(
+        f"a model cannot be of the type '{type(model).__name__}'",
+        hint="give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp",
+    )
 
 
 def is_ir(model: Any) -> bool:
@@ -253,7 +302,11 @@ def external_files_of(model: str | Path) -> dict[str, list[int]]:
     """The files beside an ONNX model that hold its weights, as they are now; a compiled model is valid as long."""
     from glow_mlir.frontends.onnx.external import external_files
 
-    return external_files(model)
+    found: dict[str, list[int]] = {}
+    for name in external_files(model):
+        with contextlib.suppress(OSError):
+            found[name] = file_identity(Path(model).parent / name)
+    return found
 
 
 def import_any(model: Any, dimensions: Mapping[str, int]) -> ModuleOp:

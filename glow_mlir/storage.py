@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, StorageOp
+from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import ints, number
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.weights import add_weights, weights
@@ -54,15 +55,34 @@ def reads_back(array: np.ndarray) -> bool:
     )
 
 
+PackedForm = tuple[str, str, tuple[int, ...], tuple[tuple[str, int], ...]]
+"""How a constant was packed: its name, the form, the shape it was read in, and the form's parameters."""
+
+
+def _value_key(op: ConstantOp) -> tuple[Attribute, Attribute]:
+    """What constants of one value and type have in common."""
+    value = op.weights if op.weights is not None else op.value
+    assert value is not None
+    return value, op.tensor_type
+
+
 class Storage:
     """The storage of one module, by name; keep one for a whole pass, since making it walks the module."""
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
         self.by_name: dict[str, StorageOp] = {}
+        self.packed: dict[PackedForm, str] = {}
+        """Names of the constants that were packed for kernels."""
+        self.declared: dict[Block, dict[str, WeightOp]] = {}
+        """The declarations at the start of function bodies, by the storage's name."""
+        self._by_value: dict[tuple[Attribute, Attribute], ConstantOp] = {}
+        self._last: StorageOp | None = None
         for op in module.body.block.ops:
             if isinstance(op, StorageOp):
                 self.by_name[op.sym_name.data] = op
+                if isinstance(op, ConstantOp):
+                    self._by_value.setdefault(_value_key(op), op)
 
     def unique_name(self, wish: str) -> str:
         """`wish`, or `wish_1`, … where that is taken."""
@@ -75,22 +95,30 @@ class Storage:
     def add(self, op: StorageOp) -> StorageOp:
         """Append `op` to the module's storage, before the functions."""
         block = self.module.body.block
-        anchor = next((other for other in block.ops if not isinstance(other, StorageOp)), None)
-        if anchor is None:
+        last = self._last if self._last is not None and self._last.parent is block else None
+        following = block.first_op if last is None else last.next_op
+        while isinstance(following, StorageOp):
+            following = following.next_op
+        if following is None:
             block.add_op(op)
         else:
-            block.insert_op_before(op, anchor)
+            block.insert_op_before(op, following)
+        self._last = op
         self.by_name[op.sym_name.data] = op
         return op
 
     def add_constant(self, wish: str, array: np.ndarray, location: LocationAttr | None = None) -> ConstantOp:
-        """A new constant with the value of `array`, named like `wish`."""
+        """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
         type_ = tensor(array.shape, element_type(array.dtype))
         name = self.unique_name(wish)
         if array.size <= MOST_INLINE and reads_back(array):
             op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
         else:
             op = ConstantOp.stored(name, type_, add_weights(array), location)
+        known = self._by_value.get(_value_key(op))
+        if known is not None and known.parent is self.module.body.block:
+            return known
+        self._by_value[_value_key(op)] = op
         self.add(op)
         return op
 

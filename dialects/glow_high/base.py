@@ -8,8 +8,8 @@ parsing, verification, the builder `make`, the `glow_low` instruction — follow
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
@@ -182,7 +182,7 @@ def operand_groups(op: IRDLOperation) -> list[tuple[str, list[SSAValue | None]]]
     groups: list[tuple[str, list[SSAValue | None]]] = []
     for name, declared in op.get_irdl_definition().operands:
         value: SSAValue | Sequence[SSAValue] | None = getattr(op, name)
-        if isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef):
+        if is_variadic(declared):
             assert isinstance(value, Sequence)
             groups.append((name, list(value)))
         else:
@@ -206,6 +206,25 @@ def parse_defined_value(parser: Parser) -> SSAValue:
     """Parse `%a`, which must be defined before."""
     value = parse_optional_value(parser)
     return parser.raise_error("expected an operand") if value is None else value
+
+
+def is_variadic(declared: object) -> bool:
+    """Whether an operand definition takes any number of values, not just one or none."""
+    return isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef)
+
+
+def group_like(op: IRDLOperation, items: Iterable[Any]) -> list[Any]:
+    """
+    `items`, one for each operand of `op`, grouped as its definition says.
+
+    A variadic operand gives a list, an absent optional one `None`.
+    """
+    remaining = iter(items)
+    grouped: list[Any] = []
+    for (_, group), (_, declared) in zip(operand_groups(op), op.get_irdl_definition().operands, strict=True):
+        values = [None if value is None else next(remaining) for value in group]
+        grouped.append(values if is_variadic(declared) else values[0])
+    return grouped
 
 
 def parse_operands(parser: Parser) -> list[SSAValue | None]:

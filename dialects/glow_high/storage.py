@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import (
@@ -39,7 +39,6 @@ from xdsl.traits import (
     MemoryEffectKind,
     NoTerminator,
     SymbolOpInterface,
-    SymbolTable,
 )
 from xdsl.utils.exceptions import VerifyException
 
@@ -141,6 +140,13 @@ class PlaceholderOp(StorageOp):
     output = opt_prop_def(UnitAttr)
     state = opt_prop_def(UnitAttr)
     trainable = opt_prop_def(UnitAttr)
+    label = opt_prop_def(StringAttr)
+    """The name that callers use, where it is not the symbol: an input and an output may have the same."""
+
+    @property
+    def public_name(self) -> str:
+        """The name that callers use."""
+        return self.sym_name.data if self.label is None else self.label.data
 
     @classmethod
     def bound(
@@ -196,11 +202,23 @@ class FunctionOp(IRDLOperation):
             names.append(ref.string_value())
         return tuple(names)
 
+    def storage(self) -> dict[str, StorageOp]:
+        """The storage of the module around, by name."""
+        module = self.parent
+        ops = () if module is None else module.ops
+        return {op.sym_name.data: op for op in ops if isinstance(op, StorageOp)}
+
     def verify_(self) -> None:
+        if self.parent is None:
+            return
+        storage = self.storage()
         for binding in self.binding_names:
-            found = SymbolTable.lookup_symbol(self, binding) if self.parent is not None else None
-            if self.parent is not None and not isinstance(found, PlaceholderOp):
-                raise VerifyException(f"@{binding} is bound, but is no placeholder of the module")
+            bound = isinstance(storage.get(binding), PlaceholderOp)
+            require(bound, f"@{binding} is bound, but is no placeholder of the module")
+        self.verify_storage(storage)
+
+    def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
+        """Check how the body uses storage; a dialect's function says how."""
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -246,6 +264,32 @@ class FuncOp(FunctionOp):
     """
 
     name = "glow_high.func"
+
+    def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
+        saved: set[str] = set()
+        for op in self.block.ops:
+            if isinstance(op, GetOp | SaveOp):
+                self._verify_use(op, storage.get(op.storage_name))
+            if isinstance(op, SaveOp):
+                saved.add(op.storage_name)
+        for name in self.binding_names:
+            placeholder = storage[name]
+            written = not isinstance(placeholder, PlaceholderOp) or placeholder.role != "output" or name in saved
+            require(written, f"output @{name} is never saved")
+
+    def _verify_use(self, op: GetOp | SaveOp, used: StorageOp | None) -> None:
+        name = op.storage_name
+        if used is None:
+            raise VerifyException(f"there is no storage @{name}")
+        type_ = op.result.type if isinstance(op, GetOp) else op.input.type
+        require(type_ == used.type, f"@{name} is {used.type}, not {type_}")
+        placeholder = isinstance(used, PlaceholderOp)
+        require(not placeholder or name in self.binding_names, f"@{name} is not among the bindings of the function")
+        writable = isinstance(used, PlaceholderOp) and used.is_mutable
+        if isinstance(op, SaveOp):
+            require(writable, f"@{name} cannot be written")
+        else:
+            require((op.mutable is not None) == writable, f"'mutable' contradicts what @{name} is")
 
 
 class _StorageEffect(MemoryEffect):

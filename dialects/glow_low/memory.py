@@ -66,6 +66,18 @@ def offset_of(value: SSAValue | Attribute) -> int:
     return layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
 
 
+def has_unit_stride(value: SSAValue) -> bool:
+    """Whether elements along the last axis follow each other; always for tensors."""
+    if not isinstance(value.type, MemRefType):
+        return True
+    return shape_of(value)[-1] == 1 or strides_of(value)[-1] == 1
+
+
+def is_dense(value: SSAValue) -> bool:
+    """Whether a buffer is contiguous; always for tensors."""
+    return not isinstance(value.type, MemRefType) or is_contiguous(value)
+
+
 def is_contiguous(value: SSAValue | Attribute) -> bool:
     """Whether the elements of a buffer follow each other without gaps; axes of size one do not matter."""
     shape = shape_of(value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 
+import numpy as np
 from xdsl.ir import Block
 
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, byte_size
@@ -44,8 +44,8 @@ def pressures(lives: list[Lifetime], alignment: int = 1) -> dict[Lifetime, int]:
         size = -(-life.size // alignment) * alignment
         changes[life.begin] += size
         changes[life.end] -= size
-    live = list(accumulate(changes))
-    return {life: max(live[life.begin : life.end]) for life in lives}
+    live = np.cumsum(np.array(changes, dtype=np.int64))
+    return {life: int(live[life.begin : life.end].max()) for life in lives}
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:

@@ -29,7 +29,7 @@ def build_manifest(function: FuncOp, storage: Storage, target: str, profile: boo
         op = storage.by_name[name]
         assert isinstance(op, PlaceholderOp)
         dtype = numpy_dtype(op.tensor_type.element_type).name
-        bindings.append(Binding(name, op.role, dtype, op.tensor_type.get_shape()))
+        bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
         for op in function.block.ops

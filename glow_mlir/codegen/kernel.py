@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.modules import ModuleBuilder
@@ -20,8 +21,16 @@ from glow_mlir.dialects.glow_high.base import operand_groups, to_segments
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, WeightOp, buffer_type, root_of, strides_of
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.glow_low.memory import (
+    AllocOp,
+    WeightOp,
+    buffer_type,
+    is_contiguous,
+    offset_of,
+    root_of,
+    strides_of,
+)
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.storage import Storage, constant_array
 
 
@@ -146,7 +155,8 @@ def pack_constant(
     **parameters: int,
 ) -> bool:
     """
-    Replace a constant operand by its packed form, and say so in `packing`; false where the operand is no constant.
+    Replace a constant operand by its packed form, and say so in `packing`; false where the operand is not the
+    whole of a constant in its order.
 
     `packing` names the form in `glow_mlir.packing.PACKINGS`, which undoes it for the interpreter. Operands that were
     packed alike share one constant.
@@ -156,14 +166,16 @@ def pack_constant(
     if not isinstance(weight, WeightOp):
         return False
     constant = storage.by_name[weight.storage_name]
-    if not isinstance(constant, ConstantOp):
+    if not isinstance(constant, ConstantOp) or not _is_whole(value, weight.result):
         return False
     shape = shape_of(value)
-    words = "_".join(str(number) for number in parameters.values())
-    symbol = f"{constant.sym_name.data}.{packing}_{words}_{'x'.join(map(str, shape))}"
-    if symbol not in storage.by_name:
+    key = (weight.storage_name, packing, shape, tuple(sorted(parameters.items())))
+    symbol = storage.packed.get(key)
+    if symbol is None:
         packed = np.ascontiguousarray(pack(constant_array(constant).reshape(shape)))
-        storage.add_constant(symbol, packed, constant.location)
+        words = "_".join(str(number) for number in parameters.values())
+        wish = f"{weight.storage_name}.{packing}_{words}_{'x'.join(map(str, shape))}"
+        symbol = storage.packed[key] = storage.add_constant(wish, packed, constant.location).sym_name.data
     declared = declare_weight(op, storage, symbol)
     declared.name_hint = value.name_hint
     replace_operands(op, {name: [declared]})
@@ -174,16 +186,34 @@ def pack_constant(
     return True
 
 
+def _is_whole(value: SSAValue, root: SSAValue) -> bool:
+    """Whether a buffer has all elements of the storage behind it, in their order."""
+    same = size_of(value.type) == size_of(root.type) and offset_of(value) == offset_of(root) == 0
+    return same and is_contiguous(value) and is_contiguous(root)
+
+
 def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
     """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
     block = op.parent_block()
     assert block is not None
-    first = block.first_op
-    while isinstance(first, WeightOp):
-        if first.storage_name == symbol:
-            return first.result
-        first = first.next_op
+    if block not in storage.declared:
+        storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}
+    known = storage.declared[block].get(symbol)
+    if known is not None and known.parent is block:
+        return known.result
     declared = WeightOp.of(storage.by_name[symbol], op.location)
     assert block.first_op is not None
     block.insert_op_before(declared, block.first_op)
+    storage.declared[block][symbol] = declared
     return declared.result
+
+
+def _hoisted_weights(block: Block) -> list[WeightOp]:
+    """The declarations of a block; those behind an instruction are moved to its start."""
+    weights = [op for op in block.ops if isinstance(op, WeightOp)]
+    leading = set(takewhile(lambda op: isinstance(op, WeightOp), block.ops))
+    for weight in weights:
+        if weight not in leading and block.first_op is not None:
+            weight.detach()
+            block.insert_op_before(weight, block.first_op)
+    return weights

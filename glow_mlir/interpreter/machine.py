@@ -19,7 +19,7 @@ from xdsl.traits import SymbolTable
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
-from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
@@ -93,25 +93,12 @@ def _state(interpreter: Interpreter) -> State:
     return interpreter.get_data(GlowFunctions, "state", lambda: None)
 
 
-def _grouped(op: Operation, arguments: Sequence[Any]) -> list[Any]:
-    """Arguments of a high operator as its definition groups them."""
-    remaining = iter(arguments)
-    grouped: list[Any] = []
-    for (_, group), (_, declared) in zip(
-        operand_groups(cast(HighOp, op)), cast(HighOp, op).get_irdl_definition().operands, strict=True
-    ):
-        values = [None if value is None else next(remaining) for value in group]
-        is_single = hasattr(declared, "constr") and type(declared).__name__ != "VarOperandDef"
-        grouped.append(values[0] if is_single else values)
-    return grouped
-
-
 def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
     """Arrays of an instruction's @in operands, grouped as the operator's definition says."""
     grouped: list[Any] = []
     for name, declared in op.OPERATOR.get_irdl_definition().operands:
         value = getattr(op, name)
-        if type(declared).__name__ == "VarOperandDef":
+        if is_variadic(declared):
             grouped.append([buffers[item].array for item in value])
         else:
             grouped.append(None if value is None else _unpacked(op, name, buffers[value].array))
@@ -201,7 +188,7 @@ class GlowFunctions(InterpreterFunctions):
 
 
 def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-    return apply_semantics(op, _grouped(op, args))
+    return apply_semantics(op, group_like(cast(HighOp, op), args))
 
 
 def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:

@@ -47,7 +47,9 @@ class Manifest:
     profile: bool = False
     steps: tuple[Step, ...] = ()
     external: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    """Files beside the model whose content went into the constants → size and time of change in ns."""
+    """Files beside the model whose content went into the constants → their `file_identity` in `runtime.cache`."""
+    digests: dict[str, str] = field(default_factory=dict[str, str])
+    """Part of a stored artifact → digest; empty for one that was never stored."""
 
     def to_json(self) -> str:
         """The manifest as JSON text."""

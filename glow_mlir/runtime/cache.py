@@ -8,6 +8,9 @@ import mmap
 import os
 import shutil
 import tempfile
+import time
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,10 @@ import numpy as np
 from glow_mlir.runtime.artifact import Artifact, Manifest
 
 DEFAULT_LIMIT = 4 << 30
-_FORMAT = 1
+_FORMAT = 2
+_PARTIAL = ".partial-"
+_PARTIAL_SECONDS = 3600
+"""How old a half-written artifact is before it counts as left by a process that died."""
 
 
 def cache_directory() -> Path:
@@ -37,14 +43,14 @@ def cache_key(*parts: bytes | str) -> str:
 
 class ArtifactCache:
     """
-    A folder of artifacts, one sub-folder each.
+    A folder of artifacts, one sub-folder each, in a folder of their own below the one given.
 
     Several processes may use it at once: an artifact is written beside its place and renamed. Folders that another
     user owns, or that others may write to, are ignored.
     """
 
     def __init__(self, directory: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
-        self.directory = directory or cache_directory()
+        self.directory = (directory or cache_directory()) / f"v{_FORMAT}"
         self.limit = limit
 
     def load(self, key: str, model_directory: Path | None = None) -> Artifact | None:
@@ -57,6 +63,8 @@ class ArtifactCache:
             _check_external(manifest, model_directory)
             constants = _mapped(folder / "constants.bin", manifest.constants)
             code = (folder / "code.o").read_bytes()
+            if manifest.digests != _digests(code, constants, manifest):
+                raise ValueError(f"{folder} is damaged")
         except (OSError, ValueError, KeyError, TypeError):
             # What stays in its place would never be replaced.
             shutil.rmtree(folder, ignore_errors=True)
@@ -73,7 +81,8 @@ class ArtifactCache:
         except OSError:
             return
         try:
-            (partial / "manifest.json").write_text(artifact.manifest.to_json())
+            digests = _digests(artifact.code, artifact.constants, artifact.manifest)
+            (partial / "manifest.json").write_text(replace(artifact.manifest, digests=digests).to_json())
             (partial / "code.o").write_bytes(artifact.code)
             artifact.constants.tofile(partial / "constants.bin")
             partial.rename(self.directory / key)
@@ -82,18 +91,54 @@ class ArtifactCache:
         self.trim()
 
     def trim(self) -> None:
-        """Remove the artifacts used longest ago until the rest fits the limit."""
+        """
+        Remove the artifacts used longest ago until the rest fits the limit, and what processes that died left.
+
+        Whatever else is there stays.
+        """
         entries: list[tuple[float, int, Path]] = []
-        for folder in self.directory.iterdir():
+        for folder in self._folders():
             with contextlib.suppress(OSError):
-                size = sum(file.stat().st_size for file in folder.iterdir())
-                entries.append((folder.stat().st_mtime, size, folder))
+                changed = folder.stat().st_mtime
+                if _is_artifact(folder):
+                    entries.append((changed, sum(file.stat().st_size for file in folder.iterdir()), folder))
+                elif folder.name.startswith(_PARTIAL) and time.time() - changed > _PARTIAL_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
         total = sum(size for _, size, _ in entries)
         for _, size, folder in sorted(entries):
             if total <= self.limit:
                 break
             shutil.rmtree(folder, ignore_errors=True)
             total -= size
+
+    def _folders(self) -> list[Path]:
+        """The real folders in the cache; none where it cannot be read."""
+        try:
+            with os.scandir(self.directory) as found:
+                return [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            return []
+
+
+def file_identity(path: Path) -> list[int]:
+    """What tells a file and its content from every other: device, inode, size, and times of change in ns."""
+    status = path.stat()
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _digests(code: bytes, constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
+    """The digest of each part of an artifact. That of constants, which may have 100 MB, is the fastest there is."""
+    return {
+        "code": hashlib.sha256(code).hexdigest(),
+        "constants": f"{zlib.crc32(constants.data):08x}",
+        "manifest": hashlib.sha256(replace(manifest, digests={}).to_json().encode()).hexdigest(),
+    }
+
+
+def _is_artifact(folder: Path) -> bool:
+    """Whether a folder has the name and the manifest of an artifact."""
+    is_key = len(folder.name) == 64 and set(folder.name) <= set("0123456789abcdef")
+    return is_key and (folder / "manifest.json").is_file()
 
 
 def _is_ours(folder: Path) -> bool:
@@ -106,9 +151,8 @@ def _is_ours(folder: Path) -> bool:
 
 def _check_external(manifest: Manifest, directory: Path | None) -> None:
     """Raise `ValueError` where weights in another file have changed, `OSError` where they are gone."""
-    for name, (size, changed) in manifest.external.items():
-        status = (Path(directory or ".") / name).stat()
-        if (status.st_size, status.st_mtime_ns) != (size, changed):
+    for name, identity in manifest.external.items():
+        if file_identity(Path(directory or ".") / name) != identity:
             raise ValueError(f"{name} has changed")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
@@ -17,6 +18,12 @@ from glow_mlir.storage import Storage
 from glow_mlir.transforms.rewriting import low_functions
 
 ALIGNMENT = 64
+
+MANY_LIVES = 2000
+"""Allocations above which the first order whose result is `GOOD_ENOUGH` is taken."""
+
+GOOD_ENOUGH = 1.05
+"""Extent of a good placement, relative to the bound."""
 
 
 @dataclass(frozen=True)
@@ -75,24 +82,26 @@ def place(lives: list[Lifetime]) -> dict[Lifetime, int]:
         size = max((offset + rounded(life.size) for life, offset in offsets.items()), default=0)
         if extent < 0 or size < extent:
             best, extent = offsets, size
-        if extent == bound:
+        if extent == bound or (len(lives) > MANY_LIVES and extent <= GOOD_ENOUGH * bound):
             break
     return best
 
 
 def place_in_order(ordered: list[Lifetime]) -> dict[Lifetime, int]:
     """Place one allocation after the other at the lowest offset that is free all its life (first fit)."""
-    offsets: dict[Lifetime, int] = {}
-    for life in ordered:
-        neighbours = [(other, offset) for other, offset in offsets.items() if other.overlaps(life)]
-        taken = sorted((offset, offset + rounded(other.size)) for other, offset in neighbours)
-        position = 0
-        for begin, end in taken:
-            if position + rounded(life.size) <= begin:
-                break
-            position = max(position, end)
-        offsets[life] = position
-    return offsets
+    begins = np.array([life.begin for life in ordered], dtype=np.int64)
+    ends = np.array([life.end for life in ordered], dtype=np.int64)
+    lows = np.zeros(len(ordered), dtype=np.int64)
+    highs = np.zeros(len(ordered), dtype=np.int64)
+    for index, life in enumerate(ordered):
+        (neighbours,) = np.nonzero((begins[:index] < life.end) & (ends[:index] > life.begin))
+        low, high = lows[neighbours], highs[neighbours]
+        order = np.lexsort((high, low))
+        free = np.concatenate(([0], np.maximum.accumulate(high[order])))  # Where the gap in front of each begins.
+        (gaps,) = np.nonzero(free[:-1] + rounded(life.size) <= low[order])
+        lows[index] = free[gaps[0]] if gaps.size else free[-1]
+        highs[index] = lows[index] + rounded(life.size)
+    return dict(zip(ordered, lows.tolist(), strict=True))
 
 
 def allocate_activations(function: FuncOp) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -34,24 +36,28 @@ class EliminateCopiesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
-            for candidate in list(function.block.ops):
+            block = function.block
+            declared = Counter(op.storage_name for op in block.ops if isinstance(op, WeightOp))
+            positions = {op: position for position, op in enumerate(block.ops)}
+            for candidate in list(block.ops):
                 if isinstance(candidate, CopyOp):
-                    eliminate(candidate)
+                    eliminate(candidate, declared, positions)
 
 
-def eliminate(copy: CopyOp) -> None:
-    """Remove one copy where it is safe."""
+def eliminate(copy: CopyOp, declared: Mapping[str, int], positions: dict[Operation, int]) -> None:
+    """Remove one copy where it is safe; `declared` counts the declarations of each storage."""
     target, source = copy.target, root_of(copy.source)
     weight, allocation = target.owner, source.owner
     block = copy.parent_block()
     assert block is not None
     if not isinstance(weight, WeightOp) or not isinstance(allocation, AllocOp):
         return
-    if not is_only_use(copy, weight, block) or not is_last_content(copy, source, block):
+    if not is_only_use(copy, weight, declared) or not is_last_content(copy, source, positions):
         return
-    if not weight.is_before_in_block(allocation):
+    if positions[weight] > positions[allocation]:
         weight.detach()
         block.insert_op_before(weight, allocation)
+        positions[weight] = positions[allocation]
     if target.type == source.type:
         replacement = target
     else:
@@ -67,36 +73,26 @@ def eliminate(copy: CopyOp) -> None:
     block.erase_op(allocation)
 
 
-def is_only_use(copy: CopyOp, weight: WeightOp, block: Block) -> bool:
+def is_only_use(copy: CopyOp, weight: WeightOp, declared: Mapping[str, int]) -> bool:
     """Whether nothing but the copy reads or writes the storage behind a weight."""
-    declared = [op for op in block.ops if isinstance(op, WeightOp) and op.storage_name == weight.storage_name]
-    return declared == [weight] and weight.result.has_one_use() and weight.result is copy.target
+    return declared[weight.storage_name] == 1 and weight.result.has_one_use() and weight.result is copy.target
 
 
-def is_last_content(copy: CopyOp, source: SSAValue, block: Block) -> bool:
+def is_last_content(copy: CopyOp, source: SSAValue, positions: Mapping[Operation, int]) -> bool:
     """Whether the copy takes a whole allocation, and nothing writes it any more."""
     is_whole = size_of(copy.source.type) == size_of(source.type)
     if not (is_whole and is_contiguous(copy.source) and is_contiguous(source)):
         return False
-    writers = {
-        op
-        for op in users_of(source)
-        if isinstance(op, Instruction) and any(q.writes and root_of(value) is source for q, value in op.uses())
-    }
-    op = copy.next_op
-    while op is not None:
-        if op in writers:
-            return False
-        op = op.next_op
-    return True
+    return not any(
+        positions[op] > positions[copy] and any(q.writes and root_of(value) is source for q, value in op.uses())
+        for op in each_user(source)
+    )
 
 
-def users_of(buffer: SSAValue) -> list[Operation]:
+def each_user(buffer: SSAValue) -> Iterator[Instruction]:
     """Every instruction that uses an allocation or weight, also through views; deallocations excluded."""
-    found: list[Operation] = []
     for use in buffer.uses:
         if isinstance(use.operation, ViewOp):
-            found += users_of(use.operation.result)
+            yield from each_user(use.operation.result)
         elif isinstance(use.operation, Instruction) and not isinstance(use.operation, DeallocOp):
-            found.append(use.operation)
-    return found
+            yield use.operation

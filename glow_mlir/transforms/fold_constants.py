@@ -10,10 +10,9 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.irdl import OptOperandDef, VarOperandDef
 from xdsl.passes import ModulePass
 
-from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.storage import Storage, constant_op, legal_name
@@ -74,10 +73,4 @@ def grouped_arrays(op: HighOp, storage: Storage) -> list[Any] | None:
     known = [storage.value_of(value) for value in op.operands]
     if not known or any(array is None for array in known):
         return None
-    remaining = iter(known)
-    grouped: list[Any] = []
-    for (_, group), (_, declared) in zip(operand_groups(op), op.get_irdl_definition().operands, strict=True):
-        values = [None if value is None else next(remaining) for value in group]
-        variadic = isinstance(declared, VarOperandDef) and not isinstance(declared, OptOperandDef)
-        grouped.append(values if variadic else values[0])
-    return grouped
+    return group_like(op, known)

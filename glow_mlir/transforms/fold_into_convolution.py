@@ -56,14 +56,18 @@ def fold_into_producer(op: HighOp, storage: Storage) -> None:
     factor, addend = parts
     if not (np.isfinite(factor).all() and np.isfinite(addend).all()):
         return  # Infinity times a zero of the filter is NaN, where the original had none.
-    scaled = filter_.astype(np.float64) * factor.reshape(-1, *(1,) * (filter_.ndim - 1))
-    shifted = addend if bias is None else bias.astype(np.float64) * factor + addend
+    with np.errstate(all="ignore"):
+        scaled = (filter_.astype(np.float64) * factor.reshape(-1, *(1,) * (filter_.ndim - 1))).astype(filter_.dtype)
+        wide = addend if bias is None else bias.astype(np.float64) * factor + addend
+        shifted = wide.astype(filter_.dtype)
+    if not (np.isfinite(scaled).all() and np.isfinite(shifted).all()):
+        return
     emit = Emitter(op, storage)
     hint = conv.filter.name_hint or "filter"
     new = ConvOp.make(
         conv.input,
-        emit.constant(scaled.astype(filter_.dtype), hint),
-        emit.constant(shifted.astype(filter_.dtype), f"{hint}_bias"),
+        emit.constant(scaled, hint),
+        emit.constant(shifted, f"{hint}_bias"),
         location=fuse_locations([conv.location, op.location]),
         **{name: value for name, value in conv.properties.items() if name != "operandSegmentSizes"},
     )

@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -44,6 +45,12 @@ class LowerPass(ModulePass):
             erase_dead(function.block)
 
 
+def is_same(new: Operation, op: Operation) -> bool:
+    """Whether a lowering gave back the operator that it was to lower."""
+    alike = type(new) is type(op) and new.properties == op.properties
+    return alike and list(new.operand_types) == list(op.operand_types)
+
+
 def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
     """Lower one operator where the backend needs it; returns the operators that replace it."""
     if target.supports(op):
@@ -53,5 +60,10 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
         return []
     emit = Emitter(op, storage)
     values = cast("SSAValue | Sequence[SSAValue]", function(op, emit))
+    if any(is_same(new, op) for new in emit.emitted):
+        # Nothing gained: the operator stays, and `verify-lowered` reports it.
+        for new in reversed(emit.emitted):
+            Rewriter.erase_op(new)
+        return []
     replace(op, [values] if isinstance(values, SSAValue) else list(values))
     return emit.emitted

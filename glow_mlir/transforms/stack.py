@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeGuard, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -15,11 +16,11 @@ from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, ViewOp, WeightOp, root_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp, broadcast_map
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
-from glow_mlir.transforms.eliminate_copies import users_of
+from glow_mlir.transforms.eliminate_copies import each_user
 from glow_mlir.transforms.rewriting import fuse_locations, low_functions
 
 
@@ -39,36 +40,73 @@ class StackPass(ModulePass):
             stack_block(function.block)
 
 
+MOST_MEMBERS = 128
+"""Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
+
+MOST_BUFFERS = 64
+"""Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
+
+
 @dataclass
 class Run:
-    """Consecutive elementwise instructions over one index space."""
+    """Consecutive elementwise instructions over one index space; `splats` has the known contents of the block."""
 
     space: Shape
+    splats: Mapping[SSAValue, Operation]
     members: list[DerivedInstruction] = field(default_factory=list[DerivedInstruction])
+    sources: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    """The buffers that the members read from outside, in order."""
+    written: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Allocation or weight → the buffer through which the members write it."""
+    read: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Allocations and weights that the members read."""
 
     def accepts(self, op: DerivedInstruction) -> bool:
         """Whether `op` may join: same index space, and it meets what the run wrote only element by element."""
-        if shape_of(op.outputs()[0]) != self.space:
+        output = op.outputs()[0]
+        if shape_of(output) != self.space or len(self.members) == MOST_MEMBERS:
             return False
-        written = {root_of(member.outputs()[0]): member.outputs()[0] for member in self.members}
-        return all(written.get(root_of(value), value) is value for value in (*op.inputs(), *op.outputs())) and not any(
-            root_of(op.outputs()[0]) is root_of(value) for m in self.members for value in m.inputs()
-        )
+        inputs = op.inputs()
+        if len(self.sources) + len(self.written) + len(inputs) + 1 > MOST_BUFFERS:
+            return False
+        is_same = all(self.written.get(root_of(value), value) is value for value in (*inputs, output))
+        return is_same and root_of(output) not in self.read
+
+    def add(self, op: DerivedInstruction) -> None:
+        """Append `op`; what it reads comes from outside unless an earlier member wrote it."""
+        for value in op.inputs():
+            root = root_of(value)
+            if root not in self.written and splat_behind(value, self.splats) is None:
+                self.sources[value] = None
+            self.read.add(root)
+        output = op.outputs()[0]
+        self.written[root_of(output)] = output
+        self.members.append(op)
+
+    def targets(self) -> list[SSAValue]:
+        """The buffers that the run must store: those used by anything else."""
+        members = set(self.members)
+        return [
+            value
+            for root, value in self.written.items()
+            if not isinstance(root.owner, AllocOp) or any(user not in members for user in each_user(root))
+        ]
 
 
 def stack_block(block: Block) -> None:
     """Stack all runs of one block."""
+    splats = known_splats(block)
     run: Run | None = None
     for op in list(block.ops):
-        if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op):
+        if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op, splats):
             continue
         if isinstance(op, DerivedInstruction) and is_elementwise(op):
-            if run is not None and run.accepts(op):
-                run.members.append(op)
-                continue
-            if run is not None:
+            if run is not None and not run.accepts(op):
                 emit_stack(run)
-            run = Run(shape_of(op.outputs()[0]), [op])
+                run = None
+            if run is None:
+                run = Run(shape_of(op.outputs()[0]), splats)
+            run.add(op)
         elif run is not None:
             emit_stack(run)
             run = None
@@ -77,23 +115,30 @@ def stack_block(block: Block) -> None:
     remove_unused_splats(block)
 
 
-def splat_value(op: Operation) -> Operation | None:
-    """`op` if it fills a buffer with one value."""
-    return op if isinstance(op, DerivedInstruction) and op.OPERATOR is SplatOp else None
+def known_splats(block: Block) -> dict[SSAValue, Operation]:
+    """The allocations of a block that one splat alone writes, each with its splat."""
+    writers: dict[SSAValue, Operation | None] = {}
+    for op in block.ops:
+        if not isinstance(op, DeallocOp):
+            for root in written_roots(op):
+                writers[root] = None if root in writers else op
+    return {root: op for root, op in writers.items() if isinstance(root.owner, AllocOp) and is_splat(op)}
 
 
-def is_constant_splat(op: Operation) -> bool:
+def is_splat(op: Operation | None) -> TypeGuard[DerivedInstruction]:
+    """Whether `op` fills a buffer with one value."""
+    return isinstance(op, DerivedInstruction) and op.OPERATOR is SplatOp
+
+
+def is_constant_splat(op: Operation, splats: Mapping[SSAValue, Operation]) -> bool:
     """Whether `op` is a splat, and its buffer has no other content ever; it may then move and stay."""
-    return isinstance(op, DerivedInstruction) and known_splat(op.outputs()[0]) is op
+    return is_splat(op) and splat_behind(op.outputs()[0], splats) is op
 
 
-def known_splat(value: SSAValue) -> Operation | None:
-    """The splat that alone writes the whole buffer `value`, or `None`."""
+def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
+    """The splat that alone writes the buffer `value`, or `None`."""
     root = root_of(value)
-    if not isinstance(root.owner, AllocOp) or size_of(root.type) < size_of(value.type):
-        return None
-    writers = [op for op in users_of(root) if root in written_roots(op)]
-    return splat_value(writers[0]) if len(writers) == 1 else None
+    return None if size_of(root.type) < size_of(value.type) else splats.get(root)
 
 
 def written_roots(op: Operation) -> set[SSAValue]:
@@ -104,41 +149,19 @@ def written_roots(op: Operation) -> set[SSAValue]:
 
 @dataclass
 class StackBuilder:
-    """Collects operands and body of one stack."""
+    """Builds the stack of a run."""
 
     run: Run
-    sources: list[SSAValue] = field(default_factory=list[SSAValue])
     registers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     constants: dict[tuple[object, object], SSAValue] = field(default_factory=dict[tuple[object, object], SSAValue])
 
-    def collect(self) -> None:
-        """Find the buffers that the run reads from outside."""
-        written = {member.outputs()[0] for member in self.run.members}
-        for member in self.run.members:
-            for value in member.inputs():
-                if value not in written and value not in self.sources and known_splat(value) is None:
-                    self.sources.append(value)
-
-    def targets(self) -> list[SSAValue]:
-        """The buffers that the run must store: those used by anything else."""
-        members = set(self.run.members)
-        outputs = [member.outputs()[0] for member in self.run.members]
-        return [
-            value
-            for value in dict.fromkeys(outputs)
-            if not isinstance(root_of(value).owner, AllocOp)
-            or any(user not in members for user in users_of(root_of(value)))
-        ]
-
-    def build(self) -> StackOp:
-        """The stack."""
-        self.collect()
-        targets = self.targets()
-        space = self.run.space
-        maps = [broadcast_map(shape_of(value), space) for value in (*targets, *self.sources)]
+    def build(self, targets: Sequence[SSAValue]) -> StackOp:
+        """The stack, which stores `targets`."""
+        space, sources = self.run.space, list(self.run.sources)
+        maps = [broadcast_map(shape_of(value), space) for value in (*targets, *sources)]
         location = fuse_locations(member.location for member in self.run.members)
-        op = StackOp.over(targets, self.sources, maps, len(space), location)
-        for source, argument in zip(self.sources, op.block.args, strict=True):
+        op = StackOp.over(targets, sources, maps, len(space), location)
+        for source, argument in zip(sources, op.block.args, strict=True):
             self.registers[source] = argument
         for member in self.run.members:
             arguments = [self._argument(value, op.block) for value in member.inputs()]
@@ -149,7 +172,7 @@ class StackBuilder:
     def _argument(self, value: SSAValue, block: Block) -> SSAValue:
         if value in self.registers:
             return self.registers[value]
-        splat = known_splat(value)
+        splat = splat_behind(value, self.run.splats)
         assert splat is not None
         attribute = splat.properties["value"]
         type_ = signless(element_of(value))
@@ -178,15 +201,15 @@ def emit_stack(run: Run) -> None:
     last = run.members[-1]
     block = last.parent_block()
     assert block is not None
-    builder = StackBuilder(run)
-    if builder.targets():
-        block.insert_op_before(builder.build(), last)
+    targets = run.targets()
+    if targets:
+        block.insert_op_before(StackBuilder(run).build(targets), last)
     for member in run.members:
         block.erase_op(member)
 
 
 def remove_unused_splats(block: Block) -> None:
     """Erase splats whose buffer nothing reads."""
-    for op in list(block.ops):
-        if is_constant_splat(op) and users_of(next(iter(written_roots(op)))) == [op]:
+    for root, op in known_splats(block).items():
+        if all(user is op for user in each_user(root)):
             block.erase_op(op)

@@ -23,9 +23,9 @@ from glow_mlir.transforms.rewriting import high_functions, low_functions
 @dataclass(frozen=True)
 class VerifyLowPass(ModulePass):
     """
-    Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared as its storage
-    is, no read of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no write to
-    constants and inputs, no @out that overlaps another operand unless the instruction allows it.
+    Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared once and as
+    its storage is, no read of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no
+    write to constants and inputs, no @out that overlaps another operand unless the instruction allows it.
     """
 
     name = "verify-low"
@@ -40,12 +40,13 @@ class VerifyLowPass(ModulePass):
 
 @dataclass
 class FunctionCheck:
-    """The check of one function: what has been written and what is dead, so far."""
+    """The check of one function: what has been declared, written and deallocated, so far."""
 
     function: FuncOp
     storage: Storage
     written: set[SSAValue] = field(default_factory=set[SSAValue])
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
+    declared: set[str] = field(default_factory=set[str])
 
     def run(self) -> None:
         """Raise `CheckFailed` at the first fault."""
@@ -61,6 +62,9 @@ class FunctionCheck:
                 require_at(op, op.result in self.dead, "the allocation is never deallocated")
 
     def _check_weight(self, op: WeightOp) -> None:
+        # Two declarations would be two names of one buffer, which no analysis could tell.
+        require_at(op, op.storage_name not in self.declared, f"@{op.storage_name} is declared twice")
+        self.declared.add(op.storage_name)
         storage = self.storage.by_name.get(op.storage_name)
         if storage is None:
             require_at(op, False, f"there is no storage @{op.storage_name}")

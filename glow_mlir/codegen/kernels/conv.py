@@ -16,10 +16,9 @@ from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import WeightOp
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
@@ -35,8 +34,12 @@ def accepts_conv(op: Operation) -> bool:
     layout, pads = op.properties["layout"], op.properties.get("pads")
     assert isinstance(layout, StringAttr)
     element = element_of(getattr(op, "input"))
+    dense = all(is_dense(value) for value in (getattr(op, "filter"), getattr(op, "bias")) if value is not None)
+    images = (getattr(op, "input"), getattr(op, "result"))
     return (
         layout.data == CHANNELS_LAST
+        and dense
+        and all(has_unit_stride(image) for image in images)
         and not any(ints(pads))
         and is_float(element)
         and byte_width(element) >= 4
@@ -98,11 +101,13 @@ class DepthwiseConvKernel(Kernel):
         if not accepts_conv(op):
             return False
         filters, *kernel_sizes, depth = filter_shape(op)
-        return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_TAPS and is_constant(op)
+        return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_TAPS
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        pack_constant(op, "filter", storage, "depthwise", pack_depthwise)
+        if not pack_constant(op, "filter", storage, "depthwise", pack_depthwise):
+            channels, *taps, _ = shape_of(getattr(op, "filter"))
+            add_scratch(op, (math.prod(taps), channels), element_of(getattr(op, "filter")))
 
     def emit(self, call: KernelCall) -> None:
         bias = call.maybe("bias")
@@ -110,19 +115,23 @@ class DepthwiseConvKernel(Kernel):
             call.b,
             call.result.pointer,
             call.one("input").pointer,
-            call.one("filter").pointer,
+            self._packed(call),
             None if bias is None else bias.pointer,
             shape_of_call(call),
             element=call.result.element,
         )
 
-
-def is_constant(op: Operation) -> bool:
-    """Whether the filter is storage that no call changes."""
-    owner = getattr(op, "filter").owner
-    if isinstance(owner, WeightOp):
-        return owner.mutable is None
-    return isinstance(owner, GetOp) and owner.mutable is None
+    def _packed(self, call: KernelCall) -> Value:
+        """The filter with the channels last, brought into that order at run time where it is no constant."""
+        filter_ = call.one("filter")
+        if call.op.properties.get("packing") is not None:
+            return filter_.pointer
+        scratch, b = call.many("scratch")[0], call.b
+        taps, channels = scratch.shape
+        with b.loop(0, taps, 1) as tap, b.loop(0, channels, 1) as channel:
+            value = filter_.pointer.at(channel * taps + tap, scratch.element).load(scratch.element)
+            scratch.pointer.at(tap * channels + channel, scratch.element).store(value)
+        return scratch.pointer
 
 
 @kernel("conv")

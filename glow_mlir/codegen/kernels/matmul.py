@@ -17,6 +17,7 @@ from glow_mlir.dialects.element_types import byte_width, is_float, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.packing import pack_panels
@@ -26,6 +27,13 @@ from glow_mlir.storage import Storage
 
 def _flag(op: Operation, name: str) -> bool:
     return flag(op.properties[name])
+
+
+def _has_rows(op: Operation) -> bool:
+    """Whether the rows of all operands are dense; views may space them, but not the elements of a row."""
+    matrices = [getattr(op, name) for name in ("left", "right", "result")]
+    bias = getattr(op, "bias")
+    return all(has_unit_stride(matrix) for matrix in matrices) and (bias is None or is_dense(bias))
 
 
 def batch_strides(operand: Operand, batch: Shape) -> Shape:
@@ -51,7 +59,8 @@ class MatMulKernel(Kernel):
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
             return False
         left, right = (getattr(op, name) for name in ("left", "right"))
-        return is_float(element_of(left)) and byte_width(element_of(left)) >= 4 and 0 not in shape_of(right)
+        wide = is_float(element_of(left)) and byte_width(element_of(left)) >= 4
+        return wide and 0 not in shape_of(right) and _has_rows(op)
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -155,7 +164,12 @@ class PlainMatMulKernel(Kernel):
 
     def accepts(self, op: Operation) -> bool:
         transposed = kind_of(op) is MatMulOp and (_flag(op, "transpose_left") or _flag(op, "transpose_right"))
-        return kind_of(op) is MatMulOp and not transposed and not is_float(element_of(getattr(op, "left")))
+        return (
+            kind_of(op) is MatMulOp
+            and not transposed
+            and not is_float(element_of(getattr(op, "left")))
+            and _has_rows(op)
+        )
 
     def emit(self, call: KernelCall) -> None:
         b, result, left, right = call.b, call.result, call.one("left"), call.one("right")

@@ -49,6 +49,8 @@ def balanced(extent: int, most: int) -> Sequence[tuple[int, int]]:
 
     Sizes differ by at most one: a short rest would leave the arithmetic units idle.
     """
+    if not extent:
+        return []
     count = -(-extent // most)
     size, longer = divmod(extent, count)
     return [(pieces, length) for pieces, length in ((longer, size + 1), (count - longer, size)) if pieces]

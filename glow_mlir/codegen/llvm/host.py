@@ -37,6 +37,34 @@ def detect_host() -> Host:
     )
 
 
+_X86_V3 = frozenset(["avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"])
+_X86_V4 = _X86_V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
+
+_NEEDED: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    "scalar": (("x86_64",), frozenset()),
+    "avx2": (("x86_64",), _X86_V3),
+    "avx512": (("x86_64",), _X86_V4),
+    "neon": (("aarch64", "arm64"), frozenset()),
+}
+"""Named target → the architectures, as triples begin, and the features of the machines that can run its code."""
+
+
+def lacks(target: str) -> str:
+    """What this machine lacks to run code for a target, in words; empty where it lacks nothing, or for other names."""
+    if target not in _NEEDED:
+        return ""
+    host = detect_host()
+    architectures, features = _NEEDED[target]
+    if not host.triple.startswith(architectures):
+        return f"the architecture {architectures[0]}"
+    return ", ".join(sorted(features - host.enabled))
+
+
+def runnable_targets() -> list[str]:
+    """The names of the targets, without `host`, whose code this machine can run."""
+    return [name for name in _NEEDED if not lacks(name)]
+
+
 def _cache_bytes(level: int) -> int:
     """Return the size of the data cache of a level, as Linux tells it, or 0."""
     units = {"K": 1 << 10, "M": 1 << 20}

@@ -10,12 +10,11 @@ import numpy as np
 import onnx
 from onnx import checker, numpy_helper
 from onnx.external_data_helper import uses_external_data
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, TensorType
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import OptionalDef, VariadicDef
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
-from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
@@ -131,11 +130,7 @@ class GraphImporter:
         owner = value.owner
         if not isinstance(owner, HighOp) or any(self.folded[item] is None for item in owner.operands):
             return None
-        operands: list[object] = []
-        for (_, group), (_, declared) in zip(operand_groups(owner), owner.get_irdl_definition().operands, strict=True):
-            arrays = [None if item is None else self.folded[item] for item in group]
-            is_list = isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef)
-            operands.append(arrays if is_list else arrays[0])
+        operands = group_like(owner, (self.folded[item] for item in owner.operands))
         return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]
 
     def _import_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
@@ -160,7 +155,10 @@ class GraphImporter:
             raise ModelError(f"output '{name}' is computed by no node")
         symbol = self.storage.unique_name(name)
         type_ = tensor(shape_of(value), element_of(value))
-        self.storage.add(PlaceholderOp.bound(symbol, type_, "output", named_location(name)))
+        placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))
+        if symbol != name:
+            placeholder.label = StringAttr(name)
+        self.storage.add(placeholder)
         self.function.block.add_op(SaveOp.to(value, symbol, named_location(name)))
         return symbol
 

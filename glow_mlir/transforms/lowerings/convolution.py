@@ -29,16 +29,24 @@ def _spread(value: SSAValue, axes: range, strides: Shape, emit: Emitter) -> SSAV
     return emit(ReshapeOp, padded, shape=spread)
 
 
-def _cropped(value: SSAValue, axes: range, leading: Shape, trailing: Shape, emit: Emitter) -> SSAValue:
-    """`value` without what negative paddings along `axes` take away."""
-    shape = shape_of(value)
+def _fitted(
+    value: SSAValue, axes: range, leading: Shape, trailing: Shape, emit: Emitter
+) -> tuple[SSAValue, tuple[int, ...]]:
+    """
+    `value` and the paddings of a convolution of it, for paddings along `axes` of which some may be negative.
+
+    Negative ones cut; what they cut may lie in the padding of the other end, so that is there before.
+    """
     if min(*leading, *trailing) >= 0:
-        return value
-    starts, ends = [0] * len(shape), list(shape)
-    for axis, before, after in zip(axes, leading, trailing, strict=True):
-        starts[axis] = max(0, -before)
-        ends[axis] = shape[axis] - max(0, -after)
-    return emit(SliceOp, value, starts=starts, ends=ends)
+        return value, (*leading, *trailing)
+    rank = len(shape_of(value))
+    before, after = [0] * rank, [0] * rank
+    for axis, first, last in zip(axes, leading, trailing, strict=True):
+        before[axis], after[axis] = first, last
+    padded = emit(PadOp, value, pads=tuple(max(0, width) for width in (*before, *after)))
+    starts = [max(0, -width) for width in before]
+    ends = [size - max(0, -width) for size, width in zip(shape_of(padded), after, strict=True)]
+    return emit(SliceOp, padded, starts=starts, ends=ends), (0,) * (2 * len(axes))
 
 
 def _flipped_filter(op: ConvTransposeOp, axes: range, emit: Emitter) -> SSAValue:
@@ -69,12 +77,13 @@ def conv_transpose(op: ConvTransposeOp, emit: Emitter) -> SSAValue:
     reach = [window.extent(axis) - 1 for axis in range(rank)]
     leading = tuple(reach[axis] - window.padding(axis)[0] for axis in range(rank))
     trailing = tuple(sizes[axis] + reach[axis] - shape_of(spread)[axes[axis]] - leading[axis] for axis in range(rank))
+    image, pads = _fitted(spread, axes, leading, trailing, emit)
     return emit(
         ConvOp,
-        _cropped(spread, axes, leading, trailing, emit),
+        image,
         _flipped_filter(op, axes, emit),
         op.bias,
-        pads=tuple(max(0, pad) for pad in (*leading, *trailing)),
+        pads=pads,
         dilations=window.dilations,
         group=op.group,
         layout=op.layout,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.registry import lowering
 from glow_mlir.transforms.emitter import Emitter
 
@@ -20,10 +24,22 @@ def fully_connected(op: FullyConnectedOp, emit: Emitter) -> SSAValue:
 
 @lowering(MatMulOp)
 def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
-    """A product of operands that are transposed beforehand."""
+    """A product of operands that are transposed beforehand, in f32 for narrower floats; a sum of nothing is 0."""
+    element = element_of(op.result)
+    if 0 in (*shape_of(op.left), *shape_of(op.right)):
+        return _sum_of_nothing(op, emit)
+    if is_float(element) and byte_width(element) < 4:
+        wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.left, op.right, op.bias)]
+        flags = {name: op.properties[name] for name in ("transpose_left", "transpose_right")}
+        return emit(CastOp, emit(MatMulOp, *wide, **flags), to=element)
     left = _swapped(op.left, emit) if flag(op.transpose_left) else op.left
     right = _swapped(op.right, emit) if flag(op.transpose_right) else op.right
     return emit(MatMulOp, left, right, op.bias)
+
+
+def _sum_of_nothing(op: MatMulOp, emit: Emitter) -> SSAValue:
+    zeros = emit.splat(0, op.result, shape_of(op.result))
+    return zeros if op.bias is None else emit(AddOp, zeros, op.bias)
 
 
 def _swapped(value: SSAValue, emit: Emitter) -> SSAValue:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, SliceOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.registry import lowering
 from glow_mlir.transforms.emitter import Emitter
@@ -19,17 +23,41 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
     """
     Padding becomes an explicit border, groups become convolutions side by side (as Glow lowers them).
 
-    The border is a buffer like any other, so that liveness and arena see it.
+    The border is a buffer like any other, so that liveness and arena see it. Channels go last, floats narrower than
+    f32 are computed in f32, and a sum of nothing is 0.
     """
     window = op.window()
     last = is_channels_last(op.layout)
+    element = element_of(op.result)
+    if 0 in (*shape_of(op.input), *shape_of(op.filter)):
+        return _sum_of_nothing(op, emit, last)
+    if not last:
+        return _channels_last(op, emit)
+    if byte_width(element) < 4:
+        wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.input, op.filter, op.bias)]
+        return emit(CastOp, emit(ConvOp, *wide, **_without(op)), to=element)
     if any(window.pads):
         rank = len(window.kernel)
         before, after = window.pads[:rank], window.pads[rank:]
-        widths = (0, *before, 0, 0, *after, 0) if last else (0, 0, *before, 0, 0, *after)
-        padded = emit(PadOp, op.input, pads=widths)
+        padded = emit(PadOp, op.input, pads=(0, *before, 0, 0, *after, 0))
         return emit(ConvOp, padded, op.filter, op.bias, **_without(op, "pads"))
-    return _grouped(op, emit, rank_of(op.input) - 1 if last else 1)
+    return _grouped(op, emit, rank_of(op.input) - 1)
+
+
+def _sum_of_nothing(op: ConvOp, emit: Emitter, last: bool) -> SSAValue:
+    zeros = emit.splat(0, op.result, shape_of(op.result))
+    if op.bias is None:
+        return zeros
+    trailing = 0 if last else rank_of(op.result) - 2
+    return emit(AddOp, zeros, emit(ReshapeOp, op.bias, shape=(*shape_of(op.bias), *(1,) * trailing)))
+
+
+def _channels_last(op: ConvOp, emit: Emitter) -> SSAValue:
+    rank = rank_of(op.input)
+    to_last, to_first = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+    image, filter_ = (emit(TransposeOp, value, permutation=to_last) for value in (op.input, op.filter))
+    result = emit(ConvOp, image, filter_, op.bias, **_without(op, "layout"))
+    return emit(TransposeOp, result, permutation=to_first)
 
 
 def _without(op: ConvOp, *names: str) -> dict[str, Attribute]:

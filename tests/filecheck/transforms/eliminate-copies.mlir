@@ -80,22 +80,6 @@ glow_low.func @state(@s) {
 
 // -----
 
-// … or declared a second time …
-
-// CHECK-LABEL: glow_low.func @declared_twice(
-// CHECK:         glow_low.copy
-glow_high.placeholder @s : tensor<4xf32> {state}
-glow_low.func @declared_twice(@s) {
-  %old = glow_low.weight @s {mutable} : memref<4xf32>
-  %new = glow_low.weight @s {mutable} : memref<4xf32>
-  %0 = glow_low.alloc : memref<4xf32>
-  glow_low.softmax @out %0, @in %old
-  glow_low.copy @out %new, @in %0
-  glow_low.dealloc @out %0
-}
-
-// -----
-
 // … or where the allocation is written again …
 
 // CHECK-LABEL: glow_low.func @written_again(

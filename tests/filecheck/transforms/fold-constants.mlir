@@ -91,11 +91,15 @@ glow_high.func @state(@s) {
 
 // -----
 
-// Functions share storage: a folded constant gets a name that is free.
+// Functions share storage: a folded constant gets a name that is free, and equal constants are one.
 
 // CHECK: glow_high.constant @neg : tensor<2xf32> {value
 // CHECK: glow_high.constant @neg_1 : tensor<2xf32> {value = dense<[-1.0
-// CHECK: glow_high.constant @neg_2 : tensor<2xf32> {value = dense<[-1.0
+// CHECK-NOT: glow_high.constant
+// CHECK: glow_high.func @first(
+// CHECK: glow_high.get @neg_1
+// CHECK: glow_high.func @second(
+// CHECK: glow_high.get @neg_1
 glow_high.constant @neg : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
 glow_high.placeholder @y : tensor<2xf32> {output}
 glow_high.func @first(@y) {

@@ -65,8 +65,8 @@ glow_high.placeholder @b : tensor<5xf32> {state}
 glow_high.placeholder @y : tensor<4x5xf32> {output}
 glow_high.func @layer(@x, @w, @b, @y) {
   %x = glow_high.get @x : tensor<4x3xf32>
-  %w = glow_high.get @w : tensor<5x3xf32>
-  %b = glow_high.get @b : tensor<5xf32>
+  %w = glow_high.get @w {mutable} : tensor<5x3xf32>
+  %b = glow_high.get @b {mutable} : tensor<5xf32>
   %1 = glow_high.transpose %w {permutation = [1, 0]} : tensor<3x5xf32>
   %2 = glow_high.fully_connected %x, %1, %b : tensor<4x5xf32>
   glow_high.save %2, @y

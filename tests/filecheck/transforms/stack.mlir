@@ -191,3 +191,22 @@ glow_low.func @dead(@x, @y) {
   glow_low.dealloc @out %b
   glow_low.dealloc @out %most
 }
+
+// -----
+
+// What an instruction in place reads comes from outside; a member behind it reads what it wrote.
+
+// CHECK-LABEL: glow_low.func @in_place(
+// CHECK:         glow_low.stack @out %s, @out %y, @in %s {
+// CHECK-NEXT:    ^{{.*}}(%[[S:.*]]: f32):
+// CHECK-NEXT:      %[[A:.*]] = arith.addf %[[S]], %[[S]] : f32
+// CHECK-NEXT:      %[[N:.*]] = arith.negf %[[A]] : f32
+// CHECK-NEXT:      glow_low.yield %[[A]], %[[N]] : f32, f32
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @in_place(@s, @y) {
+  %s = glow_low.weight @s {mutable} : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  glow_low.add @out %s, @in %s, @in %s
+  glow_low.neg @out %y, @in %s
+}

@@ -150,3 +150,12 @@ glow_low.func @transposed(@s) {
     glow_low.yield %0 : f32
   }
 }
+
+// -----
+
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_low.func @declared_twice(@s) {
+  %0 = glow_low.weight @s {mutable} : memref<4xf32>
+  // expected-error@+1 {{@s is declared twice}}
+  %1 = glow_low.weight @s {mutable} : memref<4xf32>
+}

@@ -1,0 +1,121 @@
+"""The cache of artifacts: what it removes, what it refuses, and what an artifact depends on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glow_mlir.runtime.artifact import Artifact, Manifest
+from glow_mlir.runtime.cache import ArtifactCache, cache_key, file_identity
+from glow_mlir.runtime.sources import stamp_of
+
+KEY, OTHER = cache_key("one"), cache_key("other")
+
+
+def artifact(size: int = 100, external: dict[str, list[int]] | None = None) -> Artifact:
+    manifest = Manifest("main", (), 0, 0, size, "host", external=external or {})
+    return Artifact(b"code", np.arange(size, dtype=np.uint8), manifest)
+
+
+def test_artifact_comes_back(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact())
+    found = cache.load(KEY)
+    assert found is not None
+    assert found.code == b"code"
+    assert found.constants.tolist() == list(range(100))
+    assert cache.load(OTHER) is None
+
+
+def test_artifact_without_constants_comes_back(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact(0))
+    assert cache.load(KEY) is not None
+
+
+def test_foreign_folders_stay(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path, limit=0)
+    foreign = [tmp_path / "holiday", tmp_path / OTHER, cache.directory / "photos", cache.directory / OTHER]
+    for folder in foreign:
+        folder.mkdir(parents=True)
+        (folder / "picture.jpg").write_bytes(b"1234")
+    (cache.directory / cache_key("link")).symlink_to(tmp_path / "holiday")
+    cache.store(KEY, artifact())
+    assert not (cache.directory / KEY).exists(), "nothing fits a limit of 0"
+    assert all((folder / "picture.jpg").exists() for folder in foreign)
+
+
+def test_artifact_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path, limit=100_000)
+    cache.store(KEY, artifact(60_000))
+    os.utime(cache.directory / KEY, (1, 1))
+    cache.store(OTHER, artifact(60_000))
+    assert cache.load(KEY) is None
+    assert cache.load(OTHER) is not None
+
+
+def test_half_written_artifacts_go_when_they_are_old(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    young, old = cache.directory / ".partial-young", cache.directory / ".partial-old"
+    young.mkdir(parents=True)
+    old.mkdir()
+    past = time.time() - 7200
+    os.utime(old, (past, past))
+    cache.store(KEY, artifact())
+    assert young.exists()
+    assert not old.exists()
+
+
+def test_trimming_a_cache_that_is_not_there_does_nothing(tmp_path: Path) -> None:
+    ArtifactCache(tmp_path / "missing").trim()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("code.o", b"c0de"), ("constants.bin", bytes(100)), ("constants.bin", b""), ("manifest.json", b"{}")],
+)
+def test_damaged_artifact_is_removed(tmp_path: Path, name: str, content: bytes) -> None:
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact())
+    (cache.directory / KEY / name).write_bytes(content)
+    assert cache.load(KEY) is None
+    assert not (cache.directory / KEY).exists()
+
+
+def test_manifest_with_another_entry_is_damaged(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact())
+    path = cache.directory / KEY / "manifest.json"
+    path.write_text(path.read_text().replace('"activations": 0', '"activations": 1'))
+    assert cache.load(KEY) is None
+
+
+def test_files_of_equal_size_and_time_differ(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "w.bin").write_bytes(name.encode())
+        os.utime(tmp_path / name / "w.bin", ns=(5, 5))
+    cache = ArtifactCache(tmp_path / "cache")
+    cache.store(KEY, artifact(external={"w.bin": file_identity(tmp_path / "a" / "w.bin")}))
+    assert cache.load(KEY, tmp_path / "a") is not None
+    assert cache.load(KEY, tmp_path / "b") is None
+
+
+def test_stamp_follows_the_sources_and_linked_folders(tmp_path: Path) -> None:
+    package, linked = tmp_path / "package", tmp_path / "linked"
+    package.mkdir()
+    linked.mkdir()
+    (package / "linked").symlink_to(linked)
+    (package / "a.py").write_text("1")
+    stamps = [stamp_of(package)]
+    (linked / "b.py").write_text("1")
+    stamps.append(stamp_of(package))
+    os.utime(linked / "b.py", ns=(5, 5))
+    stamps.append(stamp_of(package))
+    assert len(set(stamps)) == 3
+    (package / "notes.txt").write_text("no source")
+    assert stamp_of(package) == stamps[-1]

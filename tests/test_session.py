@@ -1,0 +1,164 @@
+"""`InferenceSession`: what it accepts, what it refuses, and that artifacts from the cache are the right ones."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from glow_mlir.codegen.llvm import host
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.runtime.cache import ArtifactCache
+from glow_mlir.session import InferenceSession
+
+BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArtifactCache:
+    """A cache of the test's own."""
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
+    return ArtifactCache()
+
+
+def adding(shape: tuple[int, ...] = (2, 3), weight: float = 1.0) -> onnx.ModelProto:
+    """y = x + w."""
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.full(shape, weight, np.float32), "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def result(session: InferenceSession, x: Any) -> np.ndarray:
+    (y,) = session.run(None, {"x": x})
+    return y
+
+
+def test_second_session_comes_from_the_cache() -> None:
+    x = np.ones((2, 3), np.float32)
+    first, second = InferenceSession(adding()), InferenceSession(adding())
+    assert first.compile_seconds
+    assert not second.compile_seconds
+    np.testing.assert_array_equal(result(first, x), result(second, x))
+
+
+@pytest.mark.parametrize("name", ["code.o", "constants.bin"])
+def test_damaged_artifact_is_compiled_again(cache: ArtifactCache, name: str) -> None:
+    InferenceSession(adding())
+    (folder,) = cache.directory.iterdir()
+    file = folder / name
+    file.write_bytes(bytes(file.stat().st_size))
+    again = InferenceSession(adding())
+    assert again.compile_seconds
+    assert result(again, np.ones((2, 3), np.float32)).tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
+def test_same_model_beside_other_weights_is_another_model(tmp_path: Path) -> None:
+    results: list[float] = []
+    for weight in (1.0, 5.0):
+        folder = tmp_path / str(weight)
+        folder.mkdir()
+        path = folder / "m.onnx"
+        onnx.save(adding(weight=weight), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+        os.utime(folder / "w.bin", ns=(5, 5))
+        results.append(float(result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0]))
+    assert results == [1, 5]
+
+
+def test_artifact_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    InferenceSession(adding())
+    monkeypatch.setattr("glow_mlir.session.source_stamp", lambda: "edited")
+    assert InferenceSession(adding()).compile_seconds
+
+
+@BACKENDS
+def test_input_of_any_layout_is_read(backend: str) -> None:
+    session = InferenceSession(adding(), backend=backend)
+    plain = np.arange(6, dtype=np.float32).reshape(2, 3)
+    misaligned = np.frombuffer(b"." + plain.tobytes(), np.float32, 6, 1).reshape(2, 3)
+    assert not misaligned.flags.aligned
+    for x in (plain.astype(">f4"), np.asfortranarray(plain), misaligned, plain[::-1, ::-1][::-1, ::-1]):
+        np.testing.assert_array_equal(result(session, x), plain + 1)
+
+
+@pytest.mark.parametrize("dtype", ["f8", ">f8", "i4", "V4"])
+def test_input_of_another_type_is_refused(dtype: str) -> None:
+    with pytest.raises(InputError, match="must be float32"):
+        result(InferenceSession(adding()), np.zeros((2, 3), dtype))
+
+
+@BACKENDS
+def test_scalars_stay_scalars(backend: str) -> None:
+    y = result(InferenceSession(adding(()), backend=backend), np.float32(2))
+    assert y.shape == ()
+    assert y == 3
+
+
+def test_code_that_this_machine_cannot_run_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = host.Host("x86_64-unknown-linux-gnu", "x86-64", "", frozenset(), 0, 0)
+    monkeypatch.setattr(host, "detect_host", lambda: machine)
+    assert host.runnable_targets() == ["scalar"]
+    with pytest.raises(OptionError, match="'neon': it lacks the architecture aarch64"):
+        InferenceSession(adding(), target="neon")
+    with pytest.raises(OptionError, match="'avx512': it lacks avx2"):
+        InferenceSession(adding(), target="avx512")
+    with pytest.raises(OptionError, match="no target is called 'avx3'"):
+        InferenceSession(adding(), target="avx3")
+
+
+def test_named_targets_of_this_machine_run() -> None:
+    for target in host.runnable_targets():
+        assert result(InferenceSession(adding(), target=target), np.ones((2, 3), np.float32))[0, 0] == 2
+
+
+COUNTER = """
+glow_high.placeholder @s : tensor<1000000xf32> {state}
+glow_high.placeholder @x : tensor<1000000xf32> {input}
+glow_high.placeholder @y : tensor<1000000xf32> {output}
+glow_high.func @main(@s, @x, @y) {
+  %x = glow_high.get @x : tensor<1000000xf32>
+  %old = glow_high.get @s {mutable} : tensor<1000000xf32>
+  %sum = glow_high.add %old, %x : tensor<1000000xf32>
+  glow_high.save %sum, @s
+  glow_high.save %sum, @y
+}
+"""
+"""A model whose state is the sum of its inputs."""
+
+
+def test_threads_take_turns_on_state(tmp_path: Path) -> None:
+    path = tmp_path / "counter.mlir"
+    path.write_text(COUNTER)
+    session = InferenceSession(path)
+    x = np.ones(1_000_000, np.float32)
+    with ThreadPoolExecutor(4) as pool:
+        found = [y for (y,) in pool.map(partial(session.run, None), [{"x": x}] * 100)]
+    # Each call sees a state of its own, all elements of it alike.
+    assert sorted(float(y.min()) for y in found) == list(range(1, 101))
+    assert sorted(float(y.max()) for y in found) == list(range(1, 101))
+
+
+@pytest.mark.parametrize("model", [bytes, bytearray, memoryview])
+def test_bytes_of_any_kind_are_a_model(model: type) -> None:
+    session = InferenceSession(model(adding().SerializeToString()))
+    assert result(session, np.ones((2, 3), np.float32))[0, 0] == 2
+
+
+@pytest.mark.parametrize(
+    "model", [5, None, [b""], helper.make_node("Add", ["x"], ["y"])], ids=lambda model: type(model).__name__
+)
+@BACKENDS
+def test_anything_else_is_no_model(model: Any, backend: str) -> None:
+    with pytest.raises(OptionError, match=r"a model cannot be .* give a path, the bytes"):
+        InferenceSession(model, backend=backend)

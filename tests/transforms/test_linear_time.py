@@ -1,0 +1,167 @@
+"""Long graphs: stacks stay of reasonable size, and constants are kept, packed and declared once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp, f32
+
+from glow_mlir.analysis.liveness import Lifetime, peak
+from glow_mlir.codegen.kernel import declare_weight, pack_constant
+from glow_mlir.context import new_context
+from glow_mlir.dialects.glow_high.storage import StorageOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, WeightOp, buffer_type
+from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.storage import Storage
+from glow_mlir.textual import parse_module
+from glow_mlir.transforms import allocate
+from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.transforms.stack import MOST_BUFFERS, MOST_MEMBERS, stack_block
+
+PRODUCTS = """
+glow_high.constant @c : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
+glow_high.placeholder @"c.same_1_2x2" : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<2x2xf32> {output}
+glow_low.func @main(@"c.same_1_2x2", @y) {
+  %x = glow_low.weight @"c.same_1_2x2" : memref<2x2xf32>
+  %y = glow_low.weight @y {mutable} : memref<2x2xf32>
+  %c = glow_low.weight @c : memref<2x2xf32>
+  %t = glow_low.view %c : memref<2x2xf32> to memref<2x2xf32, strided<[1, 2]>>
+  %row = glow_low.view %c : memref<2x2xf32> to memref<1x2xf32>
+  glow_low.matmul @out %y, @in %x, @in %c
+  glow_low.matmul @out %y, @in %x, @in %c
+  glow_low.matmul @out %y, @in %x, @in %t
+  glow_low.add @out %y, @in %x, @in %row
+}
+"""
+
+
+def chain(length: int) -> ModuleOp:
+    lines = [f"%{i + 1} = glow_low.alloc : memref<4xf32>" for i in range(length)]
+    lines += [f"glow_low.tanh @out %{i + 1}, @in %{i}" for i in range(length)]
+    text = "\n".join(["%0 = glow_low.weight @x : memref<4xf32>", *lines, f"glow_low.copy @out %y, @in %{length}"])
+    return parse_module(
+        "glow_high.placeholder @x : tensor<4xf32> {input}\nglow_high.placeholder @y : tensor<4xf32> {output}\n"
+        f"glow_low.func @main(@x, @y) {{\n%y = glow_low.weight @y {{mutable}} : memref<4xf32>\n{text}\n}}",
+        new_context(),
+    )
+
+
+def instructions(module: ModuleOp) -> list[DerivedInstruction]:
+    return [op for op in low_functions(module)[0].block.ops if isinstance(op, DerivedInstruction)]
+
+
+def test_long_runs_become_several_stacks() -> None:
+    module = chain(3 * MOST_BUFFERS)
+    block = low_functions(module)[0].block
+    stack_block(block)
+    stacks = [op for op in block.ops if isinstance(op, StackOp)]
+    sizes = [len(list(op.body.block.ops)) - 1 for op in stacks]
+    assert sum(sizes) == 3 * MOST_BUFFERS
+    assert 3 <= len(sizes) <= 4
+    assert all(len(op.operands) == 2 for op in stacks)
+
+
+def test_long_runs_over_one_buffer_become_several_stacks() -> None:
+    block = low_functions(chain(1))[0].block
+    tanh = next(op for op in block.ops if isinstance(op, DerivedInstruction))
+    for _ in range(MOST_MEMBERS):
+        block.insert_op_before(tanh.clone(), tanh)
+    stack_block(block)
+    assert len([op for op in block.ops if isinstance(op, StackOp)]) == 2
+
+
+def test_work_of_stack_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = [chain(length) for length in (100, 400)]
+    calls: list[DerivedInstruction] = []
+    original = DerivedInstruction.uses
+
+    def counted(self: DerivedInstruction) -> object:
+        calls.append(self)
+        return original(self)
+
+    monkeypatch.setattr(DerivedInstruction, "uses", counted)
+    counts: list[int] = []
+    for module in modules:
+        calls.clear()
+        stack_block(low_functions(module)[0].block)
+        counts.append(len(calls))
+    assert 0 < counts[1] < 5 * counts[0]
+
+
+def test_equal_constants_are_one() -> None:
+    module = ModuleOp([])
+    storage = Storage(module)
+    for size in (4, 100):
+        first = storage.add_constant("a", np.ones(size, np.float32))
+        assert storage.add_constant("b", np.ones(size, np.float32)) is first
+        assert storage.add_constant("b", np.ones((size, 1), np.float32)) is not first
+        assert Storage(module).add_constant("b", np.ones(size, np.float32)) is first
+        module.body.block.erase_op(first)
+        again = storage.add_constant("a", np.ones(size, np.float32))
+        assert again is not first
+        assert again.parent is module.body.block
+
+
+def test_storage_stays_before_the_functions() -> None:
+    module = parse_module(PRODUCTS, new_context())
+    storage = Storage(module)
+    module.body.block.erase_op(storage.add_constant("a", np.ones(3, np.float32)))
+    storage.add_constant("a", np.ones(5, np.float32))
+    function = low_functions(module)[0]
+    function.detach()
+    storage.add_constant("a", np.ones(7, np.float32))
+    module.body.block.add_op(function)
+    storage.add_constant("a", np.ones(9, np.float32))
+    assert [isinstance(op, StorageOp) for op in module.body.block.ops] == [True] * 6 + [False]
+
+
+def test_only_whole_constants_are_packed_each_once() -> None:
+    module = parse_module(PRODUCTS, new_context())
+    storage = Storage(module)
+    first, second, transposed, row = instructions(module)
+    assert pack_constant(first, "right", storage, "same", lambda m: m + 1, p=1)
+    assert pack_constant(second, "right", storage, "same", lambda m: m + 1, p=1)
+    assert first.operands[2] is second.operands[2]
+    weight = first.operands[2].owner
+    assert isinstance(weight, WeightOp)
+    assert weight.storage_name == "c.same_1_2x2_1"
+    assert not pack_constant(transposed, "right", storage, "same", lambda m: m + 1, p=1)
+    assert not pack_constant(row, "right", storage, "same", lambda m: m + 1, p=1)
+    assert not pack_constant(first, "left", storage, "same", lambda m: m + 1, p=1)
+
+
+def test_weights_are_declared_once_at_the_start() -> None:
+    module = parse_module(PRODUCTS, new_context())
+    storage = Storage(module)
+    (first, *_), block = instructions(module), low_functions(module)[0].block
+    weights = [op for op in block.ops if isinstance(op, WeightOp)]
+    weights[1].detach()
+    block.add_op(weights[1])
+    assert declare_weight(first, storage, "y") is weights[1].result
+    assert block.first_op is weights[1]
+    storage.add_constant("new", np.ones(3, np.float32))
+    declared = declare_weight(first, storage, "new")
+    assert declare_weight(first, storage, "new") is declared
+    assert isinstance(declared.owner, WeightOp)
+    block.erase_op(declared.owner)
+    assert declare_weight(first, storage, "new") is not declared
+
+
+def test_placement_is_first_fit() -> None:
+    random = np.random.default_rng(0)
+    lives: list[Lifetime] = []
+    for begin in range(allocate.MANY_LIVES + 1):
+        elements, duration = int(random.integers(0, 100)), int(random.integers(1, 20))
+        allocation = AllocOp.of(buffer_type((elements,), f32))
+        lives.append(Lifetime(allocation, begin, begin + duration, 4 * elements))
+    offsets = allocate.place_in_order(lives[:200])
+    for index, life in enumerate(lives[:200]):
+        size = allocate.rounded(life.size)
+        others = [(offsets[o], offsets[o] + allocate.rounded(o.size)) for o in lives[:index] if o.overlaps(life)]
+        fits = [p for p in (0, *(end for _, end in others)) if all(p + size <= b or e <= p for b, e in others)]
+        assert offsets[life] == min(fits)
+    placed = allocate.place(lives)
+    extent = max(offset + allocate.rounded(life.size) for life, offset in placed.items())
+    assert peak(lives, allocate.ALIGNMENT) <= extent <= 1.2 * peak(lives, allocate.ALIGNMENT)
