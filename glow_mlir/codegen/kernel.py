@@ -158,7 +158,7 @@ def pack_constant(
     Replace a constant operand by its packed form, and say so in `packing`; false where the operand is not the
     whole of a constant in its order.
 
-    `packing` names the form in `glow_mlir.packing.PACKINGS`, which undoes it for the interpreter. Operands that were
+    `packing` names the form in `glow_mlir.packing.UNPACK`, which undoes it for the interpreter. Operands that were
     packed alike share one constant.
     """
     (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]

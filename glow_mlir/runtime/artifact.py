@@ -31,7 +31,6 @@ class Step:
     kernel: str
     kind: str
     location: str
-    flops: int = 0
 
 
 @dataclass(frozen=True)
