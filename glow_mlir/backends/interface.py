@@ -22,10 +22,6 @@ class Backend(ABC):
     def supports(self, op: HighOp) -> bool:
         """Whether the backend executes this operator as it is, with these types and properties."""
 
-    def lowering(self, op: HighOp) -> str | None:
-        """The name of a backend's own lowering to prefer for this operator, a key of the registry's lowerings."""
-        return None
-
     def select(self, op: Operation, storage: Storage, target: str) -> None:
         """
         Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.

@@ -54,9 +54,9 @@ def _size(function: FuncOp, name: str) -> int:
     return attribute.value.data
 
 
-def build_constants(function: FuncOp, storage: Storage, size: int) -> np.ndarray:
+def build_constants(function: FuncOp, storage: Storage) -> np.ndarray:
     """The constants region of an allocated function."""
-    region = aligned(size)
+    region = aligned(_size(function, "constants"))
     region.fill(0)
     for op in function.block.ops:
         if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
@@ -74,6 +74,6 @@ def build_artifact(module: ModuleOp, context: Context, target: str = "host", pro
     storage = Storage(module)
     (function,) = low_functions(module)
     manifest = build_manifest(function, storage, target, profile)
-    constants = build_constants(function, storage, manifest.constants)
+    constants = build_constants(function, storage)
     GlowLowToLlvmPass(target=target, profile=profile).apply(context, module)
     return Artifact(compile_text(emit_module(module), target_named(target)), constants, manifest)

@@ -25,8 +25,7 @@ class LowerPass(ModulePass):
     """
     Lower operators that `backend` does not support, until it supports all or no lowering is left (paper §3.4).
 
-    A backend's own lowering of an operator goes before the general one. What cannot be lowered stays; `verify-lowered`
-    reports it.
+    What cannot be lowered stays; `verify-lowered` reports it.
     """
 
     name = "lower"
@@ -55,7 +54,7 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
     """Lower one operator where the backend needs it; returns the operators that replace it."""
     if target.supports(op):
         return []
-    function = LOWERINGS.get(target.lowering(op) or type(op))
+    function = LOWERINGS.get(type(op))
     if function is None:
         return []
     emit = Emitter(op, storage)

@@ -18,6 +18,7 @@ from xdsl.parser import Parser
 from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.codegen.build import build_constants
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.host import detect_host
@@ -29,11 +30,10 @@ from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
-from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.runtime.loader import Library
-from glow_mlir.storage import constant_array
+from glow_mlir.storage import Storage
 from glow_mlir.weights import add_weights
 
 GUARD = 64
@@ -191,7 +191,7 @@ def compile_module(module: ModuleOp, target: str = "host") -> Program:
     compilation = Compilation(module, target=target, verify=True)
     compilation.run(until="allocated")
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
-    constants = constants_region(module, function)
+    constants = build_constants(function, Storage(module))
     bindings = tuple(_binding(module, name) for name in function.binding_names)
     activations = function.attributes["activations"]
     assert isinstance(activations, IntegerAttr)
@@ -210,21 +210,6 @@ def _binding(module: ModuleOp, name: str) -> tuple[str, tuple[int, ...], np.dtyp
     assert isinstance(placeholder, PlaceholderOp)
     type_ = placeholder.tensor_type
     return name, type_.get_shape(), numpy_dtype(type_.element_type), placeholder.is_mutable
-
-
-def constants_region(module: ModuleOp, function: LowFuncOp) -> np.ndarray:
-    """The bytes of the constants region of an allocated function, 64-byte aligned."""
-    size = function.attributes["constants"]
-    assert isinstance(size, IntegerAttr)
-    region = Guarded.of((size.value.data,), np.dtype(np.uint8), shift=0).array
-    for op in function.block.ops:
-        if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
-            storage = SymbolTable.lookup_symbol(module, op.storage_name)
-            assert isinstance(storage, ConstantOp)
-            assert isinstance(op.offset, IntegerAttr)
-            raw = np.ascontiguousarray(constant_array(storage)).reshape(-1).view(np.uint8)
-            region[op.offset.value.data : op.offset.value.data + raw.size] = raw
-    return region
 
 
 def assert_same(

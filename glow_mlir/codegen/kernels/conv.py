@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
@@ -87,13 +88,27 @@ def shape_of_call(call: KernelCall) -> ConvShape:
     )
 
 
+def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value) -> None:
+    """Emit the loops of `nest`, `emit_conv` or `emit_depthwise`, on the operands of a call and its packed filter."""
+    bias = call.maybe("bias")
+    nest(
+        call.b,
+        call.result.pointer,
+        call.one("input").pointer,
+        packed,
+        None if bias is None else bias.pointer,
+        shape_of_call(call),
+        element=call.result.element,
+    )
+
+
 MOST_TAPS = 64
 """Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
 
 
 @kernel("conv-depthwise")
 class DepthwiseConvKernel(Kernel):
-    """One constant filter a channel: vectors run over the channels."""
+    """One filter a channel: vectors run over the channels."""
 
     name = "conv-depthwise"
 
@@ -110,16 +125,7 @@ class DepthwiseConvKernel(Kernel):
             add_scratch(op, (math.prod(taps), channels), element_of(getattr(op, "filter")))
 
     def emit(self, call: KernelCall) -> None:
-        bias = call.maybe("bias")
-        emit_depthwise(
-            call.b,
-            call.result.pointer,
-            call.one("input").pointer,
-            self._packed(call),
-            None if bias is None else bias.pointer,
-            shape_of_call(call),
-            element=call.result.element,
-        )
+        emit_through(emit_depthwise, call, self._packed(call))
 
     def _packed(self, call: KernelCall) -> Value:
         """The filter with the channels last, brought into that order at run time where it is no constant."""
@@ -156,16 +162,7 @@ class ConvKernel(Kernel):
         add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
 
     def emit(self, call: KernelCall) -> None:
-        bias = call.maybe("bias")
-        emit_conv(
-            call.b,
-            call.result.pointer,
-            call.one("input").pointer,
-            self._packed(call),
-            None if bias is None else bias.pointer,
-            shape_of_call(call),
-            element=call.result.element,
-        )
+        emit_through(emit_conv, call, self._packed(call))
 
     def _packed(self, call: KernelCall) -> Value:
         filter_ = call.one("filter")

@@ -185,9 +185,6 @@ def emit_conv(
         )
 
 
-emit_conv2d = emit_conv
-
-
 def _outer(nest: _Nest, axis: int, source: Index, target: Index, filters: Value, column: Index) -> None:
     """Loop over the spatial dimensions but the last two; `source` and `target` are offsets of the first pixel."""
     shape = nest.shape
