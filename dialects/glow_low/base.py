@@ -12,11 +12,10 @@ from enum import Enum
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, MemRefType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    OptionalDef,
     VariadicDef,
     base,
     traits_def,
@@ -27,6 +26,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.glow_high.base import (
+    is_variadic,
     operand_groups,
     parse_defined_value,
     split_known,
@@ -81,6 +81,10 @@ class Instruction(IRDLOperation, ABC):
     """Operand name → qualifier."""
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs (@out operand, @in operand) that may be the same buffer; `*` stands for every @in operand."""
+    BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset()
+    """Names of operands that only bodies use; they are printed in front of these."""
+    BODY_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
+    """Names of properties that are printed there too."""
 
     irdl_options = SEGMENTS
     traits = traits_def(_QualifierEffects())
@@ -126,28 +130,61 @@ class Instruction(IRDLOperation, ABC):
         """Whether the @out operand of that name may be the same buffer as the @in operand of that name."""
         return any(out == output and source in ("*", input_) for out, source in self.INPLACE)
 
+    def set_operands(self, groups: Mapping[str, Sequence[SSAValue]]) -> None:
+        """Give the operands of these names other values."""
+        chosen = [
+            list(groups[name]) if name in groups else [value for value in group if value is not None]
+            for name, group in operand_groups(self)
+        ]
+        self.operands = [value for group in chosen for value in group]
+        self.properties["operandSegmentSizes"] = to_segments([len(group) for group in chosen])
+
     def print(self, printer: Printer) -> None:
-        print_operands(printer, self)
-        print_properties(printer, visible_properties(self))
+        own = [(name, group) for name, group in operand_groups(self) if name not in self.BODY_OPERANDS]
+        print_operands(printer, self.QUALIFIERS, own)
+        shown = visible_properties(self)
+        print_properties(printer, {name: value for name, value in shown.items() if name not in self.BODY_PROPERTIES})
+        self.print_bodies(printer)
+
+    def print_bodies(self, printer: Printer) -> None:
+        """Print the regions."""
         for region in self.regions:
             printer.print_string(" ")
             printer.print_region(region)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        operands, segments = parse_qualified(parser, cls)
-        properties = parse_properties(parser)
         definition = cls.get_irdl_definition()
-        regions = [parser.parse_region() for _ in definition.regions]
-        properties["operandSegmentSizes"] = to_segments(segments)
+        own = [(name, declared) for name, declared in definition.operands if name not in cls.BODY_OPERANDS]
+        groups = parse_operands(parser, cls, own)
+        properties = parse_properties(parser)
+        regions, further, maps = cls.parse_bodies(parser)
+        groups |= further
+        properties |= maps
+        lists = [groups.get(name, []) for name, _ in definition.operands]
+        properties["operandSegmentSizes"] = to_segments([len(group) for group in lists])
         known, rest = split_known(properties, definition.properties)
-        return cls.create(operands=operands, properties=known, attributes=rest, regions=regions)
+        return cls.create(
+            operands=[value for group in lists for value in group], properties=known, attributes=rest, regions=regions
+        )
+
+    @classmethod
+    def parse_bodies(
+        cls, parser: Parser
+    ) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
+        """Parse what `print_bodies` prints: the regions, and the operands and properties in front of them."""
+        return [parser.parse_region() for _ in cls.get_irdl_definition().regions], {}, {}
 
 
-def print_operands(printer: Printer, op: Instruction) -> None:
-    """Print ` @out %a, @in %b, …`; an absent operand prints as `none`, unless nothing follows in its qualifier."""
+def print_operands(
+    printer: Printer,
+    qualifiers: Mapping[str, Qualifier],
+    groups: Sequence[tuple[str, Sequence[SSAValue | None]]],
+    start: str = " ",
+) -> None:
+    """Print `@out %a, @in %b, …`; an absent operand prints as `none`, unless nothing follows in its qualifier."""
     items: list[tuple[Qualifier, SSAValue | None]] = [
-        (op.QUALIFIERS[name], value) for name, group in operand_groups(op) for value in group
+        (qualifiers[name], value) for name, group in groups for value in group
     ]
     kept = [
         (qualifier, value)
@@ -155,12 +192,14 @@ def print_operands(printer: Printer, op: Instruction) -> None:
         if value is not None or any(q is qualifier and v is not None for q, v in items[position:])
     ]
     for position, (qualifier, value) in enumerate(kept):
-        printer.print_string(f"{', ' if position else ' '}@{qualifier.value} ")
+        printer.print_string(f"{', ' if position else start}@{qualifier.value} ")
         printer.print_string("none") if value is None else printer.print_operand(value)
 
 
-def parse_qualified(parser: Parser, kind: type[Instruction]) -> tuple[list[SSAValue], list[int]]:
-    """Parse what `print_operands` prints: the operands present, and how many each definition takes."""
+def parse_operands(
+    parser: Parser, kind: type[Instruction], definitions: Sequence[tuple[str, object]]
+) -> dict[str, list[SSAValue]]:
+    """Parse what `print_operands` prints: the values of the operands that are present, by name."""
     given: dict[Qualifier, list[SSAValue | None]] = {qualifier: [] for qualifier in Qualifier}
     while (name := parser.parse_optional_symbol_name()) is not None:
         if name.data not in {qualifier.value for qualifier in Qualifier}:
@@ -169,20 +208,15 @@ def parse_qualified(parser: Parser, kind: type[Instruction]) -> tuple[list[SSAVa
         given[Qualifier(name.data)].append(None if absent else parse_defined_value(parser))
         if parser.parse_optional_punctuation(",") is None:
             break
-    operands: list[SSAValue] = []
-    segments: list[int] = []
-    for operand, declared in kind.get_irdl_definition().operands:
+    groups: dict[str, list[SSAValue]] = {}
+    for operand, declared in definitions:
         waiting = given[kind.QUALIFIERS[operand]]
-        if isinstance(declared, VariadicDef) and not isinstance(declared, OptionalDef):
-            taken = list(waiting)
-        else:
-            taken = waiting[:1]
+        taken = list(waiting) if is_variadic(declared) else waiting[:1]
         del waiting[: len(taken)]
         present = [value for value in taken if value is not None]
         if not present and not isinstance(declared, VariadicDef):
             parser.raise_error(f"operand '@{kind.QUALIFIERS[operand].value} {operand}' of {kind.name} is missing")
-        operands += present
-        segments.append(len(present))
+        groups[operand] = present
     if surplus := [f"@{qualifier.value}" for qualifier, values in given.items() if values]:
         parser.raise_error(f"{kind.name} has too many operands behind {', '.join(surplus)}")
-    return operands, segments
+    return groups

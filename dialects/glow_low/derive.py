@@ -7,37 +7,89 @@ Results become @out operands, operands @in operands, properties stay; methods th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     OptionalDef,
     VariadicDef,
+    base,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
     var_operand_def,
+    var_region_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
+from glow_mlir.dialects.glow_low.body import Body, affine_maps, elements, maps_attribute, verify_body, verify_maps
+from glow_mlir.dialects.shapes import element_of, require, shape_of
 
 _OWN = {"name", "print", "parse", "verify_", "make", "inputs", "get_irdl_definition", "traits", "irdl_options", "fold"}
 """Members that the instruction has itself."""
 
-_RESERVED = {"kernel", "tiles", "packing", "scratch"}
-"""What selection writes on an instruction; no operator may have properties of these names."""
+_RESERVED = {
+    "kernel",
+    "tiles",
+    "packing",
+    "scratch",
+    "prologue_sources",
+    "prologue_maps",
+    "epilogue_targets",
+    "epilogue_sources",
+    "epilogue_maps",
+    "bodies",
+}
+"""What every instruction has; no operator may have operands or properties of these names."""
+
+
+BODIES = ("prologue", "epilogue")
+"""The bodies that an instruction may have, in the order of its regions."""
+
+
+def _further_operands(body: str) -> list[str]:
+    """Names of the operands that a body has of its own."""
+    return [name for name in (f"{body}_targets", f"{body}_sources") if name in DerivedInstruction.BODY_OPERANDS]
 
 
 class DerivedInstruction(Instruction):
-    """An instruction that was derived from the operator class `OPERATOR`."""
+    """
+    An instruction that was derived from the operator class `OPERATOR`.
+
+    It may have two bodies. The **epilogue** is applied to each element of the result before it is stored: it takes
+    the element and those of `epilogue_sources`, and yields what is stored to @out and to `epilogue_targets`. The
+    **prologue** is applied to each element of the first operand when it is read: it takes the element and those of
+    `prologue_sources`. `epilogue_maps` (targets, then sources) and `prologue_maps` map the index space of the result,
+    and of the first operand, to the further operands.
+
+    ```mlir
+    glow_low.conv @out %y, @in %x, @in %filter epilogue(@in %bias) [affine_map<(d0, d1, d2, d3) -> (d3)>] {
+    ^bb0(%sum: f32, %b: f32):
+      %0 = arith.addf %sum, %b : f32
+      glow_low.yield %0 : f32
+    }
+    ```
+    """
 
     OPERATOR: ClassVar[type[HighOp]]
+    OPERATOR_INPUTS: ClassVar[frozenset[str]]
+    """Names of the operator's operands."""
+    OPERATOR_RESULTS: ClassVar[frozenset[str]]
+    """Names of the operator's results."""
+    FIRST_INPUT: ClassVar[str]
+    """Name of the operand that a prologue concerns."""
+    BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset({"prologue_sources", "epilogue_targets", "epilogue_sources"})
+    BODY_PROPERTIES: ClassVar[frozenset[str]] = frozenset({"prologue_maps", "epilogue_maps"})
 
     kernel = opt_prop_def(StringAttr)
     """Name of the kernel that a backend selected."""
@@ -45,13 +97,139 @@ class DerivedInstruction(Instruction):
     """Parameters of the kernel."""
     packing = opt_prop_def(DictionaryAttr)
     """Operand name → how its elements are packed, for operands that are not in their plain layout."""
+    prologue_maps = opt_prop_def(base(ArrayAttr))
+    epilogue_maps = opt_prop_def(base(ArrayAttr))
+    bodies = var_region_def("single_block")
+    """The prologue, if `prologue_maps` says that there is one, then the epilogue."""
+
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """The buffers that the operator itself reads."""
+        names = self.OPERATOR_INPUTS
+        return tuple(value for name, _, value in self.named_uses() if name in names)
+
+    def outputs(self) -> tuple[SSAValue, ...]:
+        """The buffers of the operator's results."""
+        names = self.OPERATOR_RESULTS
+        return tuple(value for name, _, value in self.named_uses() if name in names)
+
+    @property
+    def prologue(self) -> Body | None:
+        """The body that is applied to the first operand, or `None`."""
+        if self.prologue_maps is None:
+            return None
+        return Body(self.bodies[0].block, tuple(affine_maps(self.prologue_maps)), (), self._group("prologue_sources"))
+
+    @property
+    def epilogue(self) -> Body | None:
+        """The body that is applied to the result, or `None`."""
+        if self.epilogue_maps is None:
+            return None
+        targets, sources = self._group("epilogue_targets"), self._group("epilogue_sources")
+        return Body(self.bodies[-1].block, tuple(affine_maps(self.epilogue_maps)), targets, sources)
+
+    def _group(self, name: str) -> tuple[SSAValue, ...]:
+        return tuple(value for operand, _, value in self.named_uses() if operand == name)
+
+    def attach_epilogue(
+        self,
+        result: SSAValue,
+        targets: Sequence[SSAValue],
+        sources: Sequence[SSAValue],
+        maps: Sequence[AffineMap],
+        block: Block,
+    ) -> None:
+        """Store to `result` and `targets` what `block` yields; the instruction must have one result, no epilogue."""
+        (name,) = self.OPERATOR_RESULTS
+        self.set_operands({name: [result], "epilogue_targets": targets, "epilogue_sources": sources})
+        self.epilogue_maps = maps_attribute(maps)
+        self.add_region(Region(block))
+
+    def detach_epilogue(self, result: SSAValue) -> Block:
+        """Undo `attach_epilogue`: store the result itself to `result`; gives the body."""
+        (name,) = self.OPERATOR_RESULTS
+        self.set_operands({name: [result], "epilogue_targets": [], "epilogue_sources": []})
+        self.epilogue_maps = None
+        return self.detach_region(len(self.regions) - 1).detach_block(0)
+
+    def attach_prologue(
+        self, first: SSAValue, sources: Sequence[SSAValue], maps: Sequence[AffineMap], block: Block
+    ) -> None:
+        """Read as first operand what `block` yields for the elements of `first`; there must be no prologue yet."""
+        name = self.FIRST_INPUT
+        self.set_operands({name: [first], "prologue_sources": sources})
+        self.prologue_maps = maps_attribute(maps)
+        epilogue = [self.detach_region(0)] if self.regions else []
+        self.add_region(Region(block))
+        for region in epilogue:
+            self.add_region(region)
+
+    def detach_prologue(self, first: SSAValue) -> Block:
+        """Undo `attach_prologue`: read the elements of `first` themselves; gives the body."""
+        self.set_operands({self.FIRST_INPUT: [first], "prologue_sources": []})
+        self.prologue_maps = None
+        return self.detach_region(0).detach_block(0)
+
+    def print_bodies(self, printer: Printer) -> None:
+        groups = dict(operand_groups(self))
+        names = [name for name in BODIES if self.properties.get(f"{name}_maps") is not None]
+        for name, region in zip(names, self.regions, strict=True):
+            printer.print_string(f" {name}")
+            further = [(key, groups[key]) for key in _further_operands(name) if groups.get(key)]
+            if further:
+                printer.print_string("(")
+                print_operands(printer, self.QUALIFIERS, further, start="")
+                printer.print_string(") ")
+                printer.print_attribute(self.properties[f"{name}_maps"])
+            printer.print_string(" ")
+            printer.print_region(region)
+
+    @classmethod
+    def parse_bodies(
+        cls, parser: Parser
+    ) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
+        regions: list[Region] = []
+        groups: dict[str, list[SSAValue]] = {}
+        maps: dict[str, Attribute] = {}
+        definitions = dict(cls.get_irdl_definition().operands)
+        for name in BODIES:
+            if parser.parse_optional_keyword(name) is None:
+                continue
+            maps[f"{name}_maps"] = ArrayAttr[Attribute]([])
+            if parser.parse_optional_punctuation("("):
+                further = [(key, definitions[key]) for key in _further_operands(name)]
+                groups |= parse_operands(parser, cls, further)
+                parser.parse_punctuation(")")
+                maps[f"{name}_maps"] = parser.parse_attribute()
+            regions.append(parser.parse_region())
+        return regions, groups, maps
 
     def verify_(self) -> None:
-        if self.packing is not None:
-            return
-        for value, expected in zip(self.outputs(), cast(Any, self.OPERATOR).infer_types(self), strict=True):
-            if shape_of(value) != expected.get_shape() or element_of(value) != expected.element_type:
-                raise VerifyException(f"@out has type {value.type}, but {expected} follows from the operands")
+        count = sum(self.properties.get(name) is not None for name in self.BODY_PROPERTIES)
+        require(count == len(self.regions), f"{len(self.regions)} bodies need as many lists of maps, got {count}")
+        expected = [] if self.packing is not None else list(cast(Any, self.OPERATOR).infer_types(self))
+        epilogue = self.epilogue
+        stored = [element_of(value) for value in self.outputs()]
+        if epilogue is not None:
+            require(len(stored) == 1, "only an instruction with one result has an epilogue")
+            inner = expected[0].element_type if expected else epilogue.block.args[0].type
+            _verify_epilogue(epilogue, self.outputs()[0], inner)
+            stored = [inner]
+        if (prologue := self.prologue) is not None:
+            first = self.inputs()[0]
+            verify_maps(prologue.sources, prologue.maps, len(shape_of(first)))
+            verify_body(prologue.block, [element_of(first), *elements(prologue.sources)], [element_of(first)])
+        for value, element, type_ in zip(self.outputs(), stored, expected, strict=bool(expected)):
+            if shape_of(value) != type_.get_shape() or element != type_.element_type:
+                raise VerifyException(f"@out has type {value.type}, but {type_} follows from the operands")
+
+
+def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None:
+    """Check the epilogue of an instruction that stores to `result`, and computes elements of type `inner`."""
+    shape = shape_of(result)
+    sizes = verify_maps((*epilogue.targets, *epilogue.sources), epilogue.maps, len(shape))
+    for dimension, size in sizes.items():
+        require(size == shape[dimension], f"dimension d{dimension} is {shape[dimension]} and {size} long")
+    verify_body(epilogue.block, [inner, *elements(epilogue.sources)], [*elements([result, *epilogue.targets])])
 
 
 def _shared_members(operator: type[HighOp]) -> dict[str, Any]:
@@ -81,8 +259,15 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
         optional = isinstance(declared, OptionalDef)
         namespace[name] = (opt_operand_def if optional else var_operand_def if variadic else operand_def)(BUFFER)
         qualifiers[name] = Qualifier.IN
-    namespace["scratch"] = var_operand_def(BUFFER)
-    qualifiers["scratch"] = Qualifier.SCRATCH
+    further = {
+        "prologue_sources": Qualifier.IN,
+        "epilogue_targets": Qualifier.OUT,
+        "epilogue_sources": Qualifier.IN,
+        "scratch": Qualifier.SCRATCH,
+    }
+    namespace |= {name: var_operand_def(BUFFER) for name in further}
+    results, inputs = frozenset(qualifiers) - {n for n, _ in definition.operands}, [n for n, _ in definition.operands]
+    qualifiers |= further
     for name, declared in definition.properties.items():
         if name == "operandSegmentSizes":
             continue
@@ -99,7 +284,14 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
         "__module__": operator.__module__,
     }
     instruction = irdl_op_definition(type(f"{operator.__name__}Instruction", (DerivedInstruction,), namespace))
-    constants = {"OPERATOR": operator, "QUALIFIERS": qualifiers, "INPLACE": operator.INPLACE}
+    constants = {
+        "OPERATOR": operator,
+        "OPERATOR_INPUTS": frozenset(inputs),
+        "OPERATOR_RESULTS": results,
+        "FIRST_INPUT": inputs[0] if inputs else "",
+        "QUALIFIERS": qualifiers,
+        "INPLACE": operator.INPLACE,
+    }
     for name, member in {**_shared_members(operator), **constants}.items():
         setattr(instruction, name, member)
     return instruction

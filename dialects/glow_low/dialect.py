@@ -6,9 +6,10 @@ from xdsl.ir import Dialect
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction, derive_instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FuncOp, ViewOp, WeightOp
-from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp
+from glow_mlir.dialects.glow_low.stack import StackOp
 
 INSTRUCTIONS: dict[type[HighOp], type[DerivedInstruction]] = {
     operator: derive_instruction(operator) for operator in GLOW_HIGH.operations if issubclass(operator, HighOp)

@@ -17,7 +17,7 @@ from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.glow_high.base import operand_groups, to_segments
+from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -130,20 +130,8 @@ def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSA
     assert block is not None
     block.insert_op_before(allocation, op)
     present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
-    replace_operands(op, {"scratch": [*present, allocation.result]})
+    op.set_operands({"scratch": [*present, allocation.result]})
     return allocation.result
-
-
-def replace_operands(op: DerivedInstruction, groups: Mapping[str, Sequence[SSAValue]]) -> None:
-    """Give operands of `op` other values, by name."""
-    values: list[SSAValue] = []
-    sizes: list[int] = []
-    for name, group in operand_groups(op):
-        chosen = list(groups.get(name, [value for value in group if value is not None]))
-        values += chosen
-        sizes.append(len(chosen))
-    op.operands = values
-    op.properties["operandSegmentSizes"] = to_segments(sizes)
 
 
 def pack_constant(
@@ -178,7 +166,7 @@ def pack_constant(
         symbol = storage.packed[key] = storage.add_constant(wish, packed, constant.location).sym_name.data
     declared = declare_weight(op, storage, symbol)
     declared.name_hint = value.name_hint
-    replace_operands(op, {name: [declared]})
+    op.set_operands({name: [declared]})
     described = {"form": StringAttr(packing), "shape": to_attribute(shape)}
     described |= {key: to_attribute(number) for key, number in parameters.items()}
     entries = dict(op.packing.data) if op.packing is not None else {}

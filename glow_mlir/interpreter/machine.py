@@ -22,8 +22,10 @@ from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_low import memory as low
+from glow_mlir.dialects.glow_low.body import Body, yielded
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
-from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp
+from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError
@@ -178,9 +180,7 @@ class GlowFunctions(InterpreterFunctions):
         maps = op.affine_maps()
         sources = zip(args[count:], maps[count:], strict=True)
         inputs = [_signless(index_array(buffer.array, affine)) for buffer, affine in sources]
-        last = op.block.last_op
-        assert isinstance(last, YieldOp)
-        results = evaluate(op.block, inputs, last.values)
+        results = evaluate(op.block, inputs, yielded(op.block))
         for buffer, affine, result in zip(args[:count], maps[:count], results, strict=True):
             view = index_array(buffer.array, affine)
             view[...] = _signed(result, view.dtype, np.shape(result))
@@ -192,12 +192,39 @@ def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation,
 
 
 def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-    buffers = dict(zip(op.operands, args, strict=True))
-    results = apply_semantics(op, _low_operands(op, buffers))
-    outputs = cast(Any, op).outputs()
+    assert isinstance(op, DerivedInstruction)
+    buffers: dict[SSAValue, Buffer] = dict(zip(op.operands, args, strict=True))
+    operands = _low_operands(op, buffers)
+    if (prologue := op.prologue) is not None:
+        (operands[0],) = _run_body(prologue, operands[0], buffers, [operands[0].dtype])
+    results = apply_semantics(op, operands)
+    outputs = op.outputs()
+    if (epilogue := op.epilogue) is not None:
+        outputs = (*outputs, *epilogue.targets)
+        results = _run_body(epilogue, results[0], buffers, [buffers[value].array.dtype for value in outputs])
     for value, result in zip(outputs, results, strict=True):
         buffers[value].array[...] = result
     return ()
+
+
+def _run_body(
+    body: Body, first: np.ndarray, buffers: Mapping[SSAValue, Buffer], dtypes: Sequence[np.dtype]
+) -> tuple[np.ndarray, ...]:
+    """What a body yields over the index space of `first`; the results for targets in the order of their own axes."""
+    maps = body.maps[len(body.targets) :]
+    sources = [index_array(buffers[value].array, affine) for value, affine in zip(body.sources, maps, strict=True)]
+    results = evaluate(body.block, [_signless(array) for array in (first, *sources)], yielded(body.block))
+    identity = AffineMap.identity(first.ndim)
+    places = [identity] * (len(results) - len(body.targets)) + list(body.maps[: len(body.targets)])
+    return tuple(
+        _in_order(_signed(result, dtype, first.shape), affine)
+        for result, dtype, affine in zip(results, dtypes, places, strict=True)
+    )
+
+
+def _in_order(array: np.ndarray, affine: AffineMap) -> np.ndarray:
+    """Elements of an index space, with the axes in the order in which an operand with that map has them."""
+    return array.transpose([e.position for e in affine.results if isinstance(e, AffineDimExpr)])
 
 
 def _derived_functions() -> InterpreterFunctions:

@@ -15,9 +15,10 @@ from xdsl.passes import ModulePass
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.body import YieldOp, broadcast_map
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
-from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp, broadcast_map
+from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.transforms.eliminate_copies import each_user

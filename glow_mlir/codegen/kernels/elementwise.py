@@ -14,8 +14,9 @@ from glow_mlir.codegen.types import integer_of_width
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.glow_low.body import yielded
 from glow_mlir.dialects.glow_low.memory import CopyOp
-from glow_mlir.dialects.glow_low.stack import StackOp, YieldOp
+from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import Shape
@@ -56,8 +57,6 @@ class StackKernel(Kernel):
         widest_type = integer_of_width(widest(op.block, elements))
         lanes = lanes_for(call.target, widest_type, [s[-1] for s in strides])
         targets = len(op.targets)
-        last = op.block.last_op
-        assert isinstance(last, YieldOp)
 
         def body(outer: list[Index], i: Index, width: int) -> None:
             offsets = [linear([*outer, i], s) for s in strides]
@@ -65,7 +64,7 @@ class StackKernel(Kernel):
                 load_as(b, operand, signless(operand.element), offset, s[-1], width)
                 for operand, offset, s in list(zip(operands, offsets, strides, strict=True))[targets:]
             ]
-            results = emit_scalar_body(b, op.block, inputs, list(last.values), width)
+            results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width)
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
                 operand.pointer.at(offset, signless(operand.element)).store(value)
 

@@ -1,0 +1,115 @@
+"""
+Bodies: regions of scalar ops that are applied to each element of an index space, in the manner of linalg.generic.
+
+A stack is such a body alone; an instruction has one as the epilogue of its result or the prologue of its first operand.
+Each further operand has an affine map from the index space, so that broadcasts are operands like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, traits_def, var_operand_def
+from xdsl.traits import IsTerminator, Pure
+
+from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """The result elements of a body."""
+
+    name = "glow_low.yield"
+
+    values = var_operand_def(AnyAttr())
+
+    traits = traits_def(IsTerminator(), Pure())
+
+    assembly_format = "$values attr-dict `:` type($values)"
+
+
+@dataclass(frozen=True)
+class Body:
+    """
+    A body with its further operands: those that an instruction has beside its own.
+
+    `maps` has the map of each target, then of each source. The first arguments of the block are the elements of the
+    instruction itself, then come those of the sources; it yields as many, then those for the targets.
+    """
+
+    block: Block
+    maps: tuple[AffineMap, ...]
+    targets: tuple[SSAValue, ...]
+    sources: tuple[SSAValue, ...]
+
+
+def yielded(block: Block) -> tuple[SSAValue, ...]:
+    """The result elements of a body."""
+    last = block.last_op
+    assert isinstance(last, YieldOp)
+    return tuple(last.values)
+
+
+def maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
+    """Maps as a property."""
+    return ArrayAttr([AffineMapAttr(affine) for affine in maps])
+
+
+def affine_maps(attribute: Attribute | None) -> list[AffineMap]:
+    """The maps in a property; none where it is absent."""
+    items: Sequence[Attribute] = cast("ArrayAttr[Attribute]", attribute).data if attribute is not None else ()
+    return [item.data for item in items if isinstance(item, AffineMapAttr)]
+
+
+def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int) -> dict[int, int]:
+    """
+    Check that each operand has a map from an index space of that rank which fits its shape; gives dimension → extent.
+
+    Raises `VerifyException` where a map yields anything but dimensions and 0.
+    """
+    require(len(maps) == len(values), f"{len(values)} operands need as many maps, got {len(maps)}")
+    sizes: dict[int, int] = {}
+    for value, affine in zip(values, maps, strict=True):
+        shape = shape_of(value)
+        require(affine.num_dims == rank, f"map {affine} has not {rank} dimensions")
+        require(len(affine.results) == len(shape), f"map {affine} does not fit shape {shape}")
+        for expression, size in zip(affine.results, shape, strict=True):
+            if isinstance(expression, AffineDimExpr):
+                known = sizes.setdefault(expression.position, size)
+                require(known == size, f"dimension d{expression.position} is {known} and {size} long")
+            else:
+                is_zero = isinstance(expression, AffineConstantExpr) and expression.value == 0
+                require(is_zero, f"map {affine} yields {expression}, neither a dimension nor 0")
+    return sizes
+
+
+def verify_body(block: Block, arguments: Sequence[Attribute], results: Sequence[Attribute]) -> None:
+    """Check that a body takes elements of the types `arguments` and ends in a yield of elements of `results`."""
+    expected = [signless(element) for element in arguments]
+    require(list(block.arg_types) == expected, f"the body must take {', '.join(map(str, expected))}")
+    last = block.last_op
+    require(isinstance(last, YieldOp), "the body must end in glow_low.yield")
+    assert last is not None
+    wanted = [signless(element) for element in results]
+    require([v.type for v in last.operands] == wanted, f"the body must yield {', '.join(map(str, wanted))}")
+
+
+def elements(values: Sequence[SSAValue]) -> list[Attribute]:
+    """The element types of buffers."""
+    return [element_of(value) for value in values]
+
+
+def broadcast_map(shape: Shape, space: Shape) -> AffineMap:
+    """The map by which an operand of `shape` broadcasts over the index space `space`."""
+    first = len(space) - len(shape)
+    results = [
+        AffineConstantExpr(0) if size == 1 and space[first + axis] != 1 else AffineDimExpr(first + axis)
+        for axis, size in enumerate(shape)
+    ]
+    return AffineMap(len(space), 0, tuple(results))
