@@ -169,9 +169,7 @@ class Instruction(IRDLOperation, ABC):
         )
 
     @classmethod
-    def parse_bodies(
-        cls, parser: Parser
-    ) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
+    def parse_bodies(cls, parser: Parser) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
         """Parse what `print_bodies` prints: the regions, and the operands and properties in front of them."""
         return [parser.parse_region() for _ in cls.get_irdl_definition().regions], {}, {}
 

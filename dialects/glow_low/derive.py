@@ -184,9 +184,7 @@ class DerivedInstruction(Instruction):
             printer.print_region(region)
 
     @classmethod
-    def parse_bodies(
-        cls, parser: Parser
-    ) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
+    def parse_bodies(cls, parser: Parser) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
         regions: list[Region] = []
         groups: dict[str, list[SSAValue]] = {}
         maps: dict[str, Attribute] = {}

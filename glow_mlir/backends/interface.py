@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from xdsl.ir import Operation
 
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.errors import OptionError
 from glow_mlir.registry import BACKENDS
 from glow_mlir.storage import Storage
@@ -19,8 +18,8 @@ class Backend(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def supports(self, op: HighOp) -> bool:
-        """Whether the backend executes this operator as it is, with these types and properties."""
+    def supports(self, op: Operation) -> bool:
+        """Whether the backend executes this operator or instruction as it is: types, properties, strides, bodies."""
 
     def select(self, op: Operation, storage: Storage, target: str) -> None:
         """

@@ -101,6 +101,10 @@ class Kernel(ABC):
     name: ClassVar[str]
     passes: ClassVar[str] = ""
     """LLVM IR passes for the function, a key of `codegen.llvm.objects.PASS_LISTS`."""
+    EPILOGUE: ClassVar[bool] = False
+    """Whether the kernel applies epilogues whose planes have their columns side by side."""
+    PROLOGUE: ClassVar[bool] = False
+    """Whether the kernel applies prologues of that kind."""
 
     @abstractmethod
     def accepts(self, op: Operation) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Block
 
+from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels
-from glow_mlir.codegen.kernels.micro_gemm import Cell, Epilogue
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -23,6 +26,8 @@ from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import PRESETS, Target, host_target
 from glow_mlir.codegen.types import f32, f64, i64, ptr
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 from glow_mlir.runtime.loader import Library
 
@@ -149,30 +154,79 @@ def test_gemm_into_a_view_adding_up_with_prefetch_and_blocks():
     assert (result[:, n:] == 1).all()
 
 
+def residual_and_relu(steps: int) -> Epilogue:
+    """Add two sources, some steps that change nothing, and ReLU; a light body for no steps."""
+    block = Block(arg_types=[f32, f32, f32])
+    total = block.args[0]
+    zero = arith.ConstantOp(FloatAttr(0.0, f32))
+    block.add_op(zero)
+    for operand in (*block.args[1:], *[zero.result] * steps):
+        added = arith.AddfOp(total, operand)
+        block.add_op(added)
+        total = added.result
+    largest = arith.MaximumfOp(total, zero.result)
+    block.add_ops([largest, YieldOp.create(operands=[largest.result, total])])
+    return Epilogue(f"residual {steps}", block, f32, targets=1)
+
+
+@pytest.mark.parametrize("steps", [0, 9])
 @pytest.mark.parametrize("name", TARGETS)
-def test_epilogue(name: str):
-    """Bias by column, a residual at the place of the output, and ReLU, as one epilogue."""
+def test_epilogue_of_gemm(name: str, steps: int):
+    """A vector a column, a residual with rows of its own pitch, a second output, in registers and in a loop."""
     target = PRESETS[name]
     m, n, k = 13, 37, 8
     random = np.random.default_rng(0)
-    a, matrix, residual = (random.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
-
-    def apply(b: Builder, cell: Cell, arguments: Sequence[Value]) -> Value:
-        address = arguments[0].at(cell.offset, f32)
-        other = (
-            address.load(cell.value.type) if cell.mask is None else b.load_masked(address, cell.value.type, cell.mask)
-        )
-        return b.max(cell.value + other, 0.0)
+    shapes = ((m, k), (k, n), (m, n + 3), (n,))
+    a, matrix, residual, vector = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
 
     def body(b: Builder, arguments: list[Value]) -> None:
-        c, a, w, residual = arguments
-        epilogue = Epilogue("add.relu", apply, (ptr,))
-        emit_gemm(b, c, a, w, None, m, n, k, k, n, epilogue=epilogue, epilogue_arguments=[residual])
+        c, a, w, second, residual, vector = arguments
+        planes = [Plane(second, f32, (n, 1)), Plane(residual, f32, (n + 3, 1)), Plane(vector, f32, (0, 1))]
+        emit_gemm(b, c, a, w, None, m, n, k, k, n, epilogue=residual_and_relu(steps), planes=planes)
 
-    result = guarded(m * n, np.float32)
+    result, second = guarded(m * n, np.float32), guarded(m * n, np.float32)
     packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
-    compiled(target, 4, 0, body)(result, a, packed, residual)
-    check(result, np.maximum(a.astype(np.float64) @ matrix + residual, 0), np.float32)
+    compiled(target, 6, 0, body)(result, a, packed, second, residual, vector)
+    total = a.astype(np.float64) @ matrix + residual[:, :n] + vector
+    check(second, total, np.float32)
+    check(result, np.maximum(total, 0), np.float32)
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", TARGETS)
+def test_epilogue_of_convolution(name: str, seed: int, depthwise: bool):
+    """A residual, a factor a pixel, a second output, over images of any rank."""
+    target = PRESETS[name]
+    random = np.random.default_rng(100 + seed)
+    image, shape = random_shape(random, depthwise)
+    sizes = (shape.channels, shape.filters, shape.batch)
+    channels, filters, batch = (size for size in sizes if isinstance(size, int))
+    channels, filters = channels * shape.groups, filters * shape.groups
+    outputs = [size for size in shape.outputs if isinstance(size, int)]
+    x = random.standard_normal((batch, *image, channels)).astype(np.float32)
+    weights = random.standard_normal((filters, *shape.kernel, channels // shape.groups)).astype(np.float32)
+    residual = random.standard_normal((batch, *outputs, filters + 2)).astype(np.float32)
+    pixels = random.standard_normal((batch, *outputs, 1)).astype(np.float32)
+    dense = contiguous_strides((batch, *outputs, filters))
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        out, inp, w, second, residual, pixels = arguments
+        planes = [
+            Plane(second, f32, dense),
+            Plane(residual, f32, contiguous_strides((batch, *outputs, filters + 2))),
+            Plane(pixels, f32, (*contiguous_strides((batch, *outputs, 1))[:-1], 0)),
+        ]
+        emit = emit_depthwise if depthwise else emit_conv
+        emit(b, out, inp, w, None, shape, epilogue=residual_and_relu(9 * (seed % 2)), planes=planes)
+
+    panel = tile_for(target, f32).panel
+    packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)
+    total = convolution(x, weights, shape) + residual[..., :filters] + pixels
+    result, second = guarded(total.size, np.float32), guarded(total.size, np.float32)
+    compiled(target, 6, 0, body)(result, x, aligned(packed), second, residual, pixels)
+    check(second, total, np.float32)
+    check(result, np.maximum(total, 0), np.float32)
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend
+from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.kernel import Kernel
 from glow_mlir.codegen.target import target_named
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.registry import KERNELS, backend
@@ -28,7 +28,7 @@ class CpuBackend(Backend):
         """All kernels, in the order in which they are preferred."""
         return [make() for make in KERNELS.all().values()]
 
-    def supports(self, op: HighOp) -> bool:
+    def supports(self, op: Operation) -> bool:
         return isinstance(op, ReshapeOp) or self._kernel(op) is not None
 
     def select(self, op: Operation, storage: Storage, target: str) -> None:
@@ -38,4 +38,4 @@ class CpuBackend(Backend):
             found.prepare(op, storage, target_named(target))
 
     def _kernel(self, op: Operation) -> Kernel | None:
-        return next((kernel for kernel in self.kernels if kernel.accepts(op)), None)
+        return next((kernel for kernel in self.kernels if executes(kernel, op)), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glow_mlir.backends.interface import Backend
-from glow_mlir.dialects.glow_high.base import HighOp
+from xdsl.ir import Operation
 from glow_mlir.registry import backend
 
 
@@ -13,5 +13,5 @@ class InterpreterBackend(Backend):
 
     name = "interpreter"
 
-    def supports(self, op: HighOp) -> bool:
+    def supports(self, op: Operation) -> bool:
         return True

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
+from glow_mlir.codegen.bodies import epilogue_of
 from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
@@ -91,6 +92,7 @@ def shape_of_call(call: KernelCall) -> ConvShape:
 def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value) -> None:
     """Emit the loops of `nest`, `emit_conv` or `emit_depthwise`, on the operands of a call and its packed filter."""
     bias = call.maybe("bias")
+    epilogue, planes = epilogue_of(call)
     nest(
         call.b,
         call.result.pointer,
@@ -98,7 +100,9 @@ def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value) -> 
         packed,
         None if bias is None else bias.pointer,
         shape_of_call(call),
-        element=call.result.element,
+        element=call.one("input").element,
+        epilogue=epilogue,
+        planes=planes,
     )
 
 
@@ -111,6 +115,7 @@ class DepthwiseConvKernel(Kernel):
     """One filter a channel: vectors run over the channels."""
 
     name = "conv-depthwise"
+    EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op):
@@ -145,6 +150,7 @@ class ConvKernel(Kernel):
     """Convolution as an implicit matrix product; constant filters are packed at compile time, others into scratch."""
 
     name = "conv"
+    EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
         return accepts_conv(op)

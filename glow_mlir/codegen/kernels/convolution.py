@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.gemm import (
     Columns,
@@ -24,7 +25,8 @@ from glow_mlir.codegen.kernels.gemm import (
     emit_row_tiles,
     prefetch_arguments,
 )
-from glow_mlir.codegen.kernels.micro_gemm import Epilogue, MicroKernel
+from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32
@@ -121,6 +123,10 @@ def _dense_pitches(extents: Sequence[int], channels: int) -> tuple[int, ...]:
     return tuple(math.prod(extents[axis + 1 :]) * channels for axis in range(len(extents)))
 
 
+Places = tuple[Index, ...]
+"""An offset in the output, then one in each plane of the epilogue."""
+
+
 @dataclass(frozen=True)
 class _Nest:
     """What the loops of one convolution share."""
@@ -132,8 +138,13 @@ class _Nest:
     inp: Value
     filters: Value
     bias: Value | None
-    extra: dict[str, Index]
+    planes: tuple[Plane, ...]
     options: GemmOptions
+
+    def placed(self, offsets: Places, index: Index, axis: int) -> Places:
+        """Where output and planes are, `index` steps along a spatial axis further."""
+        steps = (self.shape.output_pitches[axis], *(plane.strides[1 + axis] for plane in self.planes))
+        return tuple(index * step + offset for offset, step in zip(offsets, steps, strict=True))
 
 
 def emit_conv(
@@ -146,11 +157,13 @@ def emit_conv(
     *,
     element: Attribute = f32,
     epilogue: Epilogue | None = None,
-    epilogue_arguments: Sequence[Value] = (),
+    planes: Sequence[Plane] = (),
     options: GemmOptions | None = None,
 ) -> None:
     """
     Emit a convolution; `inp` points to the first element the first output reads, `out` to the first output.
+
+    The epilogue is applied to each output; its planes are over batch, spatial dimensions, and filters of all groups.
 
     `packed_filters` are `[groups, ceil(filters / panel), depth, panel]` as `packing.pack_filters` makes
     them, aligned to a whole vector; `bias` has one element per filter of all groups.
@@ -165,27 +178,28 @@ def emit_conv(
         tile.vectors,
         bias=bias is not None,
         segment_loops=len(loops),
-        epilogue=epilogue,
         prefetch=_wants_prefetch(b, shape, options, element),
+        epilogue=epilogue,
+        planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
-    extra: dict[str, Index] = {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
-    nest = _Nest(b, shape, kernel, out, inp, packed_filters, bias, extra, options)
+    nest = _Nest(b, shape, kernel, out, inp, packed_filters, bias, tuple(planes), options)
     panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
     group_size = panels * shape.depth * tile.panel
     with b.loop(0, shape.batch) as image, b.loop(0, shape.groups) as group:
+        steps = (shape.output_image, *(plane.strides[0] for plane in planes))
         _outer(
             nest,
             0,
             image * shape.input_image + group * shape.channels,
-            image * shape.output_image + group * shape.filters,
+            tuple(image * step for step in steps),
             packed_filters.at(group * group_size, element),
             group * shape.filters,
         )
 
 
-def _outer(nest: _Nest, axis: int, source: Index, target: Index, filters: Value, column: Index) -> None:
+def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
     """Loop over the spatial dimensions but the last two; `source` and `target` are offsets of the first pixel."""
     shape = nest.shape
     if len(shape.outputs) - axis <= 2:
@@ -196,25 +210,26 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Index, filters: Value,
             nest,
             axis + 1,
             step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-            step * shape.output_pitches[axis] + target,
+            nest.placed(target, step, axis),
             filters,
             column,
         )
 
 
-def _image(nest: _Nest, axis: int, source: Index, target: Index, filters: Value, column: Index) -> None:
+def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
     """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
     shape, tile = nest.shape, nest.kernel.tile
     pixel_step = shape.strides[-1] * shape.input_pitches[-1]
     width = shape.outputs[-1]
     height: Index = 1
     line_in: Index = 0
-    line_out: Index = 0
+    origin: Places = (0,) * (1 + len(nest.planes))
+    line_out = origin
     if len(shape.outputs) - axis == 2:
         height = shape.outputs[axis]
         line_in = shape.strides[axis] * shape.input_pitches[axis]
-        line_out = shape.output_pitches[axis]
-    pixels = _Pixels(width, height, pixel_step, shape.output_pitches[-1], line_in, line_out)
+        line_out = nest.placed(origin, 1, axis)
+    pixels = _Pixels(width, height, pixel_step, nest.placed(origin, 1, len(shape.outputs) - 1), line_in, line_out)
     bound = _Bound(nest, source, target, filters, column)
     if pixels.uniform:
         bound.rows(dataclasses.replace(pixels, width=height * width, height=1))
@@ -235,19 +250,25 @@ class _Pixels:
     width: Index
     height: Index
     step_in: Index
-    step_out: Index
+    step_out: Places
     line_in: Index
-    line_out: Index
+    line_out: Places
 
     @property
     def uniform(self) -> bool:
         """Whether all pixels follow each other at one step, as if there were one line."""
-        numbers = (self.width, self.height, self.step_in, self.step_out, self.line_in, self.line_out)
+        numbers = (self.width, self.height, self.step_in, *self.step_out, self.line_in, *self.line_out)
         if self.height == 1:
             return True
         if not all(isinstance(number, int) for number in numbers):
             return False
-        return self.line_in == self.width * self.step_in and self.line_out == self.width * self.step_out
+        lines = zip((self.line_in, *self.line_out), (self.step_in, *self.step_out), strict=True)
+        return all(line == self.width * step for line, step in lines)
+
+    def at(self, line: Index, row: Index) -> tuple[Index, Places]:
+        """The offsets of one pixel: in the input, and in output and planes."""
+        places = zip(self.line_out, self.step_out, strict=True)
+        return row * self.step_in + line * self.line_in, tuple(row * step + line * skip for skip, step in places)
 
 
 @dataclass(frozen=True)
@@ -256,7 +277,7 @@ class _Bound:
 
     nest: _Nest
     source: Index
-    target: Index
+    target: Places
     filters: Value
     column: Index
 
@@ -269,8 +290,7 @@ class _Bound:
                 ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, rows, nest.kernel.element)
 
                 def tile(row: Index, count: int) -> None:
-                    at = (row * pixels.step_in, row * pixels.step_out)
-                    self._tile(columns, count, at, pixels, ahead(row - first))
+                    self._tile(columns, count, pixels.at(0, row), pixels, ahead(row - first))
 
                 emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
 
@@ -290,11 +310,8 @@ class _Bound:
                     line = step + first
 
                     def tile(row: Index, count: int) -> None:
-                        at = (
-                            row * pixels.step_in + line * pixels.line_in,
-                            row * pixels.step_out + line * pixels.line_out,
-                        )
-                        self._tile(columns, count, at, pixels, ahead(step * pixels.width + row))
+                        further = ahead(step * pixels.width + row)
+                        self._tile(columns, count, pixels.at(line, row), pixels, further)
 
                     emit_row_tiles(nest.b, 0, pixels.width, nest.kernel.tile.rows, tile)
 
@@ -312,19 +329,17 @@ class _Bound:
 
             def tile(row: Index, count: int) -> None:
                 position, line = row % pixels.width, row // pixels.width
-                at = (
-                    position * pixels.step_in + line * pixels.line_in,
-                    position * pixels.step_out + line * pixels.line_out,
-                )
                 # From the last pixel of a line to the first of the next.
                 back = pixels.width - 1
+                jumps = [line - back * step for line, step in zip(pixels.line_out, pixels.step_out, strict=True)]
                 wrap: dict[str, Index] = {
                     "position": position,
                     "width": pixels.width,
                     "input_jump": pixels.line_in - back * pixels.step_in,
-                    "output_jump": pixels.line_out - back * pixels.step_out,
+                    "output_jump": jumps[0],
+                    **{f"plane_jump{index}": jump for index, jump in enumerate(jumps[1:])},
                 }
-                self._tile(columns, count, at, pixels, {**wrap, **ahead(row)})
+                self._tile(columns, count, pixels.at(line, position), pixels, {**wrap, **ahead(row)})
 
             emit_row_tiles(nest.b, 0, every, nest.kernel.tile.rows, tile)
 
@@ -339,7 +354,7 @@ class _Bound:
         self,
         columns: Columns,
         rows: int,
-        at: tuple[Index, Index],
+        at: tuple[Index, Places],
         pixels: _Pixels,
         further: dict[str, Index],
     ) -> None:
@@ -356,21 +371,25 @@ class _Bound:
         segments: dict[str, Index] = {}
         for index, (count, stride) in enumerate(loops):
             segments |= {f"count{index}": count, f"stride{index}": stride}
+        column = columns.start + self.column
+        output, *planes = (place + base for place, base in zip(at[1], self.target, strict=True))
+        arguments: dict[str, Index] = {}
+        for index, (plane, offset, step) in enumerate(zip(nest.planes, planes, pixels.step_out[1:], strict=True)):
+            arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
+            arguments[f"plane_step{index}"] = step
         variant.call(
             nest.b,
-            output=nest.out,
+            output=nest.out.at(output + column, nest.kernel.output_element),
             input=nest.inp.at(at[0] + self.source, nest.kernel.element),
             weights=columns.weights,
-            bias=nest.bias if nest.bias is not None else nest.out,
-            offset=at[1] + columns.start + self.target,
+            bias=nest.out if nest.bias is None else nest.bias.at(column, nest.kernel.element),
             depth=run,
             input_step=pixels.step_in,
-            output_step=pixels.step_out,
-            column=columns.start + self.column,
+            output_step=pixels.step_out[0],
             columns=columns.count,
             **segments,
+            **arguments,
             **further,
-            **nest.extra,
         )
 
     def _block_rows(self, pixels: _Pixels) -> int:

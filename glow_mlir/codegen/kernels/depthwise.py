@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.bodies import Epilogue, Plane, read_plane, write_masked
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.convolution import ConvShape, Places
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
-from glow_mlir.codegen.kernels.micro_gemm import Cell, Epilogue
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
@@ -47,20 +48,26 @@ class DepthwiseKernel:
     dilation: int
     bias: bool
     epilogue: Epilogue | None
+    planes: tuple[PlaneKind, ...]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        extra = self.epilogue.parameters if self.epilogue else ()
         return [
             ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
             ("bias", ptr),
-            *((name, i64) for name in ("offset", "channels", "input_step", "output_step")),
+            *((name, i64) for name in ("channels", "input_step", "output_step")),
             *((f"line{index}", i64) for index in range(1, self.lines)),
-            *((f"extra{index}", type_) for index, type_ in enumerate(extra)),
+            *((f"plane{index}", ptr) for index in range(len(self.planes))),
+            *((f"plane_step{index}", i64) for index, plane in enumerate(self.planes) if plane.moves),
         ]
+
+    @property
+    def output_element(self) -> Attribute:
+        """The element type of the output."""
+        return self.element if self.epilogue is None else self.epilogue.element
 
     def call(self, b: Builder, **arguments: Index) -> None:
         """Call the function for this variant; it is built the first time. Arguments go by `parameters`."""
@@ -107,17 +114,38 @@ def _channels(b: Builder, kernel: DepthwiseKernel, given: dict[str, Value], chan
                 if place not in loaded:
                     loaded[place] = read(row.at(given["input_step"] * place, kernel.element))
                 sums[pixel] = b.fma(loaded[place], element, sums[pixel])
-    extra = [value for name, value in given.items() if name.startswith("extra")]
     for pixel, total in enumerate(sums):
-        offset = given["offset"] + given["output_step"] * pixel + channel
-        value = total
-        if kernel.epilogue is not None:
-            value = kernel.epilogue.apply(b, Cell(total, offset, channel, mask), extra)
-        address = given["output"].at(offset, kernel.element)
-        if mask is None:
-            b.store(value, address)
-        else:
-            b.store_masked(value, address, mask)
+        _store(b, kernel, given, pixel, channel, total, mask)
+
+
+def _store(
+    b: Builder,
+    kernel: DepthwiseKernel,
+    given: dict[str, Value],
+    pixel: int,
+    channel: Value,
+    total: Value,
+    mask: Value | None,
+) -> None:
+    """Pass one vector of channels of a pixel through the epilogue and store it."""
+    element = kernel.output_element
+    address = given["output"].at(given["output_step"] * pixel + channel, element)
+    if kernel.epilogue is None:
+        write_masked(b, total, address, mask)
+        return
+    places = [given[f"plane_step{index}"] * pixel if kind.moves else 0 for index, kind in enumerate(kernel.planes)]
+    offsets = [place if kind.spread else channel + place for place, kind in zip(places, kernel.planes, strict=True)]
+    planes = [
+        Plane(given[f"plane{i}"], kind.element, (0 if kind.spread else 1,)) for i, kind in enumerate(kernel.planes)
+    ]
+    count = kernel.epilogue.targets
+    sources = [
+        read_plane(b, plane, offset, kernel.lanes, mask)
+        for plane, offset in zip(planes[count:], offsets[count:], strict=True)
+    ]
+    targets = [plane.pointer.at(offset, plane.element) for plane, offset in zip(planes, offsets, strict=True)][:count]
+    for result, target in zip(kernel.epilogue.apply(b, total, sources), [address, *targets], strict=True):
+        write_masked(b, result, target, mask)
 
 
 def emit_depthwise(
@@ -130,7 +158,7 @@ def emit_depthwise(
     *,
     element: Attribute = f32,
     epilogue: Epilogue | None = None,
-    epilogue_arguments: Sequence[Value] = (),
+    planes: Sequence[Plane] = (),
 ) -> None:
     """
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
@@ -150,13 +178,14 @@ def emit_depthwise(
         shape.dilations[-1],
         bias is not None,
         epilogue,
+        tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
     # Offsets in the input of the lines of the filter, the first at zero.
     arguments: dict[str, Index] = {f"line{i}": offset for i, offset in enumerate(_line_offsets(shape)) if i}
-    arguments |= {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
-    nest = _Nest(b, kernel, shape, out, inp, weights, bias if bias is not None else out, arguments)
+    nest = _Nest(b, kernel, shape, out, inp, weights, bias if bias is not None else out, tuple(planes), arguments)
     with b.loop(0, shape.batch) as image:
-        nest.axis(0, image * shape.input_image, image * shape.output_image)
+        places = tuple(image * plane.strides[0] for plane in planes)
+        nest.axis(0, image * shape.input_image, (image * shape.output_image, *places))
 
 
 @dataclass(frozen=True)
@@ -170,9 +199,15 @@ class _Nest:
     inp: Value
     weights: Value
     bias: Value
+    planes: tuple[Plane, ...]
     arguments: dict[str, Index]
 
-    def axis(self, axis: int, source: Index, target: Index) -> None:
+    def placed(self, target: Places, index: Index, axis: int) -> Places:
+        """Where output and planes are, `index` steps along a spatial axis further."""
+        steps = (self.shape.output_pitches[axis], *(plane.strides[1 + axis] for plane in self.planes))
+        return tuple(index * step + offset for offset, step in zip(target, steps, strict=True))
+
+    def axis(self, axis: int, source: Index, target: Places) -> None:
         """Loop over the spatial axes from `axis` on; `source` and `target` are offsets of the first pixel."""
         shape = self.shape
         if axis == len(shape.outputs) - 1:
@@ -185,24 +220,29 @@ class _Nest:
             self.axis(
                 axis + 1,
                 step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-                step * shape.output_pitches[axis] + target,
+                self.placed(target, step, axis),
             )
 
-    def tile(self, source: Index, target: Index, row: Index, pixels: int) -> None:
+    def tile(self, source: Index, target: Places, row: Index, pixels: int) -> None:
         """Call the tile function for some pixels of the last axis."""
         shape = self.shape
         step = shape.strides[-1] * shape.input_pitches[-1]
+        output, *places = self.placed(target, row, len(shape.outputs) - 1)
+        planes: dict[str, Index] = {}
+        for index, (plane, place) in enumerate(zip(self.planes, places, strict=True)):
+            planes[f"plane{index}"] = plane.pointer.at(place, plane.element)
+            planes[f"plane_step{index}"] = plane.strides[-2]
         dataclasses.replace(self.kernel, pixels=pixels).call(
             self.b,
-            output=self.out,
+            output=self.out.at(output, self.kernel.output_element),
             input=self.inp.at(row * step + source, self.kernel.element),
             weights=self.weights,
             bias=self.bias,
-            offset=row * shape.output_pitches[-1] + target,
             channels=shape.groups,
             input_step=shape.input_pitches[-1],
             output_step=shape.output_pitches[-1],
             **self.arguments,
+            **planes,
         )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from xdsl.ir import Attribute, Operation
-from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from glow_mlir.codegen.access import lanes_for, load_as
+from glow_mlir.codegen.bodies import dimension_strides
 from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body, widest
 from glow_mlir.codegen.types import integer_of_width
@@ -19,17 +19,7 @@ from glow_mlir.dialects.glow_low.memory import CopyOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
-from glow_mlir.dialects.shapes import Shape
 from glow_mlir.registry import kernel
-
-
-def dimension_strides(affine: AffineMap, operand: Operand) -> Shape:
-    """For each dimension of the index space, by how many elements it moves the operand."""
-    steps = [0] * affine.num_dims
-    for expression, stride in zip(affine.results, operand.strides, strict=True):
-        if isinstance(expression, AffineDimExpr):
-            steps[expression.position] += stride
-    return tuple(steps)
 
 
 @kernel("stack")
@@ -51,7 +41,7 @@ class StackKernel(Kernel):
         assert isinstance(op, StackOp)
         b = call.b
         operands = [*call.many("targets"), *call.many("sources")]
-        steps = [dimension_strides(m, operand) for m, operand in zip(op.affine_maps(), operands, strict=True)]
+        steps = [dimension_strides(m, operand.strides) for m, operand in zip(op.affine_maps(), operands, strict=True)]
         extents, strides = collapse(op.extents(), steps)
         elements: list[Attribute] = [operand.element for operand in operands]
         widest_type = integer_of_width(widest(op.block, elements))

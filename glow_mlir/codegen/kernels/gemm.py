@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.micro_gemm import Epilogue, MicroKernel
+from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, vector
@@ -133,11 +135,11 @@ def emit_gemm(
     element: Attribute = f32,
     accumulate: bool = False,
     epilogue: Epilogue | None = None,
-    epilogue_arguments: Sequence[Value] = (),
+    planes: Sequence[Plane] = (),
     options: GemmOptions | None = None,
 ) -> None:
     """
-    Emit `C = A * B + bias`.
+    Emit `C = A * B + bias`, with the epilogue applied to each element; its planes are over `[m, n]`.
 
     `a` points to `[m, k]` with rows `lda` elements apart, `c` to `[m, n]` with rows `ldc` apart, `packed_b` to
     `[ceil(n / panel), k, panel]` as `packing.pack_panels` makes it, aligned to a whole vector; `bias` to
@@ -153,11 +155,11 @@ def emit_gemm(
         tile.vectors,
         bias=bias is not None and not accumulate,
         accumulate=accumulate,
-        epilogue=epilogue,
         prefetch=_wants_prefetch(b, options, m, n, k, tile, size),
+        epilogue=epilogue,
+        planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
-    extra: dict[str, Index] = {f"extra{i}": value for i, value in enumerate(epilogue_arguments)}
-    nest = _Nest(b, kernel, c, a, bias if bias is not None else c, k, lda, ldc, extra)
+    nest = _Nest(b, kernel, c, a, bias if bias is not None else c, k, lda, ldc, tuple(planes))
 
     def block(first: Index, rows: Index) -> None:
         emit_panels(b, packed_b, n, k, tile, element, lambda columns: nest.panel(columns, first, rows))
@@ -177,7 +179,7 @@ class _Nest:
     k: Index
     lda: Index
     ldc: Index
-    extra: dict[str, Index]
+    planes: tuple[Plane, ...]
 
     def panel(self, columns: Columns, first: Index, rows: Index) -> None:
         """Multiply a block of rows with one panel of columns."""
@@ -188,21 +190,28 @@ class _Nest:
             variant = dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
             variant.call(
                 self.b,
-                output=self.c,
+                output=self.c.at(row * self.ldc + columns.start, kernel.output_element),
                 input=self.a.at(row * self.lda, element),
                 weights=columns.weights,
-                bias=self.bias,
-                offset=row * self.ldc + columns.start,
+                bias=self.bias.at(columns.start, element) if kernel.bias else self.bias,
                 depth=self.k,
                 input_step=self.lda,
                 output_step=self.ldc,
-                column=columns.start,
                 columns=columns.count,
                 **ahead(row - first),
-                **self.extra,
+                **self._planes(row, columns.start),
             )
 
         emit_row_tiles(self.b, first, rows, kernel.tile.rows, tile)
+
+    def _planes(self, row: Index, column: Index) -> dict[str, Index]:
+        """Where the tile at a row and column finds the planes of the epilogue."""
+        arguments: dict[str, Index] = {}
+        for index, plane in enumerate(self.planes):
+            offset = row * plane.strides[-2]
+            arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
+            arguments[f"plane_step{index}"] = plane.strides[-2]
+        return arguments
 
 
 def prefetch_arguments(

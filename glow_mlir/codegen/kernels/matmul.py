@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
+from glow_mlir.codegen.bodies import Plane, epilogue_of
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of, pack_constant
 from glow_mlir.codegen.kernels.gemm import emit_gemm, emit_pack_panels
@@ -54,6 +58,7 @@ class MatMulKernel(Kernel):
     """
 
     name = "matmul"
+    EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
@@ -83,8 +88,9 @@ class MatMulKernel(Kernel):
         batch = result.shape[:-2]
         packing = call.op.properties.get("packing")
         bias = call.maybe("bias")
+        epilogue, planes = epilogue_of(call)
         if isinstance(packing, DictionaryAttr):
-            merged = _merged_rows(left, result)
+            merged = _merged_rows([left.shape, *[result.shape] * (1 + len(planes))], _all_strides(left, result, planes))
             if merged is not None:
                 rows, batch = merged, ()
         right = call.one("right")
@@ -93,6 +99,7 @@ class MatMulKernel(Kernel):
         def product(indices: list[Index], packed: Value) -> None:
             c = result.pointer.at(linear(indices, steps[0]), result.element)
             a = left.pointer.at(linear(indices, steps[1]), left.element)
+            moved = [plane.moved(linear(indices, plane.strides[:-2] if batch else ())) for plane in planes]
             emit_gemm(
                 call.b,
                 c,
@@ -105,6 +112,8 @@ class MatMulKernel(Kernel):
                 left.strides[-2],
                 result.strides[-2],
                 element=left.element,
+                epilogue=epilogue,
+                planes=moved,
             )
 
         if isinstance(packing, DictionaryAttr):
@@ -136,24 +145,21 @@ class MatMulKernel(Kernel):
         )
 
 
-def _merged_rows(left: Operand, result: Operand) -> int | None:
+def _all_strides(left: Operand, result: Operand, planes: Sequence[Plane]) -> list[Shape]:
+    """The strides of what the rows of a product move."""
+    return [left.strides, result.strides, *(plane.strides for plane in planes)]
+
+
+def _merged_rows(shapes: Sequence[Shape], strides: Sequence[Shape]) -> int | None:
     """All batches as one matrix of rows, where rows follow each other evenly through the batches; else `None`."""
-    total = 1
-    for operand in (left, result):
-        expected = operand.strides[-2] if len(operand.strides) >= 2 else 0
+    for shape, steps in zip(shapes, strides, strict=True):
         total = 1
-        for size, stride in zip(reversed(operand.shape[:-1]), reversed(operand.strides[:-1]), strict=True):
-            if size != 1 and stride != expected * total:
+        for size, stride in zip(reversed(shape[:-1]), reversed(steps[:-1]), strict=True):
+            if size != 1 and stride != steps[-2] * total:
                 return None
             total *= size
-    return total if total == _row_count(left) == _row_count(result) else None
-
-
-def _row_count(operand: Operand) -> int:
-    total = 1
-    for size in operand.shape[:-1]:
-        total *= size
-    return total
+    counts = {math.prod(shape[:-1]) for shape in shapes}
+    return counts.pop() if len(counts) == 1 else None
 
 
 @kernel("matmul-plain")

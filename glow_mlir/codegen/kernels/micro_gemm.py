@@ -9,12 +9,14 @@ three loops step through: kernel depth, height and width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder import Builder, Loop
+from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import element_bits
@@ -26,41 +28,13 @@ LATENCY_COVER = 8
 
 
 @dataclass(frozen=True)
-class Cell:
-    """
-    One vector of a finished tile, for an epilogue.
-
-    `offset` counts elements from the output's start to the first lane, `column` the output column of that lane.
-    `mask` is None where all lanes exist; loads of further operands have to use it where it is not.
-    """
-
-    value: Value
-    offset: Value
-    column: Value
-    mask: Value | None
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """
-    What happens to the accumulators before they are stored.
-
-    `apply(b, cell, arguments)` returns the vector to store. `arguments` are values of `parameters`' types, passed
-    through from the caller of the kernel; two epilogues with one `key` share code.
-    """
-
-    key: Hashable
-    apply: Callable[[Builder, Cell, Sequence[Value]], Value] = field(compare=False)
-    parameters: tuple[Attribute, ...] = ()
-
-
-@dataclass(frozen=True)
 class MicroKernel:
     """
     Which variant of the kernel.
 
     `rows` and `vectors` may be less than the tile's. `partial` says that only the first `columns` of the tile
-    exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero.
+    exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `planes` are
+    the further operands of the epilogue, those that it writes first.
     """
 
     element: Attribute
@@ -74,6 +48,7 @@ class MicroKernel:
     segment_loops: int = 0
     prefetch: bool = False
     epilogue: Epilogue | None = None
+    planes: tuple[PlaneKind, ...] = ()
 
     @property
     def ways(self) -> int:
@@ -85,30 +60,39 @@ class MicroKernel:
         return max(1, min(4, LATENCY_COVER // (self.rows * self.vectors)))
 
     @property
+    def output_element(self) -> Attribute:
+        """The element type of the output."""
+        return self.element if self.epilogue is None else self.epilogue.element
+
+    @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         names: list[tuple[str, Attribute]] = [
             ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
-            ("bias", ptr),
-            *((name, i64) for name in ("offset", "depth", "input_step", "output_step", "column", "columns")),
+            *((name, i64) for name in ("depth", "input_step", "output_step")),
         ]
+        if self.bias:
+            names.append(("bias", ptr))
+        if self.partial:
+            names.append(("columns", i64))
         if self.wraps:
             names += [(name, i64) for name in ("position", "width", "input_jump", "output_jump")]
         for loop in range(self.segment_loops):
             names += [(f"count{loop}", i64), (f"stride{loop}", i64)]
         if self.prefetch:
             names += [("ahead", ptr), ("ahead_step", i64)]
-        extra = self.epilogue.parameters if self.epilogue else ()
-        return [*names, *((f"extra{i}", type_) for i, type_ in enumerate(extra))]
+        for index, plane in enumerate(self.planes):
+            names.append((f"plane{index}", ptr))
+            if plane.moves:
+                names += [(f"plane_step{index}", i64), *([(f"plane_jump{index}", i64)] if self.wraps else [])]
+        return names
 
     def call(self, b: Builder, **arguments: Index) -> None:
-        """Call the function for this variant; it is built the first time. Arguments go by `parameters`."""
+        """Call the function for this variant; it is built the first time. Arguments that it has not are ignored."""
         name = b.module.shared(self, lambda name: _build(b.module, name, self), self.readable)
-        b.call(name, [arguments.pop(parameter, 0) for parameter, _ in self.parameters])
-        if arguments:
-            raise TypeError(f"the kernel has no parameter {', '.join(arguments)}")
+        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
 
     @property
     def readable(self) -> str:
@@ -120,44 +104,25 @@ class MicroKernel:
             f"{self.rows}x{self.vectors}",
             *(flag for flag in flags if getattr(self, flag)),
         ]
-        return ".".join([*words, str(self.epilogue.key)] if self.epilogue else words)
-
-
-class _Rows:
-    """Addresses of the rows of a tile: inputs as pointers, outputs as offsets in elements."""
-
-    def __init__(self, b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> None:
-        self.inputs = [given["input"]]
-        self.outputs = [given["offset"]]
-        position = given.get("position")
-        for row in range(1, kernel.rows):
-            if position is None:
-                self.inputs.append(given["input"].at(given["input_step"] * row, kernel.element))
-                self.outputs.append(given["offset"] + given["output_step"] * row)
-                continue
-            position = position + 1
-            ends = position.eq(given["width"])
-            step = b.select(ends, given["input_jump"], given["input_step"])
-            self.inputs.append(self.inputs[-1].at(step, kernel.element))
-            self.outputs.append(self.outputs[-1] + b.select(ends, given["output_jump"], given["output_step"]))
-            position = b.select(ends, 0, position)
+        return ".".join([*words, "epilogue"] if self.epilogue else words)
 
 
 def _build(module: ModuleBuilder, name: str, kernel: MicroKernel) -> None:
     names, types = zip(*kernel.parameters, strict=True)
     with module.function(name, types, internal=True, inline=False) as (b, arguments):
         given = dict(zip(names, arguments, strict=True))
-        rows = _Rows(b, kernel, given)
-        masks = _masks(b, kernel, given["columns"])
-        sums = _sum(b, kernel, given, rows.inputs, _initial(b, kernel, given, rows.outputs, masks))
-        _store(b, kernel, given, rows.outputs, masks, sums)
+        inputs = row_addresses(b, kernel, given, "input", kernel.element)
+        masks = _masks(b, kernel, given)
+        sums = _sum(b, kernel, given, inputs, _initial(b, kernel, given, masks))
+        TileStore(b, kernel, given, masks).run(sums)
 
 
-def _masks(b: Builder, kernel: MicroKernel, columns: Value) -> list[Value | None]:
+def _masks(b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> list[Value | None]:
     """Return for each vector the mask of its lanes that exist, None where all do."""
     lanes, bits = kernel.tile.lanes, element_bits(kernel.element)
     if not kernel.partial:
         return [None] * kernel.vectors
+    columns = given["columns"]
     if lanes == 1:
         return [columns > index for index in range(kernel.vectors)]
     return [b.mask(columns - index * lanes, lanes, bits) for index in range(kernel.vectors)]
@@ -173,28 +138,19 @@ def _read(b: Builder, kernel: MicroKernel, address: Value, mask: Value | None) -
     return b.load_masked(address, type_, mask)
 
 
-def _initial(
-    b: Builder,
-    kernel: MicroKernel,
-    given: dict[str, Value],
-    outputs: Sequence[Value],
-    masks: Sequence[Value | None],
-) -> list[Value]:
+def _initial(b: Builder, kernel: MicroKernel, given: dict[str, Value], masks: Sequence[Value | None]) -> list[Value]:
     """Return what the sums start from, row by row."""
     lanes = kernel.tile.lanes
     starts = range(0, kernel.vectors * lanes, lanes)
+
+    def row(address: Value) -> list[Value]:
+        places = zip(starts, masks, strict=True)
+        return [_read(b, kernel, address.at(start, kernel.element), mask) for start, mask in places]
+
     if kernel.accumulate:
-        return [
-            _read(b, kernel, given["output"].at(offset + start, kernel.element), mask)
-            for offset in outputs
-            for start, mask in zip(starts, masks, strict=True)
-        ]
+        return [v for address in row_addresses(b, kernel, given, "output", kernel.element) for v in row(address)]
     if kernel.bias:
-        base = given["bias"].at(given["column"], kernel.element)
-        row = [
-            _read(b, kernel, base.at(start, kernel.element), mask) for start, mask in zip(starts, masks, strict=True)
-        ]
-        return row * kernel.rows
+        return row(given["bias"]) * kernel.rows
     return [b.constant(0.0, vector(kernel.element, lanes))] * (kernel.rows * kernel.vectors)
 
 
@@ -256,33 +212,3 @@ def _step(
         b.prefetch(ahead[0], level=2)
         ahead = [ahead[0].at(given["ahead_step"] * elements, element)]
     return [*sums, weights.at(elements * panel, element), *ahead]
-
-
-def _store(
-    b: Builder,
-    kernel: MicroKernel,
-    given: dict[str, Value],
-    outputs: Sequence[Value],
-    masks: Sequence[Value | None],
-    sums: Sequence[Value],
-) -> None:
-    """Pass every vector through the epilogue and store it."""
-    extra = [value for name, value in given.items() if name.startswith("extra")]
-    for row, offset in enumerate(outputs):
-        for v, mask in enumerate(masks):
-            start = v * kernel.tile.lanes
-            value = sums[row * kernel.vectors + v]
-            address = given["output"].at(offset, kernel.element).at(start, kernel.element)
-            if mask is not None and kernel.tile.lanes == 1:
-                with b.when(mask):
-                    _store_cell(b, kernel, Cell(value, offset + start, given["column"] + start, None), address, extra)
-            else:
-                _store_cell(b, kernel, Cell(value, offset + start, given["column"] + start, mask), address, extra)
-
-
-def _store_cell(b: Builder, kernel: MicroKernel, cell: Cell, address: Value, extra: Sequence[Value]) -> None:
-    value = cell.value if kernel.epilogue is None else kernel.epilogue.apply(b, cell, extra)
-    if cell.mask is None:
-        b.store(value, address)
-    else:
-        b.store_masked(value, address, cell.mask)

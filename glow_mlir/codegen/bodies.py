@@ -1,0 +1,140 @@
+"""
+Epilogues and prologues as kernels see them: a body, and planes, its further operands.
+
+A plane is an operand over the index space of the body: an address, and by how many elements each axis moves it. The
+last axis moves it by one element or not at all, so that a vector of columns is one load or one broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.printer import Printer
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Kernel, KernelCall
+from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.glow_low.body import Body, yielded
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.shapes import Shape
+
+LIGHT = 8
+"""Operations of a body up to which it is repeated for each vector of a tile; a longer one becomes a loop."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A further operand of a body: its first element, and its strides over the axes of the index space."""
+
+    pointer: Value
+    element: Attribute
+    strides: Shape
+
+    @property
+    def spread(self) -> bool:
+        """Whether all columns have the same element."""
+        return self.strides[-1] == 0
+
+    def moved(self, offset: Value | int) -> Plane:
+        """The plane from another element on."""
+        return Plane(self.pointer.at(offset, self.element), self.element, self.strides)
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """
+    A body applied to each vector of results before it is stored.
+
+    It yields elements of the type `element`, as memory holds them, and those of `targets` planes. Epilogues with equal
+    `key` share code.
+    """
+
+    key: str
+    block: Block = field(compare=False)
+    element: Attribute
+    targets: int = 0
+
+    @property
+    def is_light(self) -> bool:
+        """Whether the body is short enough to be repeated."""
+        return sum(1 for op in self.block.ops if op.results) <= LIGHT
+
+    def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
+        """What the body yields for a vector of results and the vectors of the sources."""
+        return emit_scalar_body(b, self.block, [value, *sources], yielded(self.block), value.lanes)
+
+
+def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
+    """The epilogue of the instruction of a call, and its planes, targets first; `None` where it has none."""
+    op = call.op
+    body = op.epilogue if isinstance(op, DerivedInstruction) else None
+    if body is None:
+        return None, ()
+    element = signless(call.result.element)
+    operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
+    planes = [
+        Plane(operand.pointer, signless(operand.element), dimension_strides(affine, operand.strides))
+        for operand, affine in zip(operands, body.maps, strict=True)
+    ]
+    return Epilogue(body_text(body.block), body.block, element, len(body.targets)), tuple(planes)
+
+
+def dimension_strides(affine: AffineMap, strides: Shape) -> Shape:
+    """For each dimension of the index space, by how many elements it moves an operand with these strides."""
+    steps = [0] * affine.num_dims
+    for expression, stride in zip(affine.results, strides, strict=True):
+        if isinstance(expression, AffineDimExpr):
+            steps[expression.position] += stride
+    return tuple(steps)
+
+
+def body_text(block: Block) -> str:
+    """What two bodies that compute the same have in common."""
+    stream = StringIO()
+    printer = Printer(stream)
+    printer.print_block(block)
+    return stream.getvalue()
+
+
+def executes(kernel: Kernel, op: Operation) -> bool:
+    """Whether a kernel executes an operator, or an instruction with its bodies."""
+    if isinstance(op, DerivedInstruction) and op.regions:
+        parts = ((op.prologue, kernel.PROLOGUE), (op.epilogue, kernel.EPILOGUE))
+        if any(body is not None and not (able and is_even(body)) for body, able in parts):
+            return False
+    return kernel.accepts(op)
+
+
+def is_even(body: Body) -> bool:
+    """Whether the ops of a body can be emitted, and its planes have their columns side by side."""
+    operands = zip((*body.targets, *body.sources), body.maps, strict=True)
+    steps = [dimension_strides(affine, strides_of(value)) for value, affine in operands]
+    even = all(not step or step[-1] in (0, 1) for step in steps)
+    # An element without a column of its own would be written once for each.
+    written = all(step and step[-1] == 1 for step in steps[: len(body.targets)])
+    return even and written and all(can_emit(op) for op in body.block.ops if op.results)
+
+
+def read_plane(b: Builder, plane: Plane, offset: Value | int, lanes: int, mask: Value | None) -> Value:
+    """`lanes` elements of a plane from an offset on, of which those outside `mask` do not exist."""
+    address = plane.pointer.at(offset, plane.element)
+    if plane.spread:
+        return b.splat(address.load(plane.element), lanes)
+    type_ = vector(plane.element, lanes)
+    return address.load(type_) if mask is None else b.load_masked(address, type_, mask)
+
+
+def write_masked(b: Builder, value: Value, address: Value, mask: Value | None) -> None:
+    """Store a vector, of which the lanes outside `mask` do not exist."""
+    if mask is None:
+        b.store(value, address)
+    else:
+        b.store_masked(value, address, mask)

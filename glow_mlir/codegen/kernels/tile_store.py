@@ -1,0 +1,167 @@
+"""The end of the micro-kernel: the sums of a tile go through the epilogue and are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Plane, read_plane, write_masked
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Index, Value
+
+if TYPE_CHECKING:
+    from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+
+
+@dataclass(frozen=True)
+class PlaneKind:
+    """What the code for a plane of the epilogue depends on: whether it `moves` from row to row, or is `spread`."""
+
+    element: Attribute
+    moves: bool
+    spread: bool
+
+    def plane(self, pointer: Value) -> Plane:
+        """The plane of this kind whose row begins at `pointer`."""
+        return Plane(pointer, self.element, (0 if self.spread else 1,))
+
+
+def row_addresses(
+    b: Builder, kernel: MicroKernel, given: Mapping[str, Value], name: str, element: Attribute
+) -> list[Value]:
+    """The address of the first column of each row: of the input, the output, or a plane that moves."""
+    number = name.removeprefix("plane")
+    step, jump = (f"plane_step{number}", f"plane_jump{number}") if number != name else (f"{name}_step", f"{name}_jump")
+    rows = [given[name]]
+    position = given.get("position")
+    for row in range(1, kernel.rows):
+        if position is None:
+            rows.append(given[name].at(given[step] * row, element))
+            continue
+        position = position + 1
+        ends = position.eq(given["width"])
+        rows.append(rows[-1].at(b.select(ends, given[jump], given[step]), element))
+        position = b.select(ends, 0, position)
+    return rows
+
+
+@dataclass(frozen=True)
+class TileStore:
+    """Stores one tile of results; `masks` has the lanes that exist of each vector of columns, None for all."""
+
+    b: Builder
+    kernel: MicroKernel
+    given: Mapping[str, Value]
+    masks: Sequence[Value | None]
+
+    def run(self, sums: Sequence[Value]) -> None:
+        """Store the sums, row by row."""
+        if self.kernel.epilogue is None or self.kernel.epilogue.is_light:
+            self._unrolled(sums)
+        else:
+            self._looped(sums)
+
+    def _unrolled(self, sums: Sequence[Value]) -> None:
+        """A copy of the epilogue for each vector, in registers."""
+        kernel = self.kernel
+        outputs = row_addresses(self.b, kernel, self.given, "output", self.kernel.output_element)
+        planes = [self._plane_rows(index) for index in range(len(kernel.planes))]
+        loaded: dict[tuple[int, int], Value] = {}
+        for row, output in enumerate(outputs):
+            for v, mask in enumerate(self.masks):
+                addresses = [output, *(rows[row] for rows in planes)]
+                value = sums[row * kernel.vectors + v]
+                if mask is not None and kernel.tile.lanes == 1:
+                    with self.b.when(mask):
+                        self._cell(value, addresses, v * kernel.tile.lanes, None, {}, v)
+                else:
+                    self._cell(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
+
+    def _plane_rows(self, index: int) -> list[Value]:
+        """The address of a plane for each row."""
+        kind, name = self.kernel.planes[index], f"plane{index}"
+        if not kind.moves:
+            return [self.given[name]] * self.kernel.rows
+        return row_addresses(self.b, self.kernel, self.given, name, kind.element)
+
+    def _cell(
+        self,
+        value: Value,
+        addresses: Sequence[Value],
+        column: Index,
+        mask: Value | None,
+        loaded: dict[tuple[int, int], Value],
+        v: int,
+    ) -> None:
+        """Pass one vector through the epilogue; `loaded` keeps what all rows have in common."""
+        b, kernel = self.b, self.kernel
+        if kernel.epilogue is None:
+            write_masked(b, value, addresses[0].at(column, self.kernel.output_element), mask)
+            return
+        sources: list[Value] = []
+        for index in range(kernel.epilogue.targets, len(kernel.planes)):
+            kind = kernel.planes[index]
+            found = None if kind.moves else loaded.get((index, v))
+            if found is None:
+                place = 0 if kind.spread else column
+                found = read_plane(b, kind.plane(addresses[1 + index]), place, kernel.tile.lanes, mask)
+                loaded[index, v] = found
+            sources.append(found)
+        results = kernel.epilogue.apply(b, value, sources)
+        types = [self.kernel.output_element, *(kind.element for kind in kernel.planes)]
+        for result, address, element in zip(results, addresses, types, strict=False):
+            write_masked(b, result, address.at(column, element), mask)
+
+    def _looped(self, sums: Sequence[Value]) -> None:
+        """One copy of the epilogue, in loops over a copy of the tile on the stack, which stays in the first cache."""
+        b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
+        tile = b.stack(kernel.element, len(sums) * lanes)
+        for index, value in enumerate(sums):
+            tile.at(index * lanes, kernel.element).store(value)
+        moving = [index for index, kind in enumerate(kernel.planes) if kind.moves]
+        carried = [self.given["output"], *(self.given[f"plane{index}"] for index in moving)]
+        if kernel.wraps:
+            carried.append(self.given["position"])
+        with b.loop(0, kernel.rows, carried=carried) as rows:
+            addresses = [rows.values[0], *(self.given[f"plane{index}"] for index in range(len(kernel.planes)))]
+            for position, index in enumerate(moving):
+                addresses[1 + index] = rows.values[1 + position]
+            with b.loop(0, kernel.vectors) as v:
+                place = (rows.index * kernel.vectors + v) * lanes
+                value = tile.at(place, kernel.element).load(vector(kernel.element, lanes))
+                self._looped_cell(value, addresses, b.index(v * lanes))
+            rows.set(*self._next_row(rows.values, moving))
+
+    def _looped_cell(self, value: Value, addresses: Sequence[Value], column: Value) -> None:
+        lanes = self.kernel.tile.lanes
+        if not self.kernel.partial:
+            self._cell(value, addresses, column, None, {}, 0)
+            return
+        left = self.given["columns"] - column
+        if lanes == 1:
+            with self.b.when(left > 0):
+                self._cell(value, addresses, column, None, {}, 0)
+        else:
+            self._cell(value, addresses, column, self.b.mask(left, lanes, element_bits(self.kernel.element)), {}, 0)
+
+    def _next_row(self, values: Sequence[Value], moving: Sequence[int]) -> list[Value]:
+        """The addresses of the next row, and its position in its line."""
+        b, given = self.b, self.given
+        elements = [self.kernel.output_element, *(self.kernel.planes[index].element for index in moving)]
+        steps = [given["output_step"], *(given[f"plane_step{index}"] for index in moving)]
+        if not self.kernel.wraps:
+            return [v.at(step, element) for v, step, element in zip(values, steps, elements, strict=True)]
+        *pointers, position = values
+        jumps = [given["output_jump"], *(given[f"plane_jump{index}"] for index in moving)]
+        position = position + 1
+        ends = position.eq(given["width"])
+        following = [
+            pointer.at(b.select(ends, jump, step), element)
+            for pointer, step, jump, element in zip(pointers, steps, jumps, elements, strict=True)
+        ]
+        return [*following, b.select(ends, 0, position)]
