@@ -46,7 +46,10 @@ def stages(backend: str = "cpu", target: str = "host", profile: bool = False) ->
         ),
         Stage("scheduled", "schedule"),
         Stage("instructions", "glow-high-to-glow-low,verify-low"),
-        Stage("stacked", "eliminate-copies,stack,shorten-lifetimes,verify-low"),
+        Stage(
+            "stacked",
+            f"eliminate-copies,stack,fuse-epilogues{{backend={backend}}},fuse-prologues{{backend={backend}}},shorten-lifetimes,verify-low",
+        ),
         Stage("selected", f"select{{backend={backend} target={target}}},remove-unused-storage,verify-selected"),
         Stage("allocated", "shorten-lifetimes,allocate,verify-allocated"),
         Stage("llvm", f"glow-low-to-llvm{{target={target}{instrument}}}"),

@@ -22,6 +22,8 @@ PASSES: dict[str, str] = {
     "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",
     "fold-into-convolution": "glow_mlir.transforms.fold_into_convolution:FoldIntoConvolutionPass",
     "fold-transposes-into-matmul": "glow_mlir.transforms.fold_transposes_into_matmul:FoldTransposesIntoMatmulPass",
+    "fuse-epilogues": "glow_mlir.transforms.fuse_epilogues:FuseEpiloguesPass",
+    "fuse-prologues": "glow_mlir.transforms.fuse_prologues:FuseProloguesPass",
     "glow-high-to-glow-low": "glow_mlir.conversion.glow_high_to_glow_low:GlowHighToGlowLowPass",
     "glow-low-to-llvm": "glow_mlir.codegen.glow_low_to_llvm:GlowLowToLlvmPass",
     "lower": "glow_mlir.transforms.lower:LowerPass",

@@ -113,3 +113,12 @@ def broadcast_map(shape: Shape, space: Shape) -> AffineMap:
         for axis, size in enumerate(shape)
     ]
     return AffineMap(len(space), 0, tuple(results))
+
+
+def strides_over(affine: AffineMap, strides: Shape) -> Shape:
+    """For each dimension of the index space, by how many elements it moves an operand with these strides."""
+    steps = [0] * affine.num_dims
+    for expression, stride in zip(affine.results, strides, strict=True):
+        if isinstance(expression, AffineDimExpr):
+            steps[expression.position] += stride
+    return tuple(steps)

@@ -13,7 +13,15 @@ from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, region_d
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.base import to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
-from glow_mlir.dialects.glow_low.body import affine_maps, elements, maps_attribute, verify_body, verify_maps
+from glow_mlir.dialects.glow_low.body import (
+    affine_maps,
+    elements,
+    maps_attribute,
+    strides_over,
+    verify_body,
+    verify_maps,
+)
+from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 
 PARALLEL = "parallel"
@@ -77,6 +85,11 @@ class StackOp(Instruction):
     def affine_maps(self) -> list[AffineMap]:
         """The map of each operand, @out first."""
         return affine_maps(self.maps)
+
+    def steps(self) -> list[Shape]:
+        """For each operand, @out first, by how many elements each dimension of the index space moves it."""
+        operands = zip(self.operands, self.affine_maps(), strict=True)
+        return [strides_over(affine, strides_of(value)) for value, affine in operands]
 
     def extents(self) -> Shape:
         """The size of each dimension of the index space."""

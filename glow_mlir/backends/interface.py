@@ -21,6 +21,10 @@ class Backend(ABC):
     def supports(self, op: Operation) -> bool:
         """Whether the backend executes this operator or instruction as it is: types, properties, strides, bodies."""
 
+    def prologue_reads(self, op: Operation) -> int:
+        """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
+        return 0
+
     def select(self, op: Operation, storage: Storage, target: str) -> None:
         """
         Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from io import StringIO
 
 from xdsl.ir import Attribute, Block, Operation
-from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.printer import Printer
 
 from glow_mlir.codegen.builder import Builder
@@ -21,7 +20,7 @@ from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import signless
-from glow_mlir.dialects.glow_low.body import Body, yielded
+from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape
@@ -81,19 +80,10 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     element = signless(call.result.element)
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
     planes = [
-        Plane(operand.pointer, signless(operand.element), dimension_strides(affine, operand.strides))
+        Plane(operand.pointer, signless(operand.element), strides_over(affine, operand.strides))
         for operand, affine in zip(operands, body.maps, strict=True)
     ]
     return Epilogue(body_text(body.block), body.block, element, len(body.targets)), tuple(planes)
-
-
-def dimension_strides(affine: AffineMap, strides: Shape) -> Shape:
-    """For each dimension of the index space, by how many elements it moves an operand with these strides."""
-    steps = [0] * affine.num_dims
-    for expression, stride in zip(affine.results, strides, strict=True):
-        if isinstance(expression, AffineDimExpr):
-            steps[expression.position] += stride
-    return tuple(steps)
 
 
 def body_text(block: Block) -> str:
@@ -116,7 +106,7 @@ def executes(kernel: Kernel, op: Operation) -> bool:
 def is_even(body: Body) -> bool:
     """Whether the ops of a body can be emitted, and its planes have their columns side by side."""
     operands = zip((*body.targets, *body.sources), body.maps, strict=True)
-    steps = [dimension_strides(affine, strides_of(value)) for value, affine in operands]
+    steps = [strides_over(affine, strides_of(value)) for value, affine in operands]
     even = all(not step or step[-1] in (0, 1) for step in steps)
     # An element without a column of its own would be written once for each.
     written = all(step and step[-1] == 1 for step in steps[: len(body.targets)])

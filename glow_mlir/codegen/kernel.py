@@ -104,7 +104,7 @@ class Kernel(ABC):
     EPILOGUE: ClassVar[bool] = False
     """Whether the kernel applies epilogues whose planes have their columns side by side."""
     PROLOGUE: ClassVar[bool] = False
-    """Whether the kernel applies prologues of that kind."""
+    """Whether the kernel applies prologues of that kind, once to each element."""
 
     @abstractmethod
     def accepts(self, op: Operation) -> bool:

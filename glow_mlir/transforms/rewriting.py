@@ -7,10 +7,12 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
+from glow_mlir.dialects.glow_low.memory import ViewOp
 
 
 def functions(module: ModuleOp) -> list[FunctionOp]:
@@ -63,3 +65,10 @@ def erase_dead(block: Block) -> bool:
             changed = True
         op = previous
     return changed
+
+
+def erase_unused(values: Iterable[SSAValue]) -> None:
+    """Erase the views behind values that nothing uses."""
+    for value in values:
+        if isinstance(value.owner, ViewOp) and not value.uses:
+            Rewriter.erase_op(value.owner)

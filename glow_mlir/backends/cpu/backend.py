@@ -31,6 +31,10 @@ class CpuBackend(Backend):
     def supports(self, op: Operation) -> bool:
         return isinstance(op, ReshapeOp) or self._kernel(op) is not None
 
+    def prologue_reads(self, op: Operation) -> int:
+        found = self._kernel(op)
+        return int(found is not None and found.PROLOGUE)
+
     def select(self, op: Operation, storage: Storage, target: str) -> None:
         found = self._kernel(op)
         if found is not None and isinstance(op, Instruction):

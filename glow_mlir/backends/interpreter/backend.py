@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from glow_mlir.backends.interface import Backend
 from xdsl.ir import Operation
+
+from glow_mlir.backends.interface import Backend
 from glow_mlir.registry import backend
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.bodies import dimension_strides
 from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop
@@ -41,8 +40,7 @@ class StackKernel(Kernel):
         assert isinstance(op, StackOp)
         b = call.b
         operands = [*call.many("targets"), *call.many("sources")]
-        steps = [dimension_strides(m, operand.strides) for m, operand in zip(op.affine_maps(), operands, strict=True)]
-        extents, strides = collapse(op.extents(), steps)
+        extents, strides = collapse(op.extents(), op.steps())
         elements: list[Attribute] = [operand.element for operand in operands]
         widest_type = integer_of_width(widest(op.block, elements))
         lanes = lanes_for(call.target, widest_type, [s[-1] for s in strides])

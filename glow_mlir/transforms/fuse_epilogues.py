@@ -1,0 +1,122 @@
+"""`fuse-epilogues`: let producers apply the stack that follows them to their results in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.cost import pays
+from glow_mlir.analysis.uses import BlockUses
+from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
+from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
+from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
+
+
+@dataclass(frozen=True)
+class FuseEpiloguesPass(ModulePass):
+    """
+    Make a stack the epilogue of the instruction whose result it alone reads, where `backend` executes that.
+
+    The result then goes from registers through the body to memory: a bias, an activation, a residual sum cost no pass
+    of their own. Of several such producers the last one takes the stack, since the others' results are there by then.
+    """
+
+    name = "fuse-epilogues"
+
+    backend: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_backend(self.backend)
+        for function in low_functions(op):
+            uses = BlockUses(function.block)
+            for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
+                EpilogueFusion(stack, uses, target).run()
+
+
+@dataclass(frozen=True)
+class EpilogueFusion:
+    """The fusion of one stack."""
+
+    stack: StackOp
+    uses: BlockUses
+    backend: Backend
+
+    def run(self) -> None:
+        """Give the stack to a producer, if one takes it."""
+        found = [(op, value) for value in self.stack.sources if (op := self._producer(value)) is not None]
+        for producer, value in sorted(found, key=lambda item: -self.uses.positions[item[0]]):
+            if pays(2 * byte_size(value)) and self._is_ready(producer, value) and self._move(producer, value):
+                return
+
+    def _producer(self, value: SSAValue) -> DerivedInstruction | None:
+        """The instruction that alone writes a source of the stack, which alone reads it, element by element."""
+        root = root_of(value)
+        uses = self.uses.of(root)
+        if not isinstance(root.owner, AllocOp) or len(uses.writers) != 1 or uses.readers != [self.stack]:
+            return None
+        (producer,) = uses.writers
+        if not isinstance(producer, DerivedInstruction) or producer.epilogue is not None:
+            return None
+        results = producer.outputs()
+        if len(results) != 1 or root_of(results[0]) is not root or offset_of(results[0]) != offset_of(value):
+            return None
+        same = self._steps(value, producer) == own_strides(results[0])
+        return producer if same else None
+
+    def _steps(self, operand: SSAValue, producer: DerivedInstruction) -> tuple[int, ...] | None:
+        """The strides of an operand of the stack over the result of a producer; `None` where they are uneven."""
+        steps = dict(zip(self.stack.operands, self.stack.steps(), strict=True))[operand]
+        return reshaped_strides(self.stack.extents(), steps, shape_of(producer.outputs()[0]))
+
+    def _is_ready(self, producer: DerivedInstruction, value: SSAValue) -> bool:
+        """Whether the stack could run where the producer does: its sources are there, its targets free."""
+        others = [
+            *(
+                op
+                for source in self.stack.sources
+                if source is not value
+                for op in self.uses.of(root_of(source)).writers
+            ),
+            *(op for target in self.stack.targets for op in self.uses.of(root_of(target)).readers),
+            *(op for target in self.stack.targets for op in self.uses.of(root_of(target)).writers),
+        ]
+        return not self.uses.any_between(others, producer, self.stack)
+
+    def _move(self, producer: DerivedInstruction, value: SSAValue) -> bool:
+        """Make the stack the epilogue of `producer`; false where it does not fit, or the backend refuses."""
+        result, stack = producer.outputs()[0], self.stack
+        shape = shape_of(result)
+        further = [*stack.targets, *(source for source in stack.sources if source is not value)]
+        steps = [self._steps(operand, producer) for operand in further]
+        if any(step is None for step in steps) or any(
+            size != 1 and not step for size, step in zip(shape, steps[0] or (), strict=True)
+        ):
+            return False
+        planes = [
+            plane(operand, shape, step, producer, self.uses)
+            for operand, step in zip(further, steps, strict=True)
+            if step is not None
+        ]
+        buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
+        count = len(stack.targets)
+        body = body_with_first(stack, value)
+        producer.attach_epilogue(buffers[0], buffers[1:count], buffers[count:], maps[1:], body)
+        if not self.backend.supports(producer):
+            producer.detach_epilogue(result)
+            erase_unused(buffers)
+            return False
+        roots = [root_of(operand) for operand in further]
+        self.uses.replace(stack, roots, producer)
+        producer.location = fuse_locations([producer.location, stack.location])
+        block = stack.parent_block()
+        assert block is not None
+        block.erase_op(stack)
+        return True

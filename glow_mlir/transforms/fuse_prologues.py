@@ -1,0 +1,130 @@
+"""`fuse-prologues`: let consumers apply the stack in front of them to what they load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.cost import operations, pays
+from glow_mlir.analysis.uses import BlockUses
+from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
+from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
+from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
+
+
+@dataclass(frozen=True)
+class FuseProloguesPass(ModulePass):
+    """
+    Make a stack the prologue of the only instruction that reads its result, where `backend` executes that.
+
+    The instruction then reads what the stack read, and applies the body to each element. Where it meets elements
+    several times, the work is repeated: `glow_mlir.analysis.cost` decides whether that pays.
+    """
+
+    name = "fuse-prologues"
+
+    backend: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = get_backend(self.backend)
+        for function in low_functions(op):
+            uses = BlockUses(function.block)
+            for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
+                PrologueFusion(stack, uses, target).run()
+
+
+@dataclass(frozen=True)
+class PrologueFusion:
+    """The fusion of one stack."""
+
+    stack: StackOp
+    uses: BlockUses
+    backend: Backend
+
+    def run(self) -> None:
+        """Give the stack to its consumer, if that takes it."""
+        consumer = self._consumer()
+        if consumer is None or not self._is_unchanged(consumer):
+            return
+        for source in self.stack.sources:
+            if self._is_whole(source, consumer) and self._move(consumer, source):
+                return
+
+    def _consumer(self) -> DerivedInstruction | None:
+        """The instruction that alone reads what the stack alone writes, as its first operand and element by element."""
+        if len(self.stack.targets) != 1:
+            return None
+        (target,) = self.stack.targets
+        root = root_of(target)
+        uses = self.uses.of(root)
+        if not isinstance(root.owner, AllocOp) or uses.writers != [self.stack] or len(uses.readers) != 1:
+            return None
+        (consumer,) = uses.readers
+        if not isinstance(consumer, DerivedInstruction) or consumer.prologue is not None or not consumer.inputs():
+            return None
+        first = consumer.inputs()[0]
+        same = root_of(first) is root and offset_of(first) == offset_of(target)
+        return consumer if same and self._steps(target, consumer) == own_strides(first) else None
+
+    def _steps(self, operand: SSAValue, consumer: DerivedInstruction) -> tuple[int, ...] | None:
+        """The strides of an operand of the stack over the first operand of a consumer; `None` where they are uneven."""
+        steps = dict(zip(self.stack.operands, self.stack.steps(), strict=True))[operand]
+        return reshaped_strides(self.stack.extents(), steps, shape_of(consumer.inputs()[0]))
+
+    def _is_unchanged(self, consumer: Instruction) -> bool:
+        """Whether the sources of the stack are still the same where the consumer runs."""
+        writers = [op for source in self.stack.sources for op in self.uses.of(root_of(source)).writers]
+        return not self.uses.any_between(writers, self.stack, consumer)
+
+    def _is_whole(self, source: SSAValue, consumer: DerivedInstruction) -> bool:
+        """Whether a source has an element of its own for each that the consumer reads, and of the same type."""
+        first = consumer.inputs()[0]
+        steps = self._steps(source, consumer)
+        if steps is None or element_of(source) != element_of(first):
+            return False
+        return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
+
+    def _pays(self, consumer: DerivedInstruction) -> bool:
+        reads = self.backend.prologue_reads(consumer)
+        first = consumer.inputs()[0]
+        repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
+        repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block)
+        return reads > 0 and pays(2 * byte_size(self.stack.targets[0]) - repeated_bytes, repeated_work)
+
+    def _move(self, consumer: DerivedInstruction, source: SSAValue) -> bool:
+        """Make the stack the prologue of `consumer`; false where it does not fit, or the backend refuses."""
+        if not self._pays(consumer):
+            return False
+        first, stack = consumer.inputs()[0], self.stack
+        shape = shape_of(first)
+        further = [source, *(other for other in stack.sources if other is not source)]
+        steps = [self._steps(operand, consumer) for operand in further]
+        if any(step is None for step in steps):
+            return False
+        planes = [
+            plane(operand, shape, step, consumer, self.uses)
+            for operand, step in zip(further, steps, strict=True)
+            if step is not None
+        ]
+        buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
+        consumer.attach_prologue(buffers[0], buffers[1:], maps[1:], body_with_first(stack, source))
+        if not self.backend.supports(consumer):
+            consumer.detach_prologue(first)
+            erase_unused(buffers)
+            return False
+        self.uses.replace(stack, [root_of(operand) for operand in further], consumer)
+        self.uses.keep_until(buffers, consumer)
+        consumer.location = fuse_locations([stack.location, consumer.location])
+        block = stack.parent_block()
+        assert block is not None
+        block.erase_op(stack)
+        return True

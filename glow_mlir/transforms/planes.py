@@ -1,0 +1,88 @@
+"""Operands of bodies in other index spaces: their strides there, and the views that have them."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+
+from glow_mlir.analysis.uses import BlockUses
+from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
+from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+
+
+def reshaped_strides(extents: Shape, steps: Shape, shape: Shape) -> Shape | None:
+    """
+    The strides of an operand over the index space `shape`, where it has `steps` over that of `extents`.
+
+    Both spaces have the same elements in the same order; axes of size 1 get stride 0. `None` where an axis of `shape`
+    would not move the operand evenly.
+    """
+    pending = [(size, step) for size, step in zip(extents, steps, strict=True) if size != 1]
+    result: list[int] = []
+    for size in reversed(shape):
+        step, covered = 0, 1
+        while covered < size:
+            if not pending:
+                return None
+            inner, inner_step = pending.pop()
+            if covered == 1:
+                step = inner_step
+            elif inner_step != step * covered:
+                return None
+            taken = min(inner, size // covered)
+            if size % (covered * taken) or inner % taken:
+                return None
+            if taken != inner:
+                pending.append((inner // taken, inner_step * taken))
+            covered *= taken
+        result.append(step)
+    return None if pending else tuple(reversed(result))
+
+
+def own_strides(value: SSAValue) -> Shape:
+    """The strides of a buffer, 0 for axes of size 1."""
+    return tuple(0 if size == 1 else step for size, step in zip(shape_of(value), strides_of(value), strict=True))
+
+
+def plane(
+    value: SSAValue, shape: Shape, steps: Shape, anchor: Operation, uses: BlockUses
+) -> tuple[SSAValue, AffineMap]:
+    """
+    The memory of `value` as an operand with `steps` over the index space `shape`, and its map.
+
+    A view is made in front of `anchor`, and the declaration behind the buffer moved there where it comes later.
+    """
+    sizes = tuple(size if step else 1 for size, step in zip(shape, steps, strict=True))
+    strides = list(steps)
+    for axis in range(len(shape) - 1, -1, -1):
+        if sizes[axis] == 1:
+            strides[axis] = 1 if axis == len(shape) - 1 else strides[axis + 1] * sizes[axis + 1]
+    root = root_of(value)
+    uses.hoist(root, anchor)
+    type_ = buffer_type(sizes, element_of(value), tuple(strides), offset_of(value))
+    results: list[AffineExpr] = [AffineDimExpr(d) if s else AffineConstantExpr(0) for d, s in enumerate(steps)]
+    affine = AffineMap(len(shape), 0, tuple(results))
+    if type_ == root.type:
+        return root, affine
+    view = ViewOp.of(root, type_, anchor.location)
+    view.result.name_hint = value.name_hint
+    block = anchor.parent_block()
+    assert block is not None
+    block.insert_op_before(view, anchor)
+    return view.result, affine
+
+
+def body_with_first(stack: StackOp, value: SSAValue) -> Block:
+    """A copy of the body of a stack whose first argument is the element of the source `value`."""
+    sources = list(stack.sources)
+    order = [sources.index(value), *(index for index, source in enumerate(sources) if source is not value)]
+    block = Block(arg_types=[stack.block.args[index].type for index in order])
+    values: dict[SSAValue, SSAValue] = {
+        stack.block.args[index]: argument for index, argument in zip(order, block.args, strict=True)
+    }
+    for op in stack.block.ops:
+        copy = op.clone(values)
+        copy.location = op.location
+        block.add_op(copy)
+    return block
