@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.printer import Printer
 
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Value
@@ -41,6 +41,11 @@ class Plane:
     def spread(self) -> bool:
         """Whether all columns have the same element."""
         return self.strides[-1] == 0
+
+    def read(self, b: Builder, offset: Value | int, step: int, lanes: int) -> Value:
+        """`lanes` elements from an offset on, that follow each other (`step` 1) or are the same (0)."""
+        address = self.pointer.at(offset, self.element)
+        return address.load(vector(self.element, lanes)) if step else b.splat(address.load(self.element), lanes)
 
     def moved(self, offset: Value | int) -> Plane:
         """The plane from another element on."""
@@ -70,6 +75,27 @@ class Epilogue:
         """What the body yields for a vector of results and the vectors of the sources."""
         return emit_scalar_body(b, self.block, [value, *sources], yielded(self.block), value.lanes)
 
+    def store(
+        self,
+        b: Builder,
+        result: Value,
+        planes: Sequence[Plane],
+        offsets: Sequence[Value | int],
+        steps: Sequence[int],
+        value: Value,
+    ) -> None:
+        """
+        Store what the body yields for a vector of results.
+
+        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each plane.
+        """
+        places = list(zip(planes, offsets[1:], steps[1:], strict=True))[self.targets :]
+        results = self.apply(b, value, [plane.read(b, offset, step, value.lanes) for plane, offset, step in places])
+        targets = [result.at(offsets[0], self.element)]
+        targets += [plane.pointer.at(o, plane.element) for plane, o in zip(planes[: self.targets], offsets[1:])]
+        for stored, address in zip(results, targets, strict=True):
+            b.store(stored, address)
+
 
 def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     """The epilogue of the instruction of a call, and its planes, targets first; `None` where it has none."""
@@ -79,11 +105,37 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
         return None, ()
     element = signless(call.result.element)
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
-    planes = [
+    return Epilogue(body_text(body.block), body.block, element, len(body.targets)), planes_of(operands, body)
+
+
+@dataclass(frozen=True)
+class Prologue:
+    """A body applied to each vector of an operand when it is loaded, and its planes."""
+
+    block: Block
+    planes: tuple[Plane, ...]
+
+    def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> Value:
+        """What the body yields for a vector of the operand and the vectors of the planes."""
+        (result,) = emit_scalar_body(b, self.block, [value, *sources], yielded(self.block), value.lanes)
+        return result
+
+
+def prologue_of(call: KernelCall) -> Prologue | None:
+    """The prologue of the instruction of a call; `None` where it has none."""
+    op = call.op
+    body = op.prologue if isinstance(op, DerivedInstruction) else None
+    if body is None:
+        return None
+    return Prologue(body.block, planes_of(call.many("prologue_sources"), body))
+
+
+def planes_of(operands: Sequence[Operand], body: Body) -> tuple[Plane, ...]:
+    """The further operands of a body."""
+    return tuple(
         Plane(operand.pointer, signless(operand.element), strides_over(affine, operand.strides))
         for operand, affine in zip(operands, body.maps, strict=True)
-    ]
-    return Epilogue(body_text(body.block), body.block, element, len(body.targets)), tuple(planes)
+    )
 
 
 def body_text(block: Block) -> str:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.bodies import epilogue_of
+from glow_mlir.codegen.bodies import Plane, epilogue_of, prologue_of
 from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import emit_pack_panels
+from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
@@ -89,6 +90,18 @@ def shape_of_call(call: KernelCall) -> ConvShape:
     )
 
 
+def has_prologue(op: Operation) -> bool:
+    """Whether an instruction has a prologue; operators have none."""
+    return isinstance(op, DerivedInstruction) and op.prologue is not None
+
+
+def is_pointwise(op: Operation) -> bool:
+    """Whether every output reads the one pixel that has its place, in one group."""
+    _, *kernel_sizes, _ = filter_shape(op)
+    strides = ints(op.properties["strides"]) if "strides" in op.properties else ()
+    return math.prod(kernel_sizes) == 1 and max(strides, default=1) == 1 and group_of(op) == 1
+
+
 def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value) -> None:
     """Emit the loops of `nest`, `emit_conv` or `emit_depthwise`, on the operands of a call and its packed filter."""
     bias = call.maybe("bias")
@@ -147,13 +160,18 @@ class DepthwiseConvKernel(Kernel):
 
 @kernel("conv")
 class ConvKernel(Kernel):
-    """Convolution as an implicit matrix product; constant filters are packed at compile time, others into scratch."""
+    """
+    Convolution as an implicit matrix product; constant filters are packed at compile time, others into scratch.
+
+    A prologue is applied block by block, which needs a kernel of one element.
+    """
 
     name = "conv"
     EPILOGUE = True
+    PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        return accepts_conv(op)
+        return accepts_conv(op) and (not has_prologue(op) or is_pointwise(op))
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -161,14 +179,37 @@ class ConvKernel(Kernel):
         element = element_of(getattr(op, "filter"))
         panel = tile_for(target, element).panel
         filters, *rest = shape_of(getattr(op, "filter"))
-        if pack_constant(
+        if not pack_constant(
             op, "filter", storage, "filters", lambda f: pack_filters(f, panel, group), panel=panel, groups=group
         ):
-            return
-        add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
+            add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
+        if has_prologue(op):
+            _, height, *others = shape_of(getattr(op, "input"))
+            outputs = (height, *others[:-1])
+            add_scratch(op, (block_lines(outputs), *others), element)
 
     def emit(self, call: KernelCall) -> None:
-        emit_through(emit_conv, call, self._packed(call))
+        packed, prologue = self._packed(call), prologue_of(call)
+        if prologue is None:
+            emit_through(emit_conv, call, packed)
+            return
+        source, bias = call.one("input"), call.maybe("bias")
+        epilogue, planes = epilogue_of(call)
+        BlockedConv(
+            b=call.b,
+            shape=shape_of_call(call),
+            outputs=source.shape[1:-1],
+            channels=source.shape[-1],
+            out=call.result.pointer,
+            source=Plane(source.pointer, source.element, source.strides),
+            prologue=prologue,
+            scratch=call.many("scratch")[-1].pointer,
+            filters=packed,
+            bias=None if bias is None else bias.pointer,
+            epilogue=epilogue,
+            planes=planes,
+            element=source.element,
+        ).emit()
 
     def _packed(self, call: KernelCall) -> Value:
         filter_ = call.one("filter")

@@ -10,8 +10,9 @@ from typing import cast
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.bodies import epilogue_of, prologue_of
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.lines import Line, Lines
 from glow_mlir.codegen.nests import Index
 from glow_mlir.codegen.types import f64, i32, i64, type_info, vector
@@ -19,15 +20,15 @@ from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis
 from glow_mlir.registry import kernel
 
 Choose = Callable[[Builder, Value, Value], Value]
 
 
-def spread_strides(result: Operand, rank: int, axes: Sequence[int], keepdims: bool) -> Shape:
-    """By how much `result`, without `axes` or with size 1 there, moves along each axis of the index space."""
-    kept = iter(result.strides)
+def spread_strides(of_result: Shape, rank: int, axes: Sequence[int], keepdims: bool) -> Shape:
+    """Strides over the index space of an operand that has `of_result` over the result, whose `axes` went or are 1."""
+    kept = iter(of_result)
     strides: list[int] = []
     for axis in range(rank):
         if axis in axes:
@@ -114,6 +115,12 @@ REDUCERS: dict[type[Operation], Reducer] = {
 }
 """Reduction → how it combines elements."""
 
+
+def is_computed_as_stored(op: Operation) -> bool:
+    """Whether memory holds the elements of an instruction in the type that they are computed in."""
+    return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
+
+
 VECTORS = 8
 """Vectors of independent work: they hide the latency of an addition, and read whole lines where rows are far apart."""
 
@@ -127,30 +134,56 @@ class ReduceKernel(Kernel):
     """
 
     name = "reduce"
+    EPILOGUE = True
+    PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) in REDUCERS
+        return kind_of(op) in REDUCERS and (not op.regions or is_computed_as_stored(op))
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.Reduction, call.op)
         b, source, result = call.b, call.one("input"), call.result
         axes = op.reduced_axes()
-        target_strides = spread_strides(result, len(source.shape), axes, flag(op.keepdims))
-        lines = Lines.of(source.shape, axes, [source.strides, target_strides])
+        prologue, (epilogue, planes) = prologue_of(call), epilogue_of(call)
         reducer = REDUCERS[kind_of(call.op)]
         type_ = computed(source.element)
         combine = reducer.combine(source.element)
         count = math.prod(source.shape[axis] for axis in axes)
         width = lanes_for(call.target, type_, (0,), VECTORS)
 
+        loaded = () if prologue is None else prologue.planes
+        space = (len(source.shape), axes, flag(op.keepdims))
+        lines = Lines.of(
+            source.shape,
+            axes,
+            [
+                source.strides,
+                *(plane.strides for plane in loaded),
+                *(spread_strides(strides, *space) for strides in (result.strides, *(p.strides for p in planes))),
+            ],
+        )
+        steps = [lines.innermost(operand) for operand in range(2 + len(loaded) + len(planes))]
+        first = 1 + len(loaded)
+
+        def element(offsets: list[Index], lanes: int) -> Value:
+            x = load(b, source, offsets[0], steps[0], lanes)
+            if prologue is None:
+                return x
+            places = zip(loaded, offsets[1:first], steps[1:first], strict=True)
+            return prologue.apply(b, x, [plane.read(b, offset, step, lanes) for plane, offset, step in places])
+
         def body(line: Line) -> None:
             def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-                return [combine(b, values[0], load(b, source, offsets[0], lines.innermost(0), lanes))]
+                return [combine(b, values[0], element(offsets, lanes))]
 
             (total,) = line.fold(
                 [(reducer.initial(source.element), type_)], step, lambda x, y: [combine(b, x[0], y[0])]
             )
-            store(b, result, line.starts[1], reducer.finish(b, total, count, source.element))
+            value = reducer.finish(b, total, count, source.element)
+            if epilogue is None:
+                store(b, result, line.starts[first], value)
+            else:
+                epilogue.store(b, result.pointer, planes, line.starts[first:], steps[first:], value)
 
         lines.each(b, width, body)
 
@@ -181,7 +214,7 @@ class PositionKernel(Kernel):
         op = cast(ops.ArgMaxOp, call.op)
         b, source, result = call.b, call.one("input"), call.result
         axis = normalize_axis(integer(op.axis), len(source.shape))
-        target_strides = spread_strides(result, len(source.shape), (axis,), flag(op.keepdims))
+        target_strides = spread_strides(result.strides, len(source.shape), (axis,), flag(op.keepdims))
         lines = Lines.of(source.shape, (axis,), [source.strides, target_strides])
         # Positions are as wide as the elements, so that both fill the same registers.
         type_ = computed(source.element)

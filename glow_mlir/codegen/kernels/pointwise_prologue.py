@@ -1,0 +1,103 @@
+"""
+Prologues of convolutions without extent: the body is applied to a block of lines, which the product then reads.
+
+The block stays in the cache between both, so that what the body yields never travels to memory; and the body meets
+each element once, however many filters there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue, read_plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.convolution import BLOCK_ROWS, ConvShape, emit_conv
+from glow_mlir.codegen.nests import chunks, linear, nest
+from glow_mlir.codegen.value import Index, Value
+from glow_mlir.dialects.glow_low.memory import contiguous_strides
+from glow_mlir.dialects.shapes import Shape
+
+VECTORS = 2
+"""Vectors of channels that the body works on at once, to hide latencies."""
+
+
+def block_lines(outputs: Shape) -> int:
+    """Lines of the first spatial axis in a block: so many that the product has enough rows."""
+    return min(outputs[0], -(-BLOCK_ROWS // max(1, math.prod(outputs[1:]))))
+
+
+@dataclass(frozen=True)
+class BlockedConv:
+    """A convolution whose kernel has one element and stride 1, with a prologue; `scratch` has room for a block."""
+
+    b: Builder
+    shape: ConvShape
+    outputs: Shape
+    channels: int
+    out: Value
+    source: Plane
+    prologue: Prologue
+    scratch: Value
+    filters: Value
+    bias: Value | None
+    epilogue: Epilogue | None
+    planes: Sequence[Plane]
+    element: Attribute
+
+    def emit(self) -> None:
+        """Loops over images and blocks of lines."""
+        lines, height = block_lines(self.outputs), self.outputs[0]
+        with self.b.loop(0, self.shape.batch) as image:
+            whole = height // lines * lines
+            with self.b.loop(0, whole, lines) as line:
+                self._block(image, line, lines)
+            if rest := height - whole:
+                self._block(image, whole, rest)
+
+    def _block(self, image: Index, line: Index, lines: int) -> None:
+        """Apply the body to some lines, then multiply them."""
+        shape = self.shape
+        extents = (lines, *self.outputs[1:])
+        self._pack(image, line, extents)
+        dense = contiguous_strides((*extents, self.channels))
+        block = dataclasses.replace(shape, outputs=extents, input_pitches=dense[:-1], batch=1)
+        offset = image * shape.output_image + line * shape.output_pitches[0]
+        out_element = self.element if self.epilogue is None else self.epilogue.element
+        emit_conv(
+            self.b,
+            self.out.at(offset, out_element),
+            self.scratch,
+            self.filters,
+            self.bias,
+            block,
+            element=self.element,
+            epilogue=self.epilogue,
+            planes=[plane.moved(linear([image, line], plane.strides[:2])) for plane in self.planes],
+        )
+
+    def _pack(self, image: Index, line: Index, extents: Shape) -> None:
+        """Fill the scratch buffer with what the body yields for some lines, channels last."""
+        b, operands = self.b, (self.source, *self.prologue.planes)
+        width = b.target.vector_width(self.element) * VECTORS
+        dense = contiguous_strides((*extents, self.channels))
+
+        def pixel(indices: list[Index]) -> None:
+            first, *rest = indices
+            place = [image, line + first, *rest]
+            bases = [linear(place, operand.strides[:-1]) for operand in operands]
+            into = linear(indices, dense[:-1])
+            for start, stop, lanes in chunks(self.channels, width):
+                with b.loop(start, stop, lanes) as channel:
+                    loaded = [
+                        read_plane(b, operand, base if operand.spread else channel + base, lanes, None)
+                        for operand, base in zip(operands, bases, strict=True)
+                    ]
+                    value = self.prologue.apply(b, loaded[0], loaded[1:])
+                    self.scratch.at(channel + into, self.element).store(value)
+
+        nest(b, extents, pixel)
