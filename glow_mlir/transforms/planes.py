@@ -61,7 +61,10 @@ def plane(
     root = root_of(value)
     uses.hoist(root, anchor)
     type_ = buffer_type(sizes, element_of(value), tuple(strides), offset_of(value))
-    results: list[AffineExpr] = [AffineDimExpr(d) if s else AffineConstantExpr(0) for d, s in enumerate(steps)]
+    results: list[AffineExpr] = [
+        AffineDimExpr(axis) if step or size == 1 else AffineConstantExpr(0)
+        for axis, (size, step) in enumerate(zip(shape, steps, strict=True))
+    ]
     affine = AffineMap(len(shape), 0, tuple(results))
     if type_ == root.type:
         return root, affine

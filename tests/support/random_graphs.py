@@ -301,12 +301,23 @@ STEPS: tuple[Step, ...] = (
 """What a graph is made of; what stands here twice is drawn twice as often."""
 
 
+JUMPING: tuple[Step, ...] = (step_where, step_integers)
+"""Steps where a small change of an operand may change the result a lot."""
+
+
+def step_smooth(g: GraphBuilder) -> SSAValue:
+    """A function of each element, or of two, without jumps."""
+    if g.draw(st.booleans()):
+        return step_binary(g)
+    return g(g.draw(st.sampled_from([o for o in UNARY if o is not unary.FloorOp])), g.pick())
+
+
 @st.composite
-def graphs(draw: Draw, favourites: Sequence[Step] = (), max_steps: int = 10) -> Graph:
+def graphs(draw: Draw, favourites: Sequence[Step] = (), max_steps: int = 10, steps: Sequence[Step] = STEPS) -> Graph:
     """
     A graph of 5 to about 30 operators, with an output for each result that nothing else uses, sometimes with state.
 
-    Every other step is one of `favourites`, if there are any.
+    It is made of `steps`; every other one is one of `favourites`, if there are any.
     """
     g = GraphBuilder(draw, np.random.default_rng(draw(st.integers(0, 1 << 16))))
     g.values += [g.read(g.placeholder(g.shape(), "input")) for _ in range(draw(st.integers(1, 2)))]
@@ -314,7 +325,7 @@ def graphs(draw: Draw, favourites: Sequence[Step] = (), max_steps: int = 10) -> 
     if state is not None:
         g.values.append(g.read(state))
     for number in range(draw(st.integers(4, max_steps))):
-        value = draw(st.sampled_from(favourites if favourites and number % 2 else STEPS))(g)
+        value = draw(st.sampled_from(favourites if favourites and number % 2 else steps))(g)
         if size_of(value) <= MAX_SIZE and rank_of(value) <= 4:
             g.values.append(value)
         if state is not None and draw(st.integers(0, 3)) == 0:

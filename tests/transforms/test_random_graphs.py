@@ -29,7 +29,17 @@ ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
 
 EXACT_HIGH = ("fold-constants", "sink-transposes", "schedule", "remove-unused-storage", "canonicalize", "cse", "dce")
 ROUNDING_HIGH = ("fold-into-convolution", "fold-transposes-into-matmul", "lower")
-LOW = ("eliminate-copies", "stack", "shorten-lifetimes", "remove-unused-storage", "select", "canonicalize", "cse")
+LOW = (
+    "eliminate-copies",
+    "stack",
+    "fuse-epilogues",
+    "fuse-prologues",
+    "shorten-lifetimes",
+    "remove-unused-storage",
+    "select",
+    "canonicalize",
+    "cse",
+)
 CONVERT = "glow-high-to-glow-low,verify-low"
 ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
 ELSEWHERE = {"glow-low-to-llvm", "verify-lowered", "verify-selected"}
