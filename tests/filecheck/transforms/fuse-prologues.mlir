@@ -38,7 +38,7 @@ glow_low.func @dot(@a, @b, @y) {
 
 // CHECK-LABEL: glow_low.func @scaled(
 // CHECK:         glow_low.softmax @out %[[A:.*]], @in %x
-// CHECK:         glow_low.conv @out %y, @in %[[A]], @in %f prologue(@in %{{.*}}) [affine_map<(d0, d1, d2, d3) -> (0, 0, 0, d3)>] {
+// CHECK:         glow_low.conv @out %y, @in %[[A]], @in %f prologue(@in %{{.*}}) [affine_map<(d0, d1, d2, d3) -> (d0, 0, 0, d3)>] {
 // CHECK:         glow_low.dealloc @out %[[A]]
 glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
 glow_high.placeholder @s : tensor<2xf32> {input}
