@@ -49,6 +49,16 @@ def unpack_filters(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(parts)).reshape(shape)
 
 
+def pack_filters_by_channel(filters: np.ndarray, panel: int, groups: int = 1) -> np.ndarray:
+    """Like `pack_filters`, for an input whose channels lie apart: K runs over the channels, then the kernel."""
+    return pack_filters(np.ascontiguousarray(np.moveaxis(filters, -1, 1)), panel, groups)
+
+
+def unpack_filters_by_channel(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The filters `[O, kernel…, I]` of that shape that `pack_filters_by_channel` packed."""
+    return np.ascontiguousarray(np.moveaxis(unpack_filters(packed, (shape[0], shape[-1], *shape[1:-1])), 1, -1))
+
+
 def pack_depthwise(filters: np.ndarray) -> np.ndarray:
     """Depthwise filters, one a channel, with the channels last: `[C, kernel…, 1]` becomes `[kernel…, C]`."""
     return np.ascontiguousarray(np.moveaxis(filters[..., 0], 0, -1))
@@ -67,11 +77,12 @@ UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...]], np.ndarray]] = {
     "panels": lambda packed, shape: unpack_panels(packed, shape[1]),
     "panels_transposed": _unpack_transposed,
     "filters": unpack_filters,
+    "filters_by_channel": unpack_filters_by_channel,
     "depthwise": unpack_depthwise,
 }
 """
 Name of a packed form → how to get the operand of `shape` back.
 
-`panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` of a convolution, `depthwise` of
-one with a filter a channel.
+`panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` and `filters_by_channel` of a
+convolution, `depthwise` of one with a filter a channel.
 """

@@ -21,11 +21,11 @@ from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
-from glow_mlir.packing import pack_depthwise, pack_filters
+from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
@@ -38,11 +38,10 @@ def accepts_conv(op: Operation) -> bool:
     assert isinstance(layout, StringAttr)
     element = element_of(getattr(op, "input"))
     dense = all(is_dense(value) for value in (getattr(op, "filter"), getattr(op, "bias")) if value is not None)
-    images = (getattr(op, "input"), getattr(op, "result"))
     return (
         layout.data == CHANNELS_LAST
         and dense
-        and all(has_unit_stride(image) for image in images)
+        and has_unit_stride(getattr(op, "result"))
         and not any(ints(pads))
         and is_float(element)
         and byte_width(element) >= 4
@@ -53,6 +52,17 @@ def accepts_conv(op: Operation) -> bool:
 def group_of(op: Operation) -> int:
     """Into how many groups the channels are split."""
     return integer(op.properties["group"])
+
+
+def reads_by_channel(op: Operation) -> bool:
+    """Whether the pixels of a line of the input follow each other, and the channels do not."""
+    image = getattr(op, "input")
+    return not has_unit_stride(image) and strides_of(image)[-2] == 1 and max(_dilations(op)[-1:], default=1) == 1
+
+
+def _dilations(op: Operation) -> Shape:
+    dilations = op.properties.get("dilations")
+    return () if dilations is None else ints(dilations)
 
 
 def filter_shape(op: Operation) -> Shape:
@@ -87,6 +97,7 @@ def shape_of_call(call: KernelCall) -> ConvShape:
         batch=source.shape[0],
         input_image=source.strides[0],
         output_image=result.strides[0],
+        channel_pitch=1 if has_unit_stride(source.value) else source.strides[-1],
     )
 
 
@@ -131,7 +142,7 @@ class DepthwiseConvKernel(Kernel):
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        if not accepts_conv(op):
+        if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")):
             return False
         filters, *kernel_sizes, depth = filter_shape(op)
         return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_TAPS
@@ -171,7 +182,10 @@ class ConvKernel(Kernel):
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        return accepts_conv(op) and (not has_prologue(op) or is_pointwise(op))
+        even = has_unit_stride(getattr(op, "input"))
+        if has_prologue(op):
+            return accepts_conv(op) and even and is_pointwise(op)
+        return accepts_conv(op) and (even or reads_by_channel(op))
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -179,9 +193,10 @@ class ConvKernel(Kernel):
         element = element_of(getattr(op, "filter"))
         panel = tile_for(target, element).panel
         filters, *rest = shape_of(getattr(op, "filter"))
-        if not pack_constant(
-            op, "filter", storage, "filters", lambda f: pack_filters(f, panel, group), panel=panel, groups=group
-        ):
+        form, pack = ("filters", pack_filters)
+        if reads_by_channel(op):
+            form, pack = ("filters_by_channel", pack_filters_by_channel)
+        if not pack_constant(op, "filter", storage, form, lambda f: pack(f, panel, group), panel=panel, groups=group):
             add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
         if has_prologue(op):
             _, height, *others = shape_of(getattr(op, "input"))
@@ -227,6 +242,7 @@ class ConvKernel(Kernel):
                 depth,
                 depth,
                 transposed=True,
+                channels=filter_.shape[-1] if reads_by_channel(call.op) else 1,
                 element=scratch.element,
             )
         return scratch.pointer

@@ -42,7 +42,8 @@ class ConvShape:
     The sizes of a convolution; one entry per spatial dimension, the slowest first.
 
     `channels` and `filters` are those of one group. Pitches count elements between neighbours: along each spatial
-    axis, and from one image of the batch to the next. A channel is one element from the next.
+    axis, and from one image of the batch to the next. An output channel is one element from the next, an input channel
+    `channel_pitch`; where that is not one, the pixels of a line are, and the filters have the channels outermost.
     """
 
     outputs: tuple[Index, ...]
@@ -57,6 +58,7 @@ class ConvShape:
     batch: Index = 1
     input_image: Index = 0
     output_image: Index = 0
+    channel_pitch: int = 1
 
     @property
     def depth(self) -> Index:
@@ -73,6 +75,10 @@ class ConvShape:
             (size, dilation * pitch)
             for size, dilation, pitch in zip(self.kernel, self.dilations, self.input_pitches, strict=True)
         ]
+        if self.channel_pitch != 1:
+            # Each line of the kernel is a run of the plane of one channel.
+            run, _ = loops.pop()
+            return [loop for loop in ((self.channels, self.channel_pitch), *loops) if loop[0] != 1], run
         run: Index = self.channels
         stride = loops[-1][1]
         if isinstance(stride, int) and stride == self.channels:
@@ -192,7 +198,7 @@ def emit_conv(
         _outer(
             nest,
             0,
-            image * shape.input_image + group * shape.channels,
+            image * shape.input_image + group * (shape.channels * shape.channel_pitch),
             tuple(image * step for step in steps),
             packed_filters.at(group * group_size, element),
             group * shape.filters,

@@ -262,6 +262,7 @@ def emit_pack_panels(
     row_pitch: Index,
     *,
     transposed: bool = False,
+    channels: int = 1,
     element: Attribute = f32,
     tile: Tile | None = None,
 ) -> None:
@@ -269,7 +270,8 @@ def emit_pack_panels(
     Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
 
     `matrix` points to `[k, n]`, or, `transposed`, to `[n, k]`; its rows are `row_pitch` elements apart. `packed`
-    has room for `ceil(n / panel) * k * panel` elements.
+    has room for `ceil(n / panel) * k * panel` elements. With `channels`, the rows of a transposed matrix are themselves
+    `[k / channels, channels]`, and packed channel by channel.
     """
     tile = tile or tile_for(b.target, element)
     panel = tile.panel
@@ -278,14 +280,16 @@ def emit_pack_panels(
 
     def column(target: Value, start: Index, limit: Index) -> None:
         """Copy column `start` of a transposed matrix, or zeros beyond the last one, to stride `panel`."""
-        with b.loop(0, k) as row:
+        taps = k if channels == 1 else k // channels
+        with b.loop(0, channels) as channel, b.loop(0, taps) as tap:
             inside = b.index(start) < limit
+            source = start * row_pitch + tap * channels + channel
             value = b.either(
                 inside,
-                lambda: [matrix.at(start * row_pitch + row, element).load(element)],
+                lambda: [matrix.at(source, element).load(element)],
                 lambda: [b.constant(0.0, element)],
             )
-            target.at(row * panel, element).store(value[0])
+            target.at((channel * taps + tap) * panel, element).store(value[0])
 
     def rows(columns: Columns) -> None:
         with b.loop(0, k) as row:
