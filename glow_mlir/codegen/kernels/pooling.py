@@ -10,9 +10,10 @@ from typing import ClassVar, cast
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.bodies import epilogue_of
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
-from glow_mlir.codegen.kernels.reductions import largest_of, lowest
+from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_of, lowest
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.scalar_math import MATH
@@ -20,8 +21,9 @@ from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
+from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.registry import kernel
 
@@ -81,14 +83,22 @@ def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
     return x if divisor == 1 else b.sdiv(x + (divisor - 1), divisor)
 
 
+def runs_over_channels(op: Pool) -> bool:
+    """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
+    return is_channels_last(op.layout) and shape_of(op.input)[-1] > 1 and has_unit_stride(op.input)
+
+
 class PoolKernel(Kernel):
     """The loops of all pooling kernels; what they accumulate differs."""
 
     OPERATOR: ClassVar[type[Pool]]
     FLOATS_ONLY: ClassVar[bool] = True
+    EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is self.OPERATOR and (not self.FLOATS_ONLY or is_float(element_of(op.operands[0])))
+        if kind_of(op) is not self.OPERATOR or (self.FLOATS_ONLY and not is_float(element_of(op.operands[0]))):
+            return False
+        return not op.regions or (runs_over_channels(cast(Pool, op)) and is_computed_as_stored(op))
 
     def initial(self, element: Attribute) -> float:
         """What an accumulator starts from."""
@@ -187,13 +197,21 @@ class PoolEmission:
         b, source, result = self.call.b, self.call.one("input"), self.call.result
         count = self.kernel.count(self.call, self.window, self.before.sizes[1:-1], taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
-        into = linear([batch, *(t.output for t in taps)], self.after.strides[:-1])
+        pixel = [batch, *(t.output for t in taps)]
+        into = linear(pixel, self.after.strides[:-1])
+        epilogue, planes = epilogue_of(self.call)
 
         def reduce(channel: Index, lanes: int) -> None:
             start = b.constant(self.kernel.initial(source.element), vector(computed(source.element), lanes))
             total = self._window(taps, moved_by(base, channel, self.before.strides[-1]), start)
             place = moved_by(into, channel, self.after.strides[-1])
-            store(b, result, place, self.kernel.finish(self.call, total, count))
+            value = self.kernel.finish(self.call, total, count)
+            if epilogue is None:
+                store(b, result, place, value)
+                return
+            places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in planes]
+            steps = [1, *(plane.strides[-1] for plane in planes)]
+            epilogue.store(b, result.pointer, planes, [place, *places], steps, value)
 
         return reduce
 
