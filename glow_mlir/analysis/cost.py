@@ -1,13 +1,18 @@
 """
-The one rule that decides what joins what: memory traffic that is saved against computation that is repeated.
+What instructions cost, and the one rule that decides what joins what.
 
-Joining two loops saves the bytes of what one stores and the other loads, and of operands that both load. It repeats
-work where the joined loop meets an element more than once. The rule holds for stacks, epilogues and prologues alike.
+The rule weighs memory traffic that is saved against computation that is repeated. Joining two loops saves the bytes of
+what one stores and the other loads, and of operands that both load. It repeats work where the joined loop meets an
+element more than once. The rule holds for stacks, epilogues and prologues alike.
 """
 
 from __future__ import annotations
 
 from xdsl.ir import Block
+
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.shapes import element_of, size_of
 
 OPERATIONS_PER_BYTE = 4
 """Operations that take as long as one byte of traffic: a core does 16 to 32 a cycle, a cache moves 4 to 8 bytes."""
@@ -44,3 +49,11 @@ def operations(body: Block) -> int:
 
 def _weight(name: str) -> int:
     return WEIGHTS.get(name, POLYNOMIAL if name.startswith("math.") else 1)
+
+
+def bytes_moved(op: Instruction) -> int:
+    """The bytes that an instruction reads and writes: each element of an operand once, however often it is used."""
+    return sum(
+        (qualifier.reads + qualifier.writes) * size_of(value.type) * byte_width(element_of(value))
+        for qualifier, value in op.uses()
+    )
