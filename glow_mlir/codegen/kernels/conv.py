@@ -182,10 +182,10 @@ class ConvKernel(Kernel):
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
+        if not accepts_conv(op):
+            return False
         even = has_unit_stride(getattr(op, "input"))
-        if has_prologue(op):
-            return accepts_conv(op) and even and is_pointwise(op)
-        return accepts_conv(op) and (even or reads_by_channel(op))
+        return even and is_pointwise(op) if has_prologue(op) else even or reads_by_channel(op)
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
