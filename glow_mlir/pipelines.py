@@ -48,7 +48,8 @@ def stages(backend: str = "cpu", target: str = "host", profile: bool = False) ->
         Stage("instructions", "glow-high-to-glow-low,verify-low"),
         Stage(
             "stacked",
-            f"eliminate-copies,stack,fuse-epilogues{{backend={backend}}},fuse-prologues{{backend={backend}}},shorten-lifetimes,verify-low",
+            f"decompose-data-movement,eliminate-copies{{backend={backend}}},stack,fuse-epilogues{{backend={backend}}},"
+            f"fuse-prologues{{backend={backend}}},share-buffers,eliminate-dead-stores,shorten-lifetimes,verify-low",
         ),
         Stage("selected", f"select{{backend={backend} target={target}}},remove-unused-storage,verify-selected"),
         Stage("allocated", "shorten-lifetimes,allocate,verify-allocated"),

@@ -18,7 +18,9 @@ DIALECTS: dict[str, str] = {
 
 PASSES: dict[str, str] = {
     "allocate": "glow_mlir.transforms.allocate:AllocatePass",
+    "decompose-data-movement": "glow_mlir.transforms.decompose_data_movement:DecomposeDataMovementPass",
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",
+    "eliminate-dead-stores": "glow_mlir.transforms.eliminate_dead_stores:EliminateDeadStoresPass",
     "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",
     "fold-into-convolution": "glow_mlir.transforms.fold_into_convolution:FoldIntoConvolutionPass",
     "fold-transposes-into-matmul": "glow_mlir.transforms.fold_transposes_into_matmul:FoldTransposesIntoMatmulPass",
@@ -30,6 +32,7 @@ PASSES: dict[str, str] = {
     "remove-unused-storage": "glow_mlir.transforms.remove_unused_storage:RemoveUnusedStoragePass",
     "schedule": "glow_mlir.transforms.schedule:SchedulePass",
     "select": "glow_mlir.transforms.select:SelectPass",
+    "share-buffers": "glow_mlir.transforms.share_buffers:ShareBuffersPass",
     "shorten-lifetimes": "glow_mlir.transforms.shorten_lifetimes:ShortenLifetimesPass",
     "sink-transposes": "glow_mlir.transforms.sink_transposes:SinkTransposesPass",
     "stack": "glow_mlir.transforms.stack:StackPass",

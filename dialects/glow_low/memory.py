@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
+    FloatAttr,
     IntAttr,
     IntegerAttr,
     LocationAttr,
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
 )
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -26,15 +28,17 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import visible_properties
-from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 
@@ -230,7 +234,7 @@ class DeallocOp(Instruction):
 
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """
     Another shape, strides and offset for memory that is already there (Glow's TensorView).
 
@@ -255,6 +259,12 @@ class ViewOp(IRDLOperation):
         """View `source` as `type_`."""
         return cls.create(operands=[source], result_types=[type_], location=location)
 
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_low.canonicalization import VIEW_PATTERNS
+
+        return VIEW_PATTERNS
+
     def verify_(self) -> None:
         require(element_of(self.source) == element_of(self.result), "a view keeps the element type")
         root = root_of(self.source)
@@ -271,7 +281,7 @@ def root_of(value: SSAValue) -> SSAValue:
 
 
 @irdl_op_definition
-class CopyOp(Instruction):
+class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
     """Copy the elements of one buffer to another of the same shape (Glow's Copy)."""
 
     name = "glow_low.copy"
@@ -282,6 +292,35 @@ class CopyOp(Instruction):
 
     kernel = opt_prop_def(StringAttr)
 
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_low.canonicalization import COPY_PATTERNS
+
+        return COPY_PATTERNS
+
     def verify_(self) -> None:
         require(shape_of(self.target) == shape_of(self.source), "a copy's buffers have different shapes")
         require(element_of(self.target) == element_of(self.source), "a copy's buffers have different element types")
+
+
+@irdl_op_definition
+class FillOp(Instruction):
+    """
+    Set every element of all targets to `value` (Glow's Splat): the border of a pad, one buffer a side.
+
+    ```mlir
+    glow_low.fill @out %top, @out %bottom {value = 0.0 : f32}
+    ```
+    """
+
+    name = "glow_low.fill"
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"targets": Qualifier.OUT}
+
+    targets = var_operand_def(BUFFER)
+    value = prop_def(base(FloatAttr) | base(IntegerAttr))
+    kernel = opt_prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        require(len(self.targets) > 0, "a fill needs a buffer")
+        element = splat_element(self.value)
+        require(all(element_of(target) == element for target in self.targets), f"a buffer is not of {element}")

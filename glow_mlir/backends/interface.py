@@ -19,7 +19,11 @@ class Backend(ABC):
 
     @abstractmethod
     def supports(self, op: Operation) -> bool:
-        """Whether the backend executes this operator or instruction as it is: types, properties, strides, bodies."""
+        """
+        Whether the backend executes this operator or instruction as it is: types, properties, strides, bodies.
+
+        Instructions are asked with views as operands, whose strides and offsets the backend has to cope with.
+        """
 
     def prologue_reads(self, op: Operation) -> int:
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""

@@ -26,7 +26,7 @@ from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.properties import ints, text
+from glow_mlir.dialects.properties import ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
@@ -172,6 +172,12 @@ class GlowFunctions(InterpreterFunctions):
     def run_copy(self, interpreter: Interpreter, op: low.CopyOp, args: PythonValues) -> PythonValues:
         target, source = args
         target.array[...] = source.array
+        return ()
+
+    @impl(low.FillOp)
+    def run_fill(self, interpreter: Interpreter, op: low.FillOp, args: PythonValues) -> PythonValues:
+        for target in args:
+            target.array[...] = target.array.dtype.type(number(op.value))
         return ()
 
     @impl(StackOp)

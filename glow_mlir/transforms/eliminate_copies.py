@@ -1,98 +1,195 @@
-"""`eliminate-copies`: let producers write where a copy would carry their result."""
+"""`eliminate-copies`: let producers write where a copy would carry their result, and readers read where it came from."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.accesses import Access, Accesses
+from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
+from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
+    Buffer,
     CopyOp,
-    DeallocOp,
     ViewOp,
-    WeightOp,
-    is_contiguous,
+    buffer_type,
     root_of,
+    strides_of,
 )
-from glow_mlir.dialects.shapes import size_of
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
 class EliminateCopiesPass(ModulePass):
     """
-    Remove copies of an allocation to an output that nothing else uses: the allocation becomes a view of the output
-    (part of Glow's ShareBuffers and copy elimination). What writes the allocation again behind the copy keeps it.
+    Remove copies by making one of their buffers a view of the other (Glow's OptimizeInserts and OptimizeExtracts, and
+    the copies of its ShareBuffers).
+
+    Forwards, an allocation becomes the place that it is copied to: its producer writes straight into the result of a
+    concat, the interior of a pad, or an output. Backwards, an allocation becomes the place that it is copied from: its
+    readers read the slice or the transpose where it is. Both only where no other access comes between, and where the
+    backend executes every instruction concerned on the views.
     """
 
     name = "eliminate-copies"
 
+    backend: str = "cpu"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        backend = get_backend(self.backend)
         for function in low_functions(op):
-            block = function.block
-            declared = Counter(op.storage_name for op in block.ops if isinstance(op, WeightOp))
-            positions = {op: position for position, op in enumerate(block.ops)}
-            for candidate in list(block.ops):
-                if isinstance(candidate, CopyOp):
-                    eliminate(candidate, declared, positions)
+            CopyElimination(function.block, Accesses.of(function.block), backend).run()
 
 
-def eliminate(copy: CopyOp, declared: Mapping[str, int], positions: dict[Operation, int]) -> None:
-    """Remove one copy where it is safe; `declared` counts the declarations of each storage."""
-    target, source = copy.target, root_of(copy.source)
-    weight, allocation = target.owner, source.owner
-    block = copy.parent_block()
-    assert block is not None
-    if not isinstance(weight, WeightOp) or not isinstance(allocation, AllocOp):
-        return
-    if not is_only_use(copy, weight, declared) or not is_last_content(copy, source, positions):
-        return
-    if positions[weight] > positions[allocation]:
-        weight.detach()
-        block.insert_op_before(weight, allocation)
-        positions[weight] = positions[allocation]
-    if target.type == source.type:
-        replacement = target
-    else:
-        view = ViewOp.of(target, allocation.result.type, allocation.location)
-        view.result.name_hint = source.name_hint
-        block.insert_op_before(view, allocation)
-        replacement = view.result
-    block.erase_op(copy)
-    for use in list(source.uses):
-        if isinstance(use.operation, DeallocOp):
-            block.erase_op(use.operation)
-    source.replace_all_uses_with(replacement)
-    block.erase_op(allocation)
+def keeps_unit_stride(op: Operation, old: SSAValue, new: Buffer) -> bool:
+    """
+    Whether an instruction walks a buffer as fast after the change of its type as before.
+
+    Loops are vectorised along the innermost axis: where its elements followed each other, they have to go on doing
+    so. Copies are exempt: they move elements in whatever order is given, and go through registers where they transpose.
+    """
+    if isinstance(op, CopyOp):
+        return True
+    axes = zip(shape_of(old), strides_of(old), strides_of(new), strict=True)
+    inner = [(before, after) for size, before, after in axes if size > 1]
+    return not inner or inner[-1][0] != 1 or inner[-1][1] == 1
 
 
-def is_only_use(copy: CopyOp, weight: WeightOp, declared: Mapping[str, int]) -> bool:
-    """Whether nothing but the copy reads or writes the storage behind a weight."""
-    return declared[weight.storage_name] == 1 and weight.result.has_one_use() and weight.result is copy.target
+@dataclass(frozen=True)
+class CopyElimination:
+    """The work on one block."""
+
+    block: Block
+    accesses: Accesses
+    backend: Backend
+
+    def run(self) -> None:
+        """
+        Remove the copies of the block.
+
+        Forwards the last copy comes first: what is copied on and on moves to its last place at once. Backwards the
+        first does.
+        """
+        copies = [op for op in self.block.ops if isinstance(op, CopyOp) and op.kernel is None]
+        left = [copy for copy in reversed(copies) if not self.forwards(copy)]
+        for copy in reversed(left):
+            self.backwards(copy)
+
+    def forwards(self, copy: CopyOp) -> bool:
+        """Let what writes the source write the target; whether the copy is gone."""
+        source, target = root_of(copy.source), root_of(copy.target)
+        allocation = source.owner
+        if not isinstance(allocation, AllocOp) or source is target:
+            return self._is_void(copy)
+        moved, now = self._others(source, copy), self.accesses.positions[copy]
+        if not moved or any(access.writes and access.position > now for access in moved):
+            return False
+        place = region_of(copy.target)
+        for access in self._others(target, copy):
+            fills_early = moved[0].position <= access.position <= now
+            spoils = now < access.position <= moved[-1].position and access.writes
+            if (fills_early or spoils) and regions_overlap(access.region, place):
+                return False
+        views = self._views(moved, copy.source, copy.target)
+        if views is None:
+            return False
+        hoist_declaration(self.block, self.accesses, target, allocation)
+        self._finish(source, target, copy, views, allocation)
+        return True
+
+    def backwards(self, copy: CopyOp) -> bool:
+        """Let what reads the target read the source; whether the copy is gone."""
+        source, target = root_of(copy.source), root_of(copy.target)
+        if not isinstance(target.owner, AllocOp) or source is target:
+            return self._is_void(copy)
+        moved, now = self._others(target, copy), self.accesses.positions[copy]
+        if not moved or any(access.writes or access.position <= now for access in moved):
+            return False
+        place = region_of(copy.source)
+        for access in self._others(source, copy):
+            spoils = now < access.position <= moved[-1].position and access.writes
+            if spoils and regions_overlap(access.region, place):
+                return False
+        views = self._views(moved, copy.target, copy.source)
+        if views is None:
+            return False
+        self._finish(target, source, copy, views, copy)
+        return True
+
+    def _others(self, root: SSAValue, copy: CopyOp) -> list[Access]:
+        """The accesses to an allocation or weight, but for those of `copy`."""
+        return [access for access in self.accesses.to(root) if access.op is not copy]
+
+    def _is_void(self, copy: CopyOp) -> bool:
+        """Erase a copy of a buffer to itself; whether it was one."""
+        root = root_of(copy.target)
+        is_void = root is root_of(copy.source) and copy.target.type == copy.source.type
+        if is_void:
+            self.accesses.forget(copy)
+            self.block.erase_op(copy)
+        return is_void
+
+    def _views(self, moved: Sequence[Access], whole: SSAValue, place: SSAValue) -> dict[SSAValue, SSAValue] | None:
+        """
+        The buffers of `moved`, each with what it becomes when `whole` is at `place`; the instructions already use them.
+
+        `None`, and nothing is changed, where strides cannot say it or the backend does not execute it.
+        """
+        relocation = Relocation.between(whole, place)
+        if relocation is None or not all(isinstance(a.op, Instruction) and is_open(a.op) for a in moved):
+            return None
+        types: dict[SSAValue, Buffer] = {}
+        for access in moved:
+            old = access.value
+            if old not in types:
+                layout = relocation.strides_and_offset(old)
+                if layout is None:
+                    return None
+                types[old] = buffer_type(shape_of(old), element_of(old), *layout)
+            if not keeps_unit_stride(access.op, old, types[old]):
+                return None
+        root = root_of(place)
+        views = {old: view_of(root, type_, old) for old, type_ in types.items()}
+        before = [access.value for access in moved]
+        for access in moved:
+            access.op.operands[access.index] = views[access.value]
+        if all(self.backend.supports(op) for op in dict.fromkeys(access.op for access in moved)):
+            return views
+        for access, old in zip(moved, before, strict=True):
+            access.op.operands[access.index] = old
+        for view in views.values():
+            if isinstance(view.owner, ViewOp) and view is not root:
+                view.owner.erase()
+        return None
+
+    def _finish(
+        self,
+        gone: SSAValue,
+        root: SSAValue,
+        copy: CopyOp,
+        views: Mapping[SSAValue, SSAValue],
+        anchor: Operation,
+    ) -> None:
+        """Insert the new views in front of `anchor`; erase the copy and the allocation that is part of `root` now."""
+        for view in views.values():
+            if view is not root and isinstance(view.owner, ViewOp):
+                self.block.insert_op_before(view.owner, anchor)
+        self.accesses.forget(copy)
+        self.accesses.move(gone, root)
+        join_lives(self.block, self.accesses, root, gone)
+        self.block.erase_op(copy)
+        erase_with_views(gone)
 
 
-def is_last_content(copy: CopyOp, source: SSAValue, positions: Mapping[Operation, int]) -> bool:
-    """Whether the copy takes a whole allocation, and nothing writes it any more."""
-    is_whole = size_of(copy.source.type) == size_of(source.type)
-    if not (is_whole and is_contiguous(copy.source) and is_contiguous(source)):
-        return False
-    return not any(
-        positions[op] > positions[copy] and any(q.writes and root_of(value) is source for q, value in op.uses())
-        for op in each_user(source)
-    )
-
-
-def each_user(buffer: SSAValue) -> Iterator[Instruction]:
-    """Every instruction that uses an allocation or weight, also through views; deallocations excluded."""
-    for use in buffer.uses:
-        if isinstance(use.operation, ViewOp):
-            yield from each_user(use.operation.result)
-        elif isinstance(use.operation, Instruction) and not isinstance(use.operation, DeallocOp):
-            yield use.operation
+def is_open(op: Operation) -> bool:
+    """Whether the backend has not chosen a kernel for an instruction yet."""
+    return "kernel" not in op.properties

@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.accesses import each_user
+from glow_mlir.analysis.regions import region_of, regions_overlap
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -21,7 +23,6 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, Weigh
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
-from glow_mlir.transforms.eliminate_copies import each_user
 from glow_mlir.transforms.rewriting import fuse_locations, low_functions
 
 
@@ -55,12 +56,14 @@ class Run:
     space: Shape
     splats: Mapping[SSAValue, Operation]
     members: list[DerivedInstruction] = field(default_factory=list[DerivedInstruction])
-    sources: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
     """The buffers that the members read from outside, in order."""
-    written: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Allocation or weight → the buffer through which the members write it."""
-    read: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Allocations and weights that the members read."""
+    written: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    """The buffers that the members write, in order."""
+    touched: dict[SSAValue, list[tuple[SSAValue, bool]]] = field(
+        default_factory=dict[SSAValue, list[tuple[SSAValue, bool]]]
+    )
+    """Allocation or weight → the buffers of it that the members use, and whether they write them."""
 
     def accepts(self, op: DerivedInstruction) -> bool:
         """Whether `op` may join: same index space, and it meets what the run wrote only element by element."""
@@ -70,18 +73,33 @@ class Run:
         inputs = op.inputs()
         if len(self.sources) + len(self.written) + len(inputs) + 1 > MOST_BUFFERS:
             return False
-        is_same = all(self.written.get(root_of(value), value) is value for value in (*inputs, output))
-        return is_same and root_of(output) not in self.read
+        return all(map(self._meets_evenly, (*inputs, output))) and self._is_unread(output)
+
+    def _meets_evenly(self, value: SSAValue) -> bool:
+        """Whether a buffer is apart from all that the run wrote, but for one that it is itself."""
+        touched = self.touched.get(root_of(value), ())
+        return not any(
+            written and other.type != value.type and regions_overlap(region_of(other), region_of(value))
+            for other, written in touched
+        )
+
+    def _is_unread(self, value: SSAValue) -> bool:
+        """Whether the run read nothing of a buffer."""
+        touched = self.touched.get(root_of(value), ())
+        return all(written or not regions_overlap(region_of(other), region_of(value)) for other, written in touched)
+
+    def _touch(self, value: SSAValue, writes: bool) -> None:
+        self.touched.setdefault(root_of(value), []).append((value, writes))
 
     def add(self, op: DerivedInstruction) -> None:
         """Append `op`; what it reads comes from outside unless an earlier member wrote it."""
         for value in op.inputs():
-            root = root_of(value)
-            if root not in self.written and splat_behind(value, self.splats) is None:
-                self.sources[value] = None
-            self.read.add(root)
+            if place_of(value) not in self.written and splat_behind(value, self.splats) is None:
+                self.sources.setdefault(place_of(value), value)
+            self._touch(value, writes=False)
         output = op.outputs()[0]
-        self.written[root_of(output)] = output
+        self.written.setdefault(place_of(output), output)
+        self._touch(output, writes=True)
         self.members.append(op)
 
     def targets(self) -> list[SSAValue]:
@@ -89,9 +107,18 @@ class Run:
         members = set(self.members)
         return [
             value
-            for root, value in self.written.items()
+            for (root, _), value in self.written.items()
             if not isinstance(root.owner, AllocOp) or any(user not in members for user in each_user(root))
         ]
+
+
+Place = tuple[SSAValue, Attribute]
+"""An allocation or weight, and the type of a buffer of it: two values with one place are one buffer."""
+
+
+def place_of(value: SSAValue) -> Place:
+    """The place of a buffer."""
+    return root_of(value), value.type
 
 
 def stack_block(block: Block) -> None:
@@ -153,26 +180,26 @@ class StackBuilder:
     """Builds the stack of a run."""
 
     run: Run
-    registers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    registers: dict[Place, SSAValue] = field(default_factory=dict[Place, SSAValue])
     constants: dict[tuple[object, object], SSAValue] = field(default_factory=dict[tuple[object, object], SSAValue])
 
     def build(self, targets: Sequence[SSAValue]) -> StackOp:
         """The stack, which stores `targets`."""
-        space, sources = self.run.space, list(self.run.sources)
+        space, sources = self.run.space, list(self.run.sources.values())
         maps = [broadcast_map(shape_of(value), space) for value in (*targets, *sources)]
         location = fuse_locations(member.location for member in self.run.members)
         op = StackOp.over(targets, sources, maps, len(space), location)
         for source, argument in zip(sources, op.block.args, strict=True):
-            self.registers[source] = argument
+            self.registers[place_of(source)] = argument
         for member in self.run.members:
             arguments = [self._argument(value, op.block) for value in member.inputs()]
-            self.registers[member.outputs()[0]] = append_body(member, op.block, arguments)
-        op.block.add_op(YieldOp.create(operands=[self.registers[value] for value in targets], location=location))
+            self.registers[place_of(member.outputs()[0])] = append_body(member, op.block, arguments)
+        op.block.add_op(YieldOp.create(operands=[self.registers[place_of(value)] for value in targets], location=location))
         return op
 
     def _argument(self, value: SSAValue, block: Block) -> SSAValue:
-        if value in self.registers:
-            return self.registers[value]
+        if place_of(value) in self.registers:
+            return self.registers[place_of(value)]
         splat = splat_behind(value, self.run.splats)
         assert splat is not None
         attribute = splat.properties["value"]

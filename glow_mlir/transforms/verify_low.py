@@ -10,10 +10,11 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.accesses import may_be_same_buffer
+from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, extent_of, offset_of, root_of
-from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.checks import require_at
@@ -71,6 +72,7 @@ class FunctionCheck:
             return
         same = shape_of(storage.tensor_type) == shape_of(op.result)
         same &= element_of(storage.tensor_type) == element_of(op.result)
+        same &= is_contiguous(op.result) and not offset_of(op.result)
         require_at(op, same, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
         if isinstance(storage, PlaceholderOp):
             bound = op.storage_name in self.function.binding_names
@@ -99,19 +101,6 @@ def _check_overlaps(op: Instruction) -> None:
     """Check that what `op` writes is apart from its other operands, or the same buffer where that is allowed."""
     uses = list(enumerate(op.named_uses()))
     for (index, (name, qualifier, value)), (other_index, (other_name, other_qualifier, other)) in combinations(uses, 2):
-        if not (qualifier.writes or other_qualifier.writes) or not may_overlap(value, other):
-            continue
-        shared = value.type == other.type and other_qualifier is Qualifier.IN
-        if isinstance(op, StackOp):  # Each element is read where, and before, it is written.
-            shared &= op.maps.data[index] == op.maps.data[other_index]
-        else:
-            shared &= op.may_share(name, other_name)
-        operands = f"@{qualifier.value} {name} and @{other_qualifier.value} {other_name}"
-        require_at(op, shared, f"{op.name}: {operands} overlap")
-
-
-def may_overlap(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two buffers may have bytes in common, by the spans of their elements."""
-    if root_of(one) is not root_of(other):
-        return False
-    return offset_of(one) < extent_of(other) and offset_of(other) < extent_of(one)
+        if (qualifier.writes or other_qualifier.writes) and may_overlap(value, other):
+            operands = f"@{qualifier.value} {name} and @{other_qualifier.value} {other_name}"
+            require_at(op, may_be_same_buffer(op, index, other_index), f"{op.name}: {operands} overlap")

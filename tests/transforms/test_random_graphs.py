@@ -30,7 +30,10 @@ ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
 EXACT_HIGH = ("fold-constants", "sink-transposes", "schedule", "remove-unused-storage", "canonicalize", "cse", "dce")
 ROUNDING_HIGH = ("fold-into-convolution", "fold-transposes-into-matmul", "lower")
 LOW = (
+    "decompose-data-movement",
     "eliminate-copies",
+    "eliminate-dead-stores",
+    "share-buffers",
     "stack",
     "fuse-epilogues",
     "fuse-prologues",

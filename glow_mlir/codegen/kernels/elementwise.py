@@ -14,7 +14,7 @@ from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.body import yielded
-from glow_mlir.dialects.glow_low.memory import CopyOp
+from glow_mlir.dialects.glow_low.memory import CopyOp, FillOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
@@ -30,7 +30,7 @@ class StackKernel(Kernel):
     def accepts(self, op: Operation) -> bool:
         if isinstance(op, StackOp):
             return all(can_emit(inner) for inner in op.block.ops if inner.results)
-        if not isinstance(op, Elementwise):
+        if not issubclass(kind_of(op), Elementwise):
             return False
         block, _ = scalar_body(op)
         return all(can_emit(inner) for inner in block.ops)
@@ -75,13 +75,14 @@ class CopyKernel(Kernel):
 
 @kernel("fill")
 class FillKernel(Kernel):
-    """Stores of one value."""
+    """Stores of one value to one buffer or several."""
 
     name = "fill"
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is SplatOp
+        return kind_of(op) in (FillOp, SplatOp)
 
     def emit(self, call: KernelCall) -> None:
-        value = raw_constant(call.b, number(call.op.properties["value"]), call.result.element)
-        fill_box(call.b, call.result.shape, Box.all_of(call.result), value)
+        for target in (operand for group in call.operands.values() for operand in group):
+            value = raw_constant(call.b, number(call.op.properties["value"]), target.element)
+            fill_box(call.b, target.shape, Box.all_of(target), value)

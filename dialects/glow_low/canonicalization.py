@@ -1,0 +1,41 @@
+"""Rewrites of views and copies: composed where one follows another, gone where they change nothing (Glow's peepholes)."""
+
+from __future__ import annotations
+
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from glow_mlir.dialects.glow_low.memory import CopyOp, ViewOp, root_of
+from glow_mlir.dialects.shapes import size_of
+
+
+class IdentityView(RewritePattern):
+    """A view of the same type is what it views."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ViewOp, rewriter: PatternRewriter, /) -> None:
+        if op.result.type == op.source.type:
+            rewriter.replace(op, [], [op.source])
+
+
+class ViewOfView(RewritePattern):
+    """Offsets count from the start of the allocation, so that only the last type counts."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ViewOp, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op.source.owner, ViewOp):
+            view = ViewOp.of(root_of(op.source), op.result.type, op.location)
+            rewriter.replace(op, view)
+
+
+class CopyOfNothing(RewritePattern):
+    """A copy of a buffer to itself, and one without elements."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: CopyOp, rewriter: PatternRewriter, /) -> None:
+        is_itself = root_of(op.target) is root_of(op.source) and op.target.type == op.source.type
+        if is_itself or not size_of(op.target.type):
+            rewriter.erase(op)
+
+
+VIEW_PATTERNS = (IdentityView(), ViewOfView())
+COPY_PATTERNS = (CopyOfNothing(),)

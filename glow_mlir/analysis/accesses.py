@@ -1,0 +1,124 @@
+"""
+Accesses to memory: which instruction reads and writes which allocation or weight, and when.
+
+Time is counted in ops of the function's own block. What happens in a region inside an op happens at the op's position:
+a loop may run its body any number of times, so that nothing inside is before or after the rest of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from heapq import merge
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, SSAValue
+
+from glow_mlir.analysis.regions import Region, region_of
+from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
+from glow_mlir.dialects.glow_low.stack import StackOp
+
+
+@dataclass(frozen=True)
+class Access:
+    """One use of memory: operand number `index` of `op`."""
+
+    op: Operation
+    index: int
+    position: int
+    """That of the op of the function's block that `op` is, or is inside."""
+    reads: bool
+    writes: bool
+
+    @property
+    def value(self) -> SSAValue:
+        """The buffer that is used."""
+        return self.op.operands[self.index]
+
+    @cached_property
+    def region(self) -> Region:
+        """The elements that may be touched; found once, so that a change of the operand needs a new access."""
+        return region_of(self.value)
+
+
+def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
+    """
+    The accesses of one op, those in its regions included; declarations, views and deallocations have none.
+
+    An op that states no qualifiers is taken to read and write every buffer that it gets.
+    """
+    for inner in op.walk():
+        if isinstance(inner, AllocOp | WeightOp | ViewOp | DeallocOp):
+            continue
+        if isinstance(inner, Instruction):
+            for index, (qualifier, _) in enumerate(inner.uses()):
+                yield Access(inner, index, position, qualifier.reads, qualifier.writes)
+        else:
+            for index, value in enumerate(inner.operands):
+                if isinstance(value.type, MemRefType):
+                    yield Access(inner, index, position, reads=True, writes=True)
+
+
+@dataclass
+class Accesses:
+    """All accesses of a function's block, by the allocation or weight behind them."""
+
+    positions: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """Op of the block → its position."""
+    by_root: dict[SSAValue, list[Access]] = field(default_factory=dict[SSAValue, list[Access]])
+    """Allocation or weight → its accesses, in order of position."""
+    deallocs: dict[SSAValue, DeallocOp] = field(default_factory=dict[SSAValue, DeallocOp])
+    """Allocation → where its life ends."""
+
+    @staticmethod
+    def of(block: Block) -> Accesses:
+        """The accesses of a block, found in one walk."""
+        found = Accesses()
+        for position, op in enumerate(block.ops):
+            found.positions[op] = position
+            if isinstance(op, DeallocOp):
+                found.deallocs[op.buffer] = op
+            for access in accesses_of(op, position):
+                found.by_root.setdefault(root_of(access.value), []).append(access)
+        return found
+
+    def to(self, root: SSAValue) -> list[Access]:
+        """The accesses to an allocation or weight, in order of position."""
+        return self.by_root.get(root, [])
+
+    def move(self, gone: SSAValue, root: SSAValue) -> None:
+        """Make the accesses to `gone` those of `root`; their operands are views of it now."""
+        renewed = [replace(access) for access in self.by_root.pop(gone, [])]
+        self.by_root[root] = list(merge(self.to(root), renewed, key=lambda access: access.position))
+
+    def forget(self, op: Operation) -> None:
+        """Drop the accesses of an op of the block that is to be erased."""
+        for root in {root_of(access.value) for access in accesses_of(op)}:
+            self.by_root[root] = [access for access in self.to(root) if access.op is not op]
+
+
+def each_user(buffer: SSAValue) -> Iterator[Instruction]:
+    """Every instruction that uses an allocation or weight, also through views; deallocations excluded."""
+    for use in buffer.uses:
+        if isinstance(use.operation, ViewOp):
+            yield from each_user(use.operation.result)
+        elif isinstance(use.operation, Instruction) and not isinstance(use.operation, DeallocOp):
+            yield use.operation
+
+
+def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
+    """
+    Whether @out operand number `output` may be the very buffer of @in operand number `input_`.
+
+    It may where the instruction declares so, and in a stack where both are walked alike: each element is then read
+    before it is written.
+    """
+    uses = list(op.named_uses())
+    (name, qualifier, written), (other, other_qualifier, read) = uses[output], uses[input_]
+    if qualifier is not Qualifier.OUT or other_qualifier is not Qualifier.IN or written.type != read.type:
+        return False
+    if isinstance(op, StackOp):
+        return op.maps.data[output] == op.maps.data[input_]
+    return op.may_share(name, other)

@@ -1,0 +1,166 @@
+"""Regions of memory: which elements of an allocation a buffer has, and whether two buffers share any."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
+from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+
+
+@dataclass(frozen=True)
+class Region:
+    """A box of elements: the offset of the first, and size and stride of each axis along which there are several."""
+
+    offset: int
+    end: int
+    """Behind the last element."""
+    axes: tuple[tuple[int, int], ...]
+    """Size and stride, the largest stride first; sizes are above 1, strides above 0."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no elements."""
+        return self.end <= self.offset
+
+
+def region_of(value: SSAValue | Attribute) -> Region:
+    """The elements of a buffer, counted from the start of its allocation."""
+    start = offset_of(value)
+    if not size_of(value if isinstance(value, Attribute) else value.type):
+        return Region(start, start, ())
+    axes = ((size, step) for size, step in zip(shape_of(value), strides_of(value), strict=True) if size > 1 and step)
+    return Region(start, extent_of(value), tuple(sorted(axes, key=lambda axis: -axis[1])))
+
+
+def may_overlap(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two buffers may have elements in common: they are of one allocation, and not shown to be apart."""
+    return root_of(one) is root_of(other) and regions_overlap(region_of(one), region_of(other))
+
+
+def regions_overlap(one: Region, other: Region) -> bool:
+    """Whether two regions of one allocation may have elements in common."""
+    if one.is_empty or other.is_empty or one.end <= other.offset or other.end <= one.offset:
+        return False
+    grids = _on_one_grid(one, other)
+    return grids is None or all(low < end and start < high for (low, high), (start, end) in zip(*grids, strict=True))
+
+
+def region_covers(whole: Region, part: Region) -> bool:
+    """Whether all elements of `part` are surely in `whole`, a region of the same allocation."""
+    if part.is_empty:
+        return True
+    if part.offset < whole.offset or whole.end < part.end:
+        return False
+    grids = _on_one_grid(whole, part)
+    return grids is not None and all(low <= start and end <= high for (low, high), (start, end) in zip(*grids, strict=True))
+
+
+Digits = list[tuple[int, int]]
+"""For each place of a mixed-radix number, the first digit and the one behind the last."""
+
+
+def _on_one_grid(one: Region, other: Region) -> tuple[Digits, Digits] | None:
+    """
+    Both regions as ranges along the axes of one grid; `None` where there is no such grid.
+
+    The strides of both, and 1, are the places of a mixed-radix number. Where no digit of a region carries into the
+    next place, each of its elements has one way of being written, and the regions are boxes of such numbers.
+    """
+    places = sorted({1, *(stride for _, stride in (*one.axes, *other.axes))}, reverse=True)
+    digits = _digits(one, places), _digits(other, places)
+    return None if digits[0] is None or digits[1] is None else (digits[0], digits[1])
+
+
+def _digits(region: Region, places: Sequence[int]) -> Digits | None:
+    index = {place: position for position, place in enumerate(places)}
+    counts = [1] * len(places)
+    for size, stride in region.axes:
+        for count, place in _split(size, stride, places):
+            counts[index[place]] += count - 1
+    rest = region.offset
+    digits: Digits = []
+    for place, count in zip(places, counts, strict=True):
+        digit, rest = divmod(rest, place)
+        digits.append((digit, digit + count))
+    largest = 0
+    for position in range(len(places) - 1, 0, -1):
+        largest += (digits[position][1] - 1) * places[position]
+        if largest >= places[position - 1]:
+            return None
+    return digits
+
+
+def _split(size: int, stride: int, places: Sequence[int]) -> list[tuple[int, int]]:
+    """An axis cut at the larger places that its steps reach evenly: rows that follow each other become rows again."""
+    parts: list[tuple[int, int]] = []
+    position = bisect_left(places, -stride, key=lambda place: -place)
+    while position > 0 and size * stride > (larger := places[position - 1]):
+        factor, rest = divmod(larger, stride)
+        if rest or size % factor:
+            break
+        parts.append((factor, stride))
+        size, stride, position = size // factor, larger, position - 1
+    return [*parts, (size, stride)]
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """
+    A move of a whole allocation into a part of another, or of itself: how its addresses change.
+
+    `axes` has the size, the stride before and the stride after of each axis, the largest stride before first; the
+    elements before follow each other without gaps from offset 0 on.
+    """
+
+    axes: tuple[tuple[int, int, int], ...]
+    offset: int
+
+    @staticmethod
+    def between(whole: SSAValue, place: SSAValue) -> Relocation | None:
+        """The move of the elements of `whole` to those of `place`; `None` unless `whole` is all of its allocation."""
+        root = root_of(whole)
+        if size_of(whole.type) != extent_of(root) or offset_of(whole) or not size_of(whole.type):
+            return None
+        triples = zip(shape_of(whole), strides_of(whole), strides_of(place), strict=True)
+        axes = sorted((axis for axis in triples if axis[0] > 1), key=lambda axis: -axis[1])
+        merged: list[tuple[int, int, int]] = []
+        expected = 1
+        for size, before, after in reversed(axes):
+            if before != expected:
+                return None
+            expected *= size
+            if merged:
+                inner, inner_before, inner_after = merged[-1]
+                if after == inner_after * inner:
+                    merged[-1] = (inner * size, inner_before, inner_after)
+                    continue
+            merged.append((size, before, after))
+        return Relocation(tuple(reversed(merged)), offset_of(place))
+
+    def strides_and_offset(self, value: SSAValue) -> tuple[Shape, int] | None:
+        """Strides and offset of a view of the allocation after the move; `None` where strides cannot say it."""
+        rest, offset = offset_of(value), self.offset
+        reach: list[int] = []
+        for _, before, after in self.axes:
+            digit, rest = divmod(rest, before)
+            reach.append(digit)
+            offset += digit * after
+        strides: list[int] = []
+        for size, stride in zip(reversed(shape_of(value)), reversed(strides_of(value)), strict=True):
+            if size == 1 or not stride:
+                # No element is a step along this axis away.
+                strides.append(0 if size > 1 else strides[-1] * shape_of(value)[-len(strides)] if strides else 1)
+                continue
+            found = next((i for i, (_, before, _) in enumerate(self.axes) if stride >= before), None)
+            if found is None or stride % self.axes[found][1]:
+                return None
+            steps = stride // self.axes[found][1]
+            reach[found] += (size - 1) * steps
+            strides.append(steps * self.axes[found][2])
+        inside = all(last < size for last, (size, _, _) in zip(reach, self.axes, strict=True))
+        return (tuple(reversed(strides)), offset) if inside else None

@@ -1,0 +1,53 @@
+"""What passes do to allocations that become part of others: move declarations, join lives, erase what is gone."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from glow_mlir.analysis.accesses import Accesses
+from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, ViewOp, WeightOp
+
+
+def view_of(root: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
+    """A view of `root`, not inserted yet, in the place of the buffer `old`; `root` itself where the types agree."""
+    if root.type == type_:
+        return root
+    assert isinstance(old.owner, Operation)
+    view = ViewOp.of(root, type_, old.owner.location)
+    view.result.name_hint = old.name_hint
+    return view.result
+
+
+def hoist_declaration(block: Block, accesses: Accesses, root: SSAValue, anchor: Operation) -> None:
+    """Move the declaration of an allocation or weight in front of `anchor`, if it is behind."""
+    declaration, positions = root.owner, accesses.positions
+    assert isinstance(declaration, AllocOp | WeightOp)
+    if positions[declaration] > positions[anchor]:
+        declaration.detach()
+        block.insert_op_before(declaration, anchor)
+        positions[declaration] = positions[anchor]
+
+
+def join_lives(block: Block, accesses: Accesses, root: SSAValue, gone: SSAValue) -> None:
+    """Let the life of `root` end no earlier than that of `gone`, whose own dealloc is erased."""
+    deallocs, positions = accesses.deallocs, accesses.positions
+    end, other = deallocs.get(root), deallocs.pop(gone, None)
+    if end is not None and other is None:
+        end.detach()
+        block.add_op(end)
+        positions[end] = len(positions)
+    elif end is not None and other is not None and positions[other] > positions[end]:
+        end.detach()
+        block.insert_op_before(end, other)
+        positions[end] = positions[other]
+    if other is not None:
+        block.erase_op(other)
+
+
+def erase_with_views(buffer: SSAValue) -> None:
+    """Erase the op behind a buffer, and all views of it; nothing else may use them."""
+    for use in list(buffer.uses):
+        erase_with_views(use.operation.results[0])
+    assert isinstance(buffer.owner, Operation)
+    buffer.owner.detach()
+    buffer.owner.erase()

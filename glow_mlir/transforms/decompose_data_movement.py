@@ -1,0 +1,195 @@
+"""`decompose-data-movement`: what moves elements without computing becomes copies between views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.accesses import Accesses
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import (
+    Buffer,
+    CopyOp,
+    FillOp,
+    ViewOp,
+    WeightOp,
+    buffer_type,
+    offset_of,
+    root_of,
+    strides_of,
+)
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of, size_of
+from glow_mlir.storage import Storage, constant_array, scalar_attribute
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class DecomposeDataMovementPass(ModulePass):
+    """
+    Replace concats, slices, transposes, expands and pads with a constant by copies between views.
+
+    A concat copies each part to its place in the result, a slice, transpose or expand copies from a view of its
+    source, and a pad copies to the interior of its result and fills the border (Glow's InsertTensor and
+    ExtractTensor). What strides cannot say stays: slices that run backwards, pads that mirror or repeat, and pads
+    whose value is known at run time only. An instruction that has its kernel stays too.
+    """
+
+    name = "decompose-data-movement"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in low_functions(op):
+            accesses = Accesses.of(function.block)
+            for instruction in list(function.block.ops):
+                if isinstance(instruction, DerivedInstruction) and instruction.kernel is None:
+                    decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
+                    if decompose and decompose(Decomposition(instruction, function.block, accesses, storage)):
+                        function.block.erase_op(instruction)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A buffer, or some of its elements: a view that is not made yet."""
+
+    of: SSAValue
+    type_: Buffer
+
+    @staticmethod
+    def at(of: SSAValue, start: Sequence[int], shape: Shape, strides: Sequence[int] | None = None) -> Part:
+        """The elements of `of` from an index on; with other strides where they are given."""
+        own = strides_of(of)
+        offset = offset_of(of) + sum(place * stride for place, stride in zip(start, own, strict=False))
+        return Part(of, buffer_type(shape, element_of(of), tuple(own if strides is None else strides), offset))
+
+    @staticmethod
+    def whole(of: SSAValue) -> Part:
+        """All elements."""
+        return Part.at(of, (), shape_of(of))
+
+
+Decompose = Callable[["Decomposition"], bool]
+"""Emits what takes the place of an instruction; false where nothing can."""
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """One instruction that becomes copies, and what is known of the rest."""
+
+    op: Any
+    """A `DerivedInstruction`; its operands and properties are those of its operator."""
+    block: Block
+    accesses: Accesses
+    storage: Storage
+
+    def insert(self, op: Operation) -> None:
+        """Insert an op in front of the instruction."""
+        self.block.insert_op_before(op, self.op)
+
+    def view(self, part: Part) -> SSAValue:
+        """The buffer that is `part`."""
+        if part.type_ == part.of.type:
+            return part.of
+        view = ViewOp.of(part.of, part.type_, self.op.location)
+        view.result.name_hint = part.of.name_hint
+        self.insert(view)
+        return view.result
+
+    def copy(self, target: Part, source: Part) -> None:
+        """Copy one to the other, if they have elements."""
+        if size_of(target.type_):
+            self.insert(CopyOp.of(self.view(target), self.view(source), location=self.op.location))
+
+
+def _concat(it: Decomposition) -> bool:
+    result = it.op.result
+    axis = normalize_axis(integer(it.op.axis), len(shape_of(result)))
+    place = [0] * len(shape_of(result))
+    for part in it.op.parts:
+        it.copy(Part.at(result, place, shape_of(part)), Part.whole(part))
+        place[axis] += shape_of(part)[axis]
+    return True
+
+
+def _slice(it: Decomposition) -> bool:
+    ranges, source = it.op.ranges(), it.op.input
+    if any(taken.step < 0 for taken in ranges):
+        return False
+    strides = [taken.step * stride for taken, stride in zip(ranges, strides_of(source), strict=True)]
+    part = Part.at(source, [taken.start for taken in ranges], shape_of(it.op.result), strides)
+    it.copy(Part.whole(it.op.result), part)
+    return True
+
+
+def _transpose(it: Decomposition) -> bool:
+    source, own = it.op.input, strides_of(it.op.input)
+    strides = [own[axis] for axis in ints(it.op.permutation)]
+    it.copy(Part.whole(it.op.result), Part.at(source, (), shape_of(it.op.result), strides))
+    return True
+
+
+def _expand(it: Decomposition) -> bool:
+    source, shape = it.op.input, shape_of(it.op.result)
+    own = [0 if size == 1 else stride for size, stride in zip(shape_of(source), strides_of(source), strict=True)]
+    it.copy(Part.whole(it.op.result), Part.at(source, (), shape, [*[0] * (len(shape) - len(own)), *own]))
+    return True
+
+
+def _pad(it: Decomposition) -> bool:
+    value = _fill_value(it)
+    if text(it.op.mode) != "constant" or value is None:
+        return False
+    result, widths = it.op.result, it.op.widths()
+    it.copy(Part.at(result, [before for before, _ in widths], shape_of(it.op.input)), Part.whole(it.op.input))
+    sides = [it.view(Part.at(result, start, shape)) for start, shape in border(shape_of(result), widths)]
+    if sides:
+        it.insert(FillOp.of(sides, properties={"value": value}, location=it.op.location))
+    return True
+
+
+def _fill_value(it: Decomposition) -> Attribute | None:
+    """What a pad fills its border with, where that is known."""
+    element = element_of(it.op.result)
+    if it.op.value is None:
+        return scalar_attribute(0.0 if is_float(element) else 0, element)
+    root = root_of(it.op.value)
+    if isinstance(root.owner, WeightOp):
+        constant = it.storage.by_name[root.owner.storage_name]
+        if isinstance(constant, ConstantOp):
+            return scalar_attribute(constant_array(constant).reshape(-1)[offset_of(it.op.value)], element)
+        return None
+    writers = [access.op for access in it.accesses.to(root) if access.writes]
+    if len(writers) == 1 and isinstance(writers[0], DerivedInstruction) and writers[0].OPERATOR is SplatOp:
+        return writers[0].properties["value"]
+    return None
+
+
+def border(shape: Shape, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Shape]]:
+    """Start and shape of the boxes that make up the border of a pad: at most two an axis, none overlap."""
+    for axis, (before, after) in enumerate(widths):
+        inner = [(w, size - w - v) for (w, v), size in zip(widths[:axis], shape, strict=False)]
+        outer = [(0, size) for size in shape[axis + 1 :]]
+        for start, count in ((0, before), (shape[axis] - after, after)):
+            parts = [*inner, (start, count), *outer]
+            if all(size for _, size in parts):
+                yield tuple(place for place, _ in parts), tuple(size for _, size in parts)
+
+
+DECOMPOSITIONS: Mapping[type[HighOp], Decompose] = {
+    ConcatOp: _concat,
+    ExpandOp: _expand,
+    PadOp: _pad,
+    SliceOp: _slice,
+    TransposeOp: _transpose,
+}
+"""Operator that moves elements → how it becomes copies."""

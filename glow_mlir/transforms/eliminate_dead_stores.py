@@ -1,0 +1,78 @@
+"""`eliminate-dead-stores`: drop instructions whose results nothing reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.accesses import Access, accesses_of
+from glow_mlir.analysis.regions import Region, region_covers, region_of, regions_overlap
+from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class EliminateDeadStoresPass(ModulePass):
+    """
+    Erase each instruction that writes only what is never read: not by a later instruction before it is overwritten,
+    and not by the caller, who sees outputs and state as the function leaves them (Glow's DSE).
+    """
+
+    name = "eliminate-dead-stores"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in low_functions(op):
+            eliminate_dead_stores(function.block)
+
+
+@dataclass
+class Demand:
+    """What is read behind a position of a block, and not overwritten before: regions by allocation or weight."""
+
+    regions: dict[SSAValue, dict[Region, None]] = field(default_factory=dict[SSAValue, dict[Region, None]])
+
+    def add(self, root: SSAValue, region: Region) -> None:
+        """A region is read."""
+        self.regions.setdefault(root, {})[region] = None
+
+    def wants(self, access: Access) -> bool:
+        """Whether any of what an access writes is read."""
+        wanted = self.regions.get(root_of(access.value), {})
+        return any(regions_overlap(region, access.region) for region in wanted)
+
+    def overwrite(self, access: Access) -> None:
+        """All elements of a buffer get new content: what they were is not read."""
+        root = root_of(access.value)
+        if wanted := self.regions.get(root):
+            self.regions[root] = {region: None for region in wanted if not region_covers(access.region, region)}
+
+
+def eliminate_dead_stores(block: Block) -> None:
+    """Erase the dead stores of one block, in one backward walk."""
+    demand = Demand()
+    for op in block.ops:
+        if isinstance(op, WeightOp) and op.mutable is not None:
+            demand.add(op.result, region_of(op.result))
+    for op in reversed(list(block.ops)):
+        accesses = list(accesses_of(op))
+        stores = [access for access in accesses if is_store(access)]
+        if isinstance(op, Instruction) and stores and not any(demand.wants(access) for access in stores):
+            block.erase_op(op)
+            continue
+        for access in stores:
+            if access.op is op and not access.reads:
+                demand.overwrite(access)
+        for access in accesses:
+            if access.reads:
+                demand.add(root_of(access.value), access.region)
+
+
+def is_store(access: Access) -> bool:
+    """Whether an access writes what others may read; what is left in @scratch has no meaning."""
+    qualifiers = list(access.op.uses()) if isinstance(access.op, Instruction) else []
+    return access.writes and (not qualifiers or qualifiers[access.index][0] is not Qualifier.SCRATCH)

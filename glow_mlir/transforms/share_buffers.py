@@ -1,0 +1,98 @@
+"""`share-buffers`: let results take the buffers of operands that die."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
+from glow_mlir.analysis.regions import may_overlap
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, byte_size, root_of
+from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class ShareBuffersPass(ModulePass):
+    """
+    Where an instruction may work in place and reads an allocation for the last time, write its result there (Glow's
+    ShareBuffers, the paper's §3.3 on @inout).
+
+    Both allocations have the same size, so that never more bytes are live than before: two lives that met at the
+    instruction become one.
+    """
+
+    name = "share-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in low_functions(op):
+            Sharing(function.block, Accesses.of(function.block)).run()
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The work on one block."""
+
+    block: Block
+    accesses: Accesses
+
+    def run(self) -> None:
+        """Go through the instructions in order, so that a chain of them ends up in one buffer."""
+        for op in list(self.block.ops):
+            if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+                for output, value in enumerate(op.operands):
+                    if self._begins_at(op, root_of(value)):
+                        self._share(op, output)
+
+    def _begins_at(self, op: Instruction, root: SSAValue) -> bool:
+        """Whether `op` is the first to use an allocation."""
+        return isinstance(root.owner, AllocOp) and self.accesses.to(root)[0].op is op
+
+    def _ends_at(self, op: Instruction, root: SSAValue) -> bool:
+        """Whether `op` is the last to use an allocation."""
+        return isinstance(root.owner, AllocOp) and self.accesses.to(root)[-1].op is op
+
+    def _share(self, op: Instruction, output: int) -> None:
+        """Let an @out operand, whose allocation begins here, take the buffer of an operand that dies."""
+        begins = root_of(op.operands[output])
+        for input_, value in enumerate(op.operands):
+            dies = root_of(value)
+            fits = dies is not begins and self._ends_at(op, dies) and byte_size(dies) == byte_size(begins)
+            if fits and can_take(op, output, input_):
+                self._merge(begins, dies)
+                return
+
+    def _merge(self, gone: SSAValue, root: SSAValue) -> None:
+        """Make one allocation of two, the life of the first of which begins where that of the other ends."""
+        assert isinstance(gone.owner, AllocOp)
+        hoist_declaration(self.block, self.accesses, root, gone.owner)
+        for use in list(gone.uses):
+            if isinstance(use.operation, ViewOp):
+                use.operation.operands[use.index] = root
+        if any(not isinstance(use.operation, DeallocOp) for use in gone.uses):
+            assert isinstance(gone.type, MemRefType)
+            whole = view_of(root, gone.type, gone)
+            if isinstance(whole.owner, ViewOp):
+                self.block.insert_op_before(whole.owner, gone.owner)
+            for use in list(gone.uses):
+                if not isinstance(use.operation, DeallocOp):
+                    use.operation.operands[use.index] = whole
+        self.accesses.move(gone, root)
+        join_lives(self.block, self.accesses, root, gone)
+        erase_with_views(gone)
+
+
+def can_take(op: Instruction, output: int, input_: int) -> bool:
+    """Whether an @out operand may take the buffer of an @in operand, whatever else the instruction uses."""
+    if not may_be_same_buffer(op, output, input_):
+        return False
+    shared = op.operands[input_]
+    others = [index for index in range(len(op.operands)) if index not in (output, input_)]
+    return all(
+        may_be_same_buffer(op, output, index) for index in others if may_overlap(op.operands[index], shared)
+    )
