@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
+from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.rewriting import low_functions
 
 
@@ -134,9 +134,16 @@ class CopyElimination:
         root = root_of(copy.target)
         is_void = root is root_of(copy.source) and copy.target.type == copy.source.type
         if is_void:
-            self.accesses.forget(copy)
-            self.block.erase_op(copy)
+            self._erase(copy)
         return is_void
+
+    def _erase(self, copy: CopyOp) -> None:
+        """Erase a copy, and the views that it alone used."""
+        self.accesses.forget(copy)
+        operands = set(copy.operands)
+        self.block.erase_op(copy)
+        for value in operands:
+            erase_unused_views(value)
 
     def _views(self, moved: Sequence[Access], whole: SSAValue, place: SSAValue) -> dict[SSAValue, SSAValue] | None:
         """
@@ -183,10 +190,9 @@ class CopyElimination:
         for view in views.values():
             if view is not root and isinstance(view.owner, ViewOp):
                 self.block.insert_op_before(view.owner, anchor)
-        self.accesses.forget(copy)
+        self._erase(copy)
         self.accesses.move(gone, root)
         join_lives(self.block, self.accesses, root, gone)
-        self.block.erase_op(copy)
         erase_with_views(gone)
 
 

@@ -1,0 +1,133 @@
+// A result takes the buffer of an operand that dies.
+
+// RUN: glow-opt %s -p share-buffers,verify-low --split-input-file | filecheck %s
+
+// CHECK-LABEL: glow_low.func @chain(
+// CHECK:         %a = glow_low.alloc
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.softmax @out %a, @in %x
+// CHECK-NEXT:    glow_low.relu @out %a, @in %a
+// CHECK-NEXT:    glow_low.add @out %a, @in %x, @in %a
+// CHECK-NEXT:    glow_low.copy @out %y, @in %a
+// CHECK-NEXT:    glow_low.dealloc @out %a
+// CHECK-NEXT:  }
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @chain(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %a = glow_low.alloc : memref<4xf32>
+  %b = glow_low.alloc : memref<4xf32>
+  %c = glow_low.alloc : memref<4xf32>
+  glow_low.softmax @out %a, @in %x
+  glow_low.relu @out %b, @in %a
+  glow_low.add @out %c, @in %x, @in %b
+  glow_low.copy @out %y, @in %c
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %c
+}
+
+// -----
+
+// Through views, and where the allocations have other shapes.
+
+// CHECK-LABEL: glow_low.func @views(
+// CHECK:         %a = glow_low.alloc : memref<2x2xf32>
+// CHECK-NEXT:    %[[B:.*]] = glow_low.view %a : memref<2x2xf32> to memref<4xf32>
+// CHECK:         glow_low.relu @out %[[B]], @in %[[V:.*]]
+// CHECK-NEXT:    glow_low.copy @out %y, @in %[[B]]
+// CHECK-NEXT:    glow_low.dealloc @out %a
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @views(@x, @y) {
+  %x = glow_low.weight @x : memref<2x2xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %b = glow_low.alloc : memref<4xf32>
+  %a = glow_low.alloc : memref<2x2xf32>
+  glow_low.softmax @out %a, @in %x
+  %v = glow_low.view %a : memref<2x2xf32> to memref<4xf32>
+  glow_low.relu @out %b, @in %v
+  glow_low.copy @out %y, @in %b
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+}
+
+// -----
+
+// A stack may where both are walked alike, and only one result takes the buffer.
+
+// CHECK-LABEL: glow_low.func @stack(
+// CHECK:         %a = glow_low.alloc
+// CHECK-NEXT:    %c = glow_low.alloc
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.stack @out %a, @out %c, @in %a
+glow_high.placeholder @x : tensor<4x4xf32> {input}
+glow_high.placeholder @y : tensor<4x4xf32> {output}
+glow_low.func @stack(@x, @y) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
+  %a = glow_low.alloc : memref<4x4xf32>
+  %b = glow_low.alloc : memref<4x4xf32>
+  %c = glow_low.alloc : memref<4x4xf32>
+  glow_low.softmax @out %a, @in %x
+  glow_low.stack @out %b, @out %c, @in %a {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%0: f32):
+    glow_low.yield %0, %0 : f32, f32
+  }
+  glow_low.matmul @out %y, @in %b, @in %c
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %c
+}
+
+// -----
+
+// None of these: a transposed read, an operand read again, another size, another read of the same buffer, an input,
+// an instruction that does not work in place.
+
+// CHECK-LABEL: glow_low.func @apart(
+// CHECK-DAG:     %a = glow_low.alloc
+// CHECK-DAG:     %b = glow_low.alloc
+// CHECK-DAG:     %c = glow_low.alloc
+// CHECK-DAG:     %d = glow_low.alloc
+// CHECK-DAG:     %e = glow_low.alloc
+// CHECK-DAG:     %f = glow_low.alloc
+// CHECK:         glow_low.stack @out %b, @in %a
+// CHECK:         glow_low.relu @out %c, @in %b
+// CHECK:         glow_low.add @out %d, @in %b, @in %t
+// CHECK:         glow_low.neg @out %e, @in %h
+// CHECK-NEXT:    glow_low.matmul @out %f, @in %c, @in %d
+glow_high.placeholder @x : tensor<4x4xf32> {input}
+glow_high.placeholder @y : tensor<4x4xf32> {output}
+glow_high.placeholder @z : tensor<2x4xf32> {output}
+glow_low.func @apart(@x, @y, @z) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
+  %z = glow_low.weight @z {mutable} : memref<2x4xf32>
+  %a = glow_low.alloc : memref<4x4xf32>
+  %b = glow_low.alloc : memref<4x4xf32>
+  %c = glow_low.alloc : memref<4x4xf32>
+  %d = glow_low.alloc : memref<4x4xf32>
+  %e = glow_low.alloc : memref<2x4xf32>
+  %f = glow_low.alloc : memref<4x4xf32>
+  glow_low.softmax @out %a, @in %x
+  glow_low.stack @out %b, @in %a {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d0)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%0: f32):
+    glow_low.yield %0 : f32
+  }
+  glow_low.relu @out %c, @in %b
+  %t = glow_low.view %b : memref<4x4xf32> to memref<4x4xf32, strided<[1, 4]>>
+  glow_low.add @out %d, @in %b, @in %t
+  %h = glow_low.view %d : memref<4x4xf32> to memref<2x4xf32>
+  glow_low.neg @out %e, @in %h
+  glow_low.matmul @out %f, @in %c, @in %d
+  glow_low.copy @out %y, @in %f
+  glow_low.copy @out %z, @in %e
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %c
+  glow_low.dealloc @out %d
+  glow_low.dealloc @out %e
+  glow_low.dealloc @out %f
+}
