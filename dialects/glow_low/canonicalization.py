@@ -1,4 +1,4 @@
-"""Rewrites of views and copies: composed where one follows another, gone where they change nothing (Glow's peepholes)."""
+"""Rewrites of views and copies: composed, or gone where they change nothing (Glow's peepholes)."""
 
 from __future__ import annotations
 

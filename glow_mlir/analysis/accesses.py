@@ -49,7 +49,7 @@ def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
 
     An op that states no qualifiers is taken to read and write every buffer that it gets.
     """
-    for inner in op.walk():
+    for inner in op.walk() if op.regions else (op,):
         if isinstance(inner, AllocOp | WeightOp | ViewOp | DeallocOp):
             continue
         if isinstance(inner, Instruction):

@@ -57,7 +57,9 @@ def region_covers(whole: Region, part: Region) -> bool:
     if part.offset < whole.offset or whole.end < part.end:
         return False
     grids = _on_one_grid(whole, part)
-    return grids is not None and all(low <= start and end <= high for (low, high), (start, end) in zip(*grids, strict=True))
+    if grids is None:
+        return False
+    return all(low <= start and end <= high for (low, high), (start, end) in zip(*grids, strict=True))
 
 
 Digits = list[tuple[int, int]]

@@ -55,7 +55,7 @@ def erase_with_views(buffer: SSAValue) -> None:
 
 def erase_unused_views(buffer: SSAValue) -> None:
     """Erase the view behind a buffer if nothing uses it, and so on for what it is a view of."""
-    while isinstance(view := buffer.owner, ViewOp) and not buffer.uses:
+    while isinstance(view := buffer.owner, ViewOp) and view.parent is not None and not buffer.uses:
         buffer = view.source
         view.detach()
         view.erase()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from xdsl.context import Context
@@ -50,7 +51,7 @@ class DecomposeDataMovementPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)
         for function in low_functions(op):
-            accesses = Accesses.of(function.block)
+            accesses = cache(partial(Accesses.of, function.block))
             for instruction in list(function.block.ops):
                 if isinstance(instruction, DerivedInstruction) and instruction.kernel is None:
                     decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
@@ -89,7 +90,7 @@ class Decomposition:
     op: Any
     """A `DerivedInstruction`; its operands and properties are those of its operator."""
     block: Block
-    accesses: Accesses
+    accesses: Callable[[], Accesses]
     storage: Storage
 
     def insert(self, op: Operation) -> None:
@@ -168,7 +169,7 @@ def _fill_value(it: Decomposition) -> Attribute | None:
         if isinstance(constant, ConstantOp):
             return scalar_attribute(constant_array(constant).reshape(-1)[offset_of(it.op.value)], element)
         return None
-    writers = [access.op for access in it.accesses.to(root) if access.writes]
+    writers = [access.op for access in it.accesses().to(root) if access.writes]
     if len(writers) == 1 and isinstance(writers[0], DerivedInstruction) and writers[0].OPERATOR is SplatOp:
         return writers[0].properties["value"]
     return None

@@ -1,4 +1,4 @@
-"""`eliminate-copies`: let producers write where a copy would carry their result, and readers read where it came from."""
+"""`eliminate-copies`: let producers write where copies would carry their results, and readers read where they are."""
 
 from __future__ import annotations
 
@@ -151,19 +151,11 @@ class CopyElimination:
 
         `None`, and nothing is changed, where strides cannot say it or the backend does not execute it.
         """
-        relocation = Relocation.between(whole, place)
-        if relocation is None or not all(isinstance(a.op, Instruction) and is_open(a.op) for a in moved):
+        if not all(isinstance(access.op, Instruction) and is_open(access.op) for access in moved):
             return None
-        types: dict[SSAValue, Buffer] = {}
-        for access in moved:
-            old = access.value
-            if old not in types:
-                layout = relocation.strides_and_offset(old)
-                if layout is None:
-                    return None
-                types[old] = buffer_type(shape_of(old), element_of(old), *layout)
-            if not keeps_unit_stride(access.op, old, types[old]):
-                return None
+        types = types_after(Relocation.between(whole, place), moved)
+        if types is None:
+            return None
         root = root_of(place)
         views = {old: view_of(root, type_, old) for old, type_ in types.items()}
         before = [access.value for access in moved]
@@ -174,7 +166,7 @@ class CopyElimination:
         for access, old in zip(moved, before, strict=True):
             access.op.operands[access.index] = old
         for view in views.values():
-            if isinstance(view.owner, ViewOp) and view is not root:
+            if view is not root and isinstance(view.owner, ViewOp):
                 view.owner.erase()
         return None
 
@@ -194,6 +186,21 @@ class CopyElimination:
         self.accesses.move(gone, root)
         join_lives(self.block, self.accesses, root, gone)
         erase_with_views(gone)
+
+
+def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[SSAValue, Buffer] | None:
+    """The types that the buffers of `moved` get; `None` where strides cannot say one, or would make a reader slow."""
+    types: dict[SSAValue, Buffer] = {}
+    for access in moved:
+        old = access.value
+        if old not in types:
+            layout = relocation.strides_and_offset(old) if relocation is not None else None
+            if layout is None:
+                return None
+            types[old] = buffer_type(shape_of(old), element_of(old), *layout)
+        if not keeps_unit_stride(access.op, old, types[old]):
+            return None
+    return types
 
 
 def is_open(op: Operation) -> bool:

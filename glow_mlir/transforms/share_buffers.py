@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, byte_size, root_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
 from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -75,8 +76,7 @@ class Sharing:
             if isinstance(use.operation, ViewOp):
                 use.operation.operands[use.index] = root
         if any(not isinstance(use.operation, DeallocOp) for use in gone.uses):
-            assert isinstance(gone.type, MemRefType)
-            whole = view_of(root, gone.type, gone)
+            whole = view_of(root, cast(Buffer, gone.type), gone)
             if isinstance(whole.owner, ViewOp):
                 self.block.insert_op_before(whole.owner, gone.owner)
             for use in list(gone.uses):
@@ -93,6 +93,4 @@ def can_take(op: Instruction, output: int, input_: int) -> bool:
         return False
     shared = op.operands[input_]
     others = [index for index in range(len(op.operands)) if index not in (output, input_)]
-    return all(
-        may_be_same_buffer(op, output, index) for index in others if may_overlap(op.operands[index], shared)
-    )
+    return all(may_be_same_buffer(op, output, index) for index in others if may_overlap(op.operands[index], shared))

@@ -35,7 +35,7 @@ def erase_unused_views(block: Block) -> None:
 
 
 def shorten(block: Block) -> None:
-    """Move the allocations and deallocations of one block, in one walk."""
+    """Move the allocations and deallocations of one block, in one walk; a use in a region of an op is one by the op."""
     erase_unused_views(block)
     first: dict[SSAValue, Operation] = {}
     last: dict[SSAValue, Operation] = {}
@@ -44,10 +44,11 @@ def shorten(block: Block) -> None:
         if isinstance(op, DeallocOp):
             frees[op.buffer] = op
             continue
-        for value in op.operands:
-            root = root_of(value)
-            first.setdefault(root, op)
-            last[root] = op
+        for inner in op.walk() if op.regions else (op,):
+            for value in inner.operands:
+                root = root_of(value)
+                first.setdefault(root, op)
+                last[root] = op
     for op in list(block.ops):
         if not isinstance(op, AllocOp):
             continue

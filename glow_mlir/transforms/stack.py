@@ -194,7 +194,9 @@ class StackBuilder:
         for member in self.run.members:
             arguments = [self._argument(value, op.block) for value in member.inputs()]
             self.registers[place_of(member.outputs()[0])] = append_body(member, op.block, arguments)
-        op.block.add_op(YieldOp.create(operands=[self.registers[place_of(value)] for value in targets], location=location))
+        op.block.add_op(
+            YieldOp.create(operands=[self.registers[place_of(value)] for value in targets], location=location)
+        )
         return op
 
     def _argument(self, value: SSAValue, block: Block) -> SSAValue:

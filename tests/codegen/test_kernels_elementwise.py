@@ -107,3 +107,29 @@ def test_strided_operands():
         """,
         {"x": sample((9, 40)), "y": sample((9, 50))},
     )
+
+
+def test_a_stack_works_in_place():
+    """What another result needs is read before the first is written over it."""
+    check_low(
+        """
+        glow_high.placeholder @x : tensor<9x40xf32> {input}
+        glow_high.placeholder @y : tensor<9x40xf32> {state}
+        glow_high.placeholder @z : tensor<9x40xf32> {output}
+        glow_low.func @main(@x, @y, @z) {
+          %x = glow_low.weight @x : memref<9x40xf32>
+          %y = glow_low.weight @y {mutable} : memref<9x40xf32>
+          %z = glow_low.weight @z {mutable} : memref<9x40xf32>
+          glow_low.stack @out %y, @out %z, @in %y, @in %x {
+            maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>,
+                    affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
+            iterators = ["parallel", "parallel"]
+          } {
+          ^bb0(%a: f32, %b: f32):
+            %0 = arith.addf %a, %b : f32
+            glow_low.yield %0, %a : f32, f32
+          }
+        }
+        """,
+        {"x": sample((9, 40)), "y": sample((9, 40), seed=1)},
+    )

@@ -309,9 +309,11 @@ def test_trace_nests_operators_in_requests(digits: Runner, tmp_path: Path) -> No
     requests = [event for event in events if event.get("cat") == "request"]
     operators = [event for event in events if event.get("cat") == "operator"]
     assert len(requests) == 3
-    assert len(operators) == 30
+    each, rest = divmod(len(operators), 3)
+    assert each >= 10
+    assert rest == 0
     for number, event in enumerate(operators):
-        around = requests[number // 10]
+        around = requests[number // each]
         assert around["ts"] <= event["ts"] + 0.002
         assert event["ts"] + event["dur"] <= around["ts"] + around["dur"] + 0.002
 

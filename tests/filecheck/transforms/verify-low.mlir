@@ -20,6 +20,21 @@ glow_low.func @sound(@x, @y) {
   glow_low.dealloc @out %0
 }
 
+// Columns of one buffer lie between each other, and are apart.
+
+// CHECK: glow_low.func @columns(
+glow_low.func @columns(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %0 = glow_low.alloc : memref<4x2xf32>
+  %left = glow_low.view %0 : memref<4x2xf32> to memref<4xf32, strided<[2]>>
+  %right = glow_low.view %0 : memref<4x2xf32> to memref<4xf32, strided<[2], offset: 1>>
+  glow_low.copy @out %left, @in %x
+  glow_low.softmax @out %right, @in %left
+  glow_low.copy @out %y, @in %right
+  glow_low.dealloc @out %0
+}
+
 // CHECK-NOT: glow_low.func
 
 // -----
@@ -49,6 +64,16 @@ glow_high.placeholder @x : tensor<4xf32> {input}
 glow_low.func @other_type(@x) {
   // expected-error@+1 {{@x is tensor<4xf32>, the weight memref<4xi32>}}
   %x = glow_low.weight @x : memref<4xi32>
+}
+
+// -----
+
+// Storage is dense, whatever a weight says.
+
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_low.func @gaps(@x) {
+  // expected-error@+1 {{@x is tensor<2x2xf32>, the weight memref<2x2xf32, strided<[4, 1]>>}}
+  %x = glow_low.weight @x : memref<2x2xf32, strided<[4, 1]>>
 }
 
 // -----

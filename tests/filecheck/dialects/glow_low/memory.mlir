@@ -1,4 +1,4 @@
-// Declarations, allocation, views and copies, printed and parsed back.
+// Declarations, allocation, views, copies and fills, printed and parsed back.
 
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
@@ -38,6 +38,8 @@ glow_low.func @program(@x, @y) {
   %w = glow_low.view %v : memref<2x3xf32, strided<[12, 2], offset: 7>> to memref<24xf32>
   // CHECK-NEXT: glow_low.copy @out %b, @in %v {kernel = "copy"}
   glow_low.copy @out %b, @in %v {kernel = "copy"}
+  // CHECK-NEXT: glow_low.fill @out %b, @out %v {value = -1.5}
+  glow_low.fill @out %b, @out %v {value = -1.5}
   // CHECK-NEXT: glow_low.dealloc @out %b
   glow_low.dealloc @out %b
   // CHECK-NEXT: glow_low.copy @out %y, @in %a

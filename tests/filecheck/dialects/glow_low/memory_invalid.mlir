@@ -134,3 +134,19 @@ glow_low.func @wrong(@x, @y) {
   // expected-error @below {{mode must be one of constant, edge, reflect, wrap, not 'none'}}
   glow_low.pad @out %y, @in %x {pads = [0, 0, 0, 0], mode = "none"}
 }
+
+// -----
+
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @wrong(@y) {
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  // expected-error @below {{a buffer is not of i64}}
+  glow_low.fill @out %y {value = 1 : i64}
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{a fill needs a buffer}}
+  glow_low.fill {value = 1.0}
+}

@@ -1,0 +1,48 @@
+// Views of views are views of the allocation, and what changes nothing goes.
+
+// RUN: glow-opt %s -p canonicalize | filecheck %s
+
+glow_high.placeholder @x : tensor<4x4xf32> {input}
+glow_high.placeholder @e : tensor<0xf32> {output}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_high.placeholder @z : tensor<4x4xf32> {output}
+
+// CHECK-LABEL: glow_low.func @views(
+// CHECK:         %[[ROW:.*]] = glow_low.view %x : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 4>>
+// CHECK-NEXT:    glow_low.relu @out %y, @in %[[ROW]]
+// CHECK-NEXT:    glow_low.neg @out %z, @in %x
+// CHECK-NEXT:  }
+glow_low.func @views(@x, @y, @z) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+  %0 = glow_low.view %x : memref<4x4xf32> to memref<2x4xf32, strided<[8, 1], offset: 4>>
+  %1 = glow_low.view %0 : memref<2x4xf32, strided<[8, 1], offset: 4>> to memref<4xf32, strided<[1], offset: 4>>
+  glow_low.relu @out %y, @in %1
+  %2 = glow_low.view %x : memref<4x4xf32> to memref<4x4xf32>
+  glow_low.neg @out %z, @in %2
+}
+
+// A copy to another part stays, one to itself does not, nor one of nothing.
+
+// CHECK-LABEL: glow_low.func @copies(
+// CHECK:         glow_low.copy @out %y, @in %{{.*}}
+// CHECK-NEXT:    %[[A:.*]] = glow_low.view %z
+// CHECK-NEXT:    %[[B:.*]] = glow_low.view %z
+// CHECK-NEXT:    glow_low.copy @out %[[A]], @in %[[B]]
+// CHECK-NEXT:  }
+glow_low.func @copies(@x, @e, @y, @z) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %e = glow_low.weight @e {mutable} : memref<0xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+  %0 = glow_low.view %x : memref<4x4xf32> to memref<4xf32>
+  %1 = glow_low.view %x : memref<4x4xf32> to memref<0xf32>
+  glow_low.copy @out %y, @in %0
+  glow_low.copy @out %e, @in %1
+  %2 = glow_low.view %z : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 4>>
+  %3 = glow_low.view %z : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 8>>
+  %4 = glow_low.view %z : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 8>>
+  glow_low.copy @out %2, @in %3
+  glow_low.copy @out %3, @in %4
+}
