@@ -184,8 +184,12 @@ class GlowFunctions(InterpreterFunctions):
     def run_stack(self, interpreter: Interpreter, op: StackOp, args: PythonValues) -> PythonValues:
         count = len(op.targets)
         maps = op.affine_maps()
-        sources = zip(args[count:], maps[count:], strict=True)
-        inputs = [_signless(index_array(buffer.array, affine)) for buffer, affine in sources]
+        written = {id(buffer.storage) for buffer in args[:count]}
+        inputs: list[np.ndarray] = []
+        for buffer, affine in zip(args[count:], maps[count:], strict=True):
+            # A result that is an operand as it was must not change when another is written over it.
+            array = buffer.array.copy() if id(buffer.storage) in written else buffer.array
+            inputs.append(_signless(index_array(array, affine)))
         results = evaluate(op.block, inputs, yielded(op.block))
         for buffer, affine, result in zip(args[:count], maps[:count], results, strict=True):
             view = index_array(buffer.array, affine)
