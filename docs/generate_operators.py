@@ -22,6 +22,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, defs, helper
 
+from glow_mlir.backends.cpu.backend import WITHOUT_KERNEL
 from glow_mlir.codegen.kernel import Kernel
 from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -169,11 +170,13 @@ def instances(more: Sequence[Path]) -> dict[type[HighOp], list[HighOp]]:
 
 
 def execution(operator: type[HighOp], examples: Sequence[HighOp], kernels: Sequence[Kernel]) -> str:
-    """How the CPU executes an operator: stacked, as a view, by kernels, lowered."""
+    """How the CPU executes an operator: stacked, as a view, as copies, by kernels, lowered."""
     if issubclass(operator, Elementwise):
         return "stacked"
     if operator is ReshapeOp:
         return "a view"
+    if operator in WITHOUT_KERNEL:
+        return "copies"
     chosen = [next((kernel.name for kernel in kernels if kernel.accepts(op)), "") for op in examples]
     names = [f"`{kernel.name}`" for kernel in kernels if kernel.name in chosen]
     if (not names or "" in chosen) and operator in LOWERINGS.all():
@@ -219,7 +222,8 @@ GLOW = """\
 ## glow_high operators
 
 *CPU* says how machine code executes an operator: *stacked*, as part of a loop that applies a chain of elementwise
-operators, by one of the kernels named, or *lowered* to other operators. With several entries, types and properties
+operators, as a view or as *copies* between views, most of which are eliminated, by one of the kernels named, or
+*lowered* to other operators. With several entries, types and properties
 decide. The interpreter runs all operators as they are.
 """
 

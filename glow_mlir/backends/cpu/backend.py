@@ -11,15 +11,18 @@ from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.kernel import Kernel
 from glow_mlir.codegen.target import target_named
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.registry import KERNELS, backend
 from glow_mlir.storage import Storage
 
+WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
+"""Operators that are views, or that the pass `decompose-data-movement` makes copies between views."""
+
 
 @backend("cpu")
 class CpuBackend(Backend):
-    """Executes every operator for which a kernel is registered that accepts it; a reshape is a view and needs none."""
+    """Executes every operator for which a kernel is registered that accepts it, and those that need none."""
 
     name = "cpu"
 
@@ -29,7 +32,7 @@ class CpuBackend(Backend):
         return [make() for make in KERNELS.all().values()]
 
     def supports(self, op: Operation) -> bool:
-        return isinstance(op, ReshapeOp) or self._kernel(op) is not None
+        return isinstance(op, WITHOUT_KERNEL) or self._kernel(op) is not None
 
     def prologue_reads(self, op: Operation) -> int:
         found = self._kernel(op)

@@ -1,4 +1,4 @@
-"""Kernels that copy boxes of elements whose places are known when compiling: transposes, joins, parts, borders."""
+"""Kernels of data movement that is no copy between two views: backwards, repeated, mirrored, with a border."""
 
 from __future__ import annotations
 
@@ -13,46 +13,10 @@ from xdsl.ir import Operation
 from glow_mlir.codegen.access import raw
 from glow_mlir.codegen.copies import Box, copy_box, fill_box
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
-from glow_mlir.codegen.kernels.normalization import broadcast_strides
 from glow_mlir.dialects.glow_high import data_movement as ops
-from glow_mlir.dialects.properties import integer, ints, text
-from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.dialects.properties import ints, text
+from glow_mlir.dialects.shapes import Shape
 from glow_mlir.registry import kernel
-
-
-@kernel("transpose")
-class TransposeKernel(Kernel):
-    """A copy whose source axes come in another order."""
-
-    name = "transpose"
-
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.TransposeOp
-
-    def emit(self, call: KernelCall) -> None:
-        source, result = call.one("input"), call.result
-        order = ints(cast(ops.TransposeOp, call.op).permutation)
-        strides = tuple(source.strides[axis] for axis in order)
-        copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides))
-
-
-@kernel("concat")
-class ConcatKernel(Kernel):
-    """One copy an operand."""
-
-    name = "concat"
-
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ConcatOp
-
-    def emit(self, call: KernelCall) -> None:
-        result = call.result
-        axis = normalize_axis(integer(cast(ops.ConcatOp, call.op).axis), len(result.shape))
-        position = 0
-        for part in call.many("parts"):
-            target = Box(result, result.strides, position * result.strides[axis])
-            copy_box(call.b, part.shape, target, Box.all_of(part))
-            position += part.shape[axis]
 
 
 @kernel("slice")
@@ -70,20 +34,6 @@ class SliceKernel(Kernel):
         strides = tuple(r.step * stride for r, stride in zip(taken, source.strides, strict=True))
         offset = sum(r.start * stride for r, stride in zip(taken, source.strides, strict=True))
         copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides, offset))
-
-
-@kernel("expand")
-class ExpandKernel(Kernel):
-    """A copy whose source does not move along the repeated axes."""
-
-    name = "expand"
-
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ExpandOp
-
-    def emit(self, call: KernelCall) -> None:
-        source, result = call.one("input"), call.result
-        copy_box(call.b, result.shape, Box.all_of(result), Box(source, broadcast_strides(source, result.shape)))
 
 
 @kernel("tile")
