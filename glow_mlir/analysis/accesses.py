@@ -14,11 +14,14 @@ from heapq import merge
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 
 from glow_mlir.analysis.regions import Region, region_of
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.shapes import rank_of
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,8 @@ def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
     """
     Whether @out operand number `output` may be the very buffer of @in operand number `input_`.
 
-    It may where the instruction declares so, and in a stack where both are walked alike: each element is then read
-    before it is written.
+    It may where the instruction declares so, and in a stack or an epilogue where both are walked alike: each element is
+    then read before it is written.
     """
     uses = list(op.named_uses())
     (name, qualifier, written), (other, other_qualifier, read) = uses[output], uses[input_]
@@ -121,4 +124,20 @@ def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
         return False
     if isinstance(op, StackOp):
         return op.maps.data[output] == op.maps.data[input_]
+    if isinstance(op, DerivedInstruction) and op.bodies:
+        return other == "epilogue_sources" and _epilogue_map(op, output) == _epilogue_map(op, input_)
     return op.may_share(name, other)
+
+
+def _epilogue_map(op: DerivedInstruction, index: int) -> AffineMap | None:
+    """How an epilogue walks operand number `index`: a further operand by its map, the result as it is."""
+    names = [name for name, _, _ in op.named_uses()]
+    body, name = op.epilogue, names[index]
+    if body is None:
+        return None
+    position = index - names.index(name)
+    if name == "epilogue_targets":
+        return body.maps[position]
+    if name == "epilogue_sources":
+        return body.maps[len(body.targets) + position]
+    return AffineMap.identity(rank_of(op.operands[index]))

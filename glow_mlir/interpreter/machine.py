@@ -184,17 +184,18 @@ class GlowFunctions(InterpreterFunctions):
     def run_stack(self, interpreter: Interpreter, op: StackOp, args: PythonValues) -> PythonValues:
         count = len(op.targets)
         maps = op.affine_maps()
-        written = {id(buffer.storage) for buffer in args[:count]}
-        inputs: list[np.ndarray] = []
-        for buffer, affine in zip(args[count:], maps[count:], strict=True):
-            # A result that is an operand as it was must not change when another is written over it.
-            array = buffer.array.copy() if id(buffer.storage) in written else buffer.array
-            inputs.append(_signless(index_array(array, affine)))
-        results = evaluate(op.block, inputs, yielded(op.block))
+        sources = zip(args[count:], maps[count:], strict=True)
+        inputs = [_signless(index_array(buffer.array, affine)) for buffer, affine in sources]
+        results = _apart(evaluate(op.block, inputs, yielded(op.block)))
         for buffer, affine, result in zip(args[:count], maps[:count], results, strict=True):
             view = index_array(buffer.array, affine)
             view[...] = _signed(result, view.dtype, np.shape(result))
         return ()
+
+
+def _apart(results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Copies of several results: one that is an operand as it was must not change when another is stored over it."""
+    return tuple(map(np.array, results)) if len(results) > 1 else tuple(results)
 
 
 def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
@@ -211,7 +212,7 @@ def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, 
     outputs = op.outputs()
     if (epilogue := op.epilogue) is not None:
         outputs = (*outputs, *epilogue.targets)
-        results = _run_body(epilogue, results[0], buffers, [buffers[value].array.dtype for value in outputs])
+        results = _apart(_run_body(epilogue, results[0], buffers, [buffers[value].array.dtype for value in outputs]))
     for value, result in zip(outputs, results, strict=True):
         buffers[value].array[...] = result
     return ()

@@ -43,7 +43,7 @@ class DecomposeDataMovementPass(ModulePass):
     A concat copies each part to its place in the result, a slice, transpose or expand copies from a view of its
     source, and a pad copies to the interior of its result and fills the border (Glow's InsertTensor and
     ExtractTensor). What strides cannot say stays: slices that run backwards, pads that mirror or repeat, and pads
-    whose value is known at run time only. An instruction that has its kernel stays too.
+    whose value is known at run time only. An instruction that has its kernel or a body stays too.
     """
 
     name = "decompose-data-movement"
@@ -53,7 +53,7 @@ class DecomposeDataMovementPass(ModulePass):
         for function in low_functions(op):
             accesses = cache(partial(Accesses.of, function.block))
             for instruction in list(function.block.ops):
-                if isinstance(instruction, DerivedInstruction) and instruction.kernel is None:
+                if isinstance(instruction, DerivedInstruction) and not (instruction.kernel or instruction.bodies):
                     decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
                     if decompose and decompose(Decomposition(instruction, function.block, accesses, storage)):
                         function.block.erase_op(instruction)

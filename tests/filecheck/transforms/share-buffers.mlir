@@ -131,3 +131,35 @@ glow_low.func @apart(@x, @y, @z) {
   glow_low.dealloc @out %e
   glow_low.dealloc @out %f
 }
+
+// -----
+
+// A residual operand of an epilogue, walked as the result is; not one that is also read otherwise.
+
+// CHECK-LABEL: glow_low.func @epilogue(
+// CHECK:         glow_low.matmul @out %a, @in %x, @in %x epilogue(@in %a)
+// CHECK:         glow_low.matmul @out %c, @in %a, @in %x epilogue(@in %a)
+glow_high.placeholder @x : tensor<4x4xf32> {input}
+glow_high.placeholder @y : tensor<4x4xf32> {output}
+glow_low.func @epilogue(@x, @y) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
+  %a = glow_low.alloc : memref<4x4xf32>
+  %b = glow_low.alloc : memref<4x4xf32>
+  %c = glow_low.alloc : memref<4x4xf32>
+  glow_low.softmax @out %a, @in %x
+  glow_low.matmul @out %b, @in %x, @in %x epilogue(@in %a) [affine_map<(d0, d1) -> (d0, d1)>] {
+  ^bb0(%0: f32, %1: f32):
+    %2 = arith.addf %0, %1 : f32
+    glow_low.yield %2 : f32
+  }
+  glow_low.matmul @out %c, @in %b, @in %x epilogue(@in %b) [affine_map<(d0, d1) -> (d0, d1)>] {
+  ^bb0(%0: f32, %1: f32):
+    %2 = arith.addf %0, %1 : f32
+    glow_low.yield %2 : f32
+  }
+  glow_low.copy @out %y, @in %c
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %c
+}
