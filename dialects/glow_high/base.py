@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Self
 
-from xdsl.dialects.builtin import LocationAttr, NoneAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NoneAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -152,9 +153,12 @@ class HighOp(IRDLOperation, ABC):
 
 def to_segments(sizes: Sequence[int]) -> Attribute:
     """The `operandSegmentSizes` property for those group sizes."""
-    from xdsl.dialects.builtin import DenseArrayBase, i32
+    return _segments_attribute(tuple(sizes))
 
-    return DenseArrayBase.from_list(i32, list(sizes))
+
+@cache
+def _segments_attribute(sizes: tuple[int, ...]) -> Attribute:
+    return DenseArrayBase.from_list(i32, sizes)
 
 
 def visible_properties(op: IRDLOperation) -> dict[str, Attribute]:
@@ -177,17 +181,46 @@ def split_known(
     return known, {name: value for name, value in properties.items() if name not in declared}
 
 
+class OperandSpan(NamedTuple):
+    """Where the operands behind one definition lie among all operands of an op: from `start` up to `stop`."""
+
+    name: str
+    start: int
+    stop: int
+    is_variadic: bool
+
+
+def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
+    """Where each operand definition of `op` has its operands; decoded once for all ops of a class and equal segments."""
+    segments = op.properties.get("operandSegmentSizes")
+    packed = segments.data.data if isinstance(segments, DenseArrayBase) else None
+    return _decoded_spans(type(op), len(op.operands), packed)
+
+
+@cache
+def _decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[OperandSpan, ...]:
+    definitions = kind.get_irdl_definition().operands
+    if packed is None:
+        surplus = count - sum(not isinstance(declared, VariadicDef) for _, declared in definitions)
+        sizes = tuple(surplus if isinstance(declared, VariadicDef) else 1 for _, declared in definitions)
+    else:
+        sizes = i32.unpack(packed, len(packed) // i32.size)
+    if len(sizes) != len(definitions) or sum(sizes) != count:
+        raise VerifyException(f"{kind.name} has {count} operands, which its segment sizes {list(sizes)} do not cover")
+    spans: list[OperandSpan] = []
+    start = 0
+    for (name, declared), size in zip(definitions, sizes, strict=True):
+        spans.append(OperandSpan(name, start, start + size, is_variadic(declared)))
+        start += size
+    return tuple(spans)
+
+
 def operand_groups(op: IRDLOperation) -> list[tuple[str, list[SSAValue | None]]]:
     """The operands of any op by name, in order of definition; an absent optional operand is `[None]`."""
+    operands = tuple(op.operands)
     groups: list[tuple[str, list[SSAValue | None]]] = []
-    for name, declared in op.get_irdl_definition().operands:
-        value: SSAValue | Sequence[SSAValue] | None = getattr(op, name)
-        if is_variadic(declared):
-            assert isinstance(value, Sequence)
-            groups.append((name, list(value)))
-        else:
-            assert value is None or isinstance(value, SSAValue)
-            groups.append((name, [value]))
+    for name, start, stop, variadic in operand_spans(op):
+        groups.append((name, list(operands[start:stop]) if variadic or stop > start else [None]))
     return groups
 
 
@@ -219,12 +252,11 @@ def group_like(op: IRDLOperation, items: Iterable[Any]) -> list[Any]:
 
     A variadic operand gives a list, an absent optional one `None`.
     """
-    remaining = iter(items)
-    grouped: list[Any] = []
-    for (_, group), (_, declared) in zip(operand_groups(op), op.get_irdl_definition().operands, strict=True):
-        values = [None if value is None else next(remaining) for value in group]
-        grouped.append(values if is_variadic(declared) else values[0])
-    return grouped
+    present = list(items)
+    return [
+        present[start:stop] if variadic else present[start] if stop > start else None
+        for _, start, stop, variadic in operand_spans(op)
+    ]
 
 
 def parse_operands(parser: Parser) -> list[SSAValue | None]:

@@ -28,6 +28,7 @@ from glow_mlir.dialects.attribute_syntax import parse_properties, print_properti
 from glow_mlir.dialects.glow_high.base import (
     is_variadic,
     operand_groups,
+    operand_spans,
     parse_defined_value,
     split_known,
     to_segments,
@@ -108,10 +109,10 @@ class Instruction(IRDLOperation, ABC):
 
     def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""
-        for name, group in operand_groups(self):
-            for value in group:
-                if value is not None:
-                    yield name, self.QUALIFIERS[name], value
+        operands = tuple(self.operands)
+        for name, start, stop, _ in operand_spans(self):
+            for value in operands[start:stop]:
+                yield name, self.QUALIFIERS[name], value
 
     def uses(self) -> Iterator[tuple[Qualifier, SSAValue]]:
         """Every operand present: its qualifier and buffer."""
