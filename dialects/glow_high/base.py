@@ -191,7 +191,7 @@ class OperandSpan(NamedTuple):
 
 
 def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
-    """Where each operand definition of `op` has its operands; decoded once for all ops of a class and equal segments."""
+    """Where each operand definition of `op` has its operands; decoded once a class and segments."""
     segments = op.properties.get("operandSegmentSizes")
     packed = segments.data.data if isinstance(segments, DenseArrayBase) else None
     return _decoded_spans(type(op), len(op.operands), packed)

@@ -1,0 +1,203 @@
+"""
+Which operators of a graph share a buffer: the one model of the memory that a schedule will take.
+
+It states what the low-level passes will do, as far as an order of operators can be chosen by it:
+
+- Constants, inputs, outputs and state lie outside of the activations. A tensor that is saved lies in its output.
+- A reshape, and a slice that walks forward, is a view of its operand.
+- Parts of a concatenation, and the input of a constant pad, lie in its result; each tensor in at most one.
+- An operator computes in place where it declares so (`INPLACE`; all elementwise ones), sizes are equal and the operand
+  dies there. If nothing else uses the operand, both are one buffer whatever the order.
+- A splat that only elementwise operators and pads read is a number in their code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from glow_mlir.analysis.program import Program, Step
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.base import HighOp, operand_spans
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp, SplatOp
+from glow_mlir.dialects.properties import text
+from glow_mlir.dialects.scalar_body import is_elementwise
+from glow_mlir.dialects.shapes import element_of, size_of
+
+
+def tensor_bytes(value: SSAValue) -> int:
+    """Bytes of a dense tensor."""
+    return size_of(value.type) * byte_width(element_of(value.type))
+
+
+def program_of(block: Block) -> Program:
+    """The operators of a block as steps, in the order of the block, with the buffers that they will use."""
+    return _Model(list(block.ops)).program()
+
+
+@dataclass
+class _Model:
+    """The buffers of one block while they are joined."""
+
+    ops: list[Operation]
+    place: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    host: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Tensor → the tensor in whose buffer it lies."""
+    outside: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Tensors that own a buffer, but not among the activations."""
+
+    def program(self) -> Program:
+        """The whole block."""
+        self.place = {op: number for number, op in enumerate(self.ops)}
+        self._join()
+        owners = [result for op in self.ops for result in op.results if self._root(result) is result]
+        kept = [value for value in owners if value not in self.outside]
+        buffers = {value: number for number, value in enumerate(kept)}
+        order = state_order(self.ops)
+        return Program(
+            steps=[self._step(op, buffers, order.get(op, [])) for op in self.ops],
+            sizes=[tensor_bytes(value) for value in kept],
+            roots=[self.place[op] for op in roots_of(self.ops)],
+            preferences=list(self._preferences(order)),
+        )
+
+    def _root(self, value: SSAValue) -> SSAValue:
+        """The tensor that owns the buffer in which `value` lies."""
+        root = value
+        while root in self.host:
+            root = self.host[root]
+        while value is not root:
+            self.host[value], value = root, self.host[value]
+        return root
+
+    def _join(self) -> None:
+        self._views()
+        self._outputs()
+        for op in self.ops:
+            if isinstance(op, ConcatOp):
+                for part in op.parts:
+                    self._place(part, op.result)
+            elif isinstance(op, PadOp) and text(op.mode) == "constant":
+                self._place(op.input, op.result)
+        for op in self.ops:
+            for result, operand in in_place_pairs(op):
+                if operand.has_one_use() and self._root(result) is not self._root(operand):
+                    self._place(operand, result)
+                    break
+
+    def _views(self) -> None:
+        for op in self.ops:
+            if isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and all(taken.step > 0 for taken in op.ranges())):
+                self.host[op.result] = op.input
+            elif isinstance(op, GetOp) or (isinstance(op, SplatOp) and all(map(_takes_number, _users(op.result)))):
+                self.outside.add(op.results[0])
+
+    def _outputs(self) -> None:
+        accesses = Counter(op.storage_name for op in self.ops if isinstance(op, GetOp | SaveOp))
+        for op in self.ops:
+            if not isinstance(op, SaveOp):
+                continue
+            root = self._root(op.input)
+            if accesses[op.storage_name] == 1 and tensor_bytes(root) == tensor_bytes(op.input):
+                self.outside.add(root)
+
+    def _place(self, value: SSAValue, target: SSAValue) -> None:
+        """Let the buffer of `value` be part of that of `target`, if it is wholly `value`'s and not placed yet."""
+        root = self._root(value)
+        if root not in self.outside and tensor_bytes(root) == tensor_bytes(value) and root is not self._root(target):
+            self.host[root] = target
+
+    def _step(self, op: Operation, buffers: dict[SSAValue, int], first: list[Operation]) -> Step:
+        operands = list(operands_of(op))
+        before = [self.place[value.owner] for value in operands if isinstance(value.owner, Operation)]
+        writes = [self._root(result) for result in op.results]
+        reads = [self._root(value) for value in operands]
+        pairs = [(self._root(result), self._root(operand)) for result, operand in in_place_pairs(op)]
+        return Step(
+            before=tuple(dict.fromkeys([*before, *(self.place[earlier] for earlier in first)])),
+            writes=tuple(dict.fromkeys(buffers[root] for root in writes if root in buffers)),
+            reads=tuple(dict.fromkeys(buffers[root] for root in reads if root in buffers)),
+            shares=tuple((buffers[w], buffers[r]) for w, r in pairs if w in buffers and r in buffers and w is not r),
+            result_bytes=0 if isinstance(op, GetOp) else sum(map(tensor_bytes, op.results)),
+        )
+
+    def _preferences(self, order: dict[Operation, list[Operation]]) -> Iterator[tuple[int, int]]:
+        """What reads state through views should run before it is overwritten: it need not be copied then."""
+        for save, earlier in order.items():
+            if isinstance(save, SaveOp):
+                for read in earlier:
+                    for value in _views_of(read.results[0]) if isinstance(read, GetOp) else ():
+                        yield from ((self.place[user], self.place[save]) for user in _users(value) if user is not save)
+
+
+def _users(value: SSAValue) -> Iterator[Operation]:
+    return (use.operation for use in value.uses)
+
+
+def _views_of(value: SSAValue) -> Iterator[SSAValue]:
+    """A tensor and all its reshaped forms."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        yield value
+        waiting += [user.result for user in _users(value) if isinstance(user, ReshapeOp)]
+
+
+def _takes_number(user: Operation) -> bool:
+    return isinstance(user, PadOp) or is_elementwise(user)
+
+
+def in_place_pairs(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """Pairs (result, operand) of equal size that an operator lets share a buffer."""
+    if not isinstance(op, HighOp):
+        return
+    names = [name for name, _ in op.get_irdl_definition().results]
+    for output, input_ in op.INPLACE:
+        result = op.results[names.index(output)]
+        for span in operand_spans(op):
+            if input_ in ("*", span.name):
+                for operand in op.operands[span.start : span.stop]:
+                    if tensor_bytes(operand) == tensor_bytes(result) and size_of(operand) == size_of(result):
+                        yield result, operand
+
+
+def operands_of(op: Operation) -> Iterator[OpResult]:
+    """The results of ops of the same block that `op` reads, also inside its regions, in the order of operands."""
+    block = op.parent_block()
+    for inner in op.walk() if op.regions else (op,):
+        for value in inner.operands:
+            if isinstance(value, OpResult) and value.owner.parent_block() is block:
+                yield value
+
+
+def state_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
+    """For each access to mutable storage, the accesses to the same storage that must come before it."""
+    before: dict[Operation, list[Operation]] = {}
+    saves: dict[str, SaveOp] = {}
+    reads: dict[str, list[Operation]] = {}
+    for op in ops:
+        if not isinstance(op, GetOp | SaveOp) or (isinstance(op, GetOp) and op.mutable is None):
+            continue
+        name = op.storage_name
+        before[op] = [saves[name]] if name in saves else []
+        if isinstance(op, GetOp):
+            reads.setdefault(name, []).append(op)
+        else:
+            before[op] += reads.pop(name, [])
+            saves[name] = op
+    return before
+
+
+def roots_of(ops: list[Operation]) -> list[Operation]:
+    """
+    The ops that nothing depends on, in order, but saves of state at the end.
+
+    The others can then read the old state where it lies.
+    """
+    state = {op.storage_name for op in ops if isinstance(op, GetOp) and op.mutable is not None}
+    roots = [op for op in ops if isinstance(op, SaveOp) or not any(result.uses for result in op.results)]
+    return sorted(roots, key=lambda op: isinstance(op, SaveOp) and op.storage_name in state)
