@@ -127,9 +127,9 @@ def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
             index.append(slice(None))
             axes.append(expression.position)
     order = sorted(range(len(axes)), key=lambda position: axes[position])
-    selected = array[tuple(index)].transpose(order)
+    selected = array[(*index, ...)].transpose(order)  # The ellipsis keeps a single element an array to write to.
     present = set(axes)
-    return selected[tuple(slice(None) if d in present else np.newaxis for d in range(affine.num_dims))]
+    return selected[(*(slice(None) if d in present else np.newaxis for d in range(affine.num_dims)), ...)]
 
 
 @register_impls

@@ -1,8 +1,16 @@
-// The order of operators is the schedule: depth first, the operand that needs most memory before the others.
+// The order of operators is the schedule: the one in which least memory is live, or one of Glow's two.
 
 // RUN: glow-opt %s -p schedule --split-input-file | filecheck %s
+// RUN: glow-opt %s -p schedule --split-input-file | filecheck %s --check-prefix LEAST
+// RUN: glow-opt %s -p schedule{order=child-size} --split-input-file | filecheck %s --check-prefix CHILD
+// RUN: glow-opt %s -p schedule{order=topological} --split-input-file | filecheck %s --check-prefix TOPOLOGICAL
 
-// The large branch is computed and reduced before the small one exists.
+// The large branch is computed and reduced before the small one exists; the topological order takes the first operand
+// first, whatever memory that needs.
+
+// TOPOLOGICAL-LABEL: glow_high.func @branches(
+// TOPOLOGICAL:         glow_high.abs
+// TOPOLOGICAL-NEXT:    glow_high.expand
 
 // CHECK-LABEL: glow_high.func @branches(
 // CHECK:         glow_high.expand
@@ -68,4 +76,34 @@ glow_high.func @state(@s, @x, @y, @z) {
   glow_high.save %2, @y
   %new = glow_high.get @s {mutable} : tensor<4xf32>
   glow_high.save %new, @z
+}
+
+// -----
+
+// What is done with one large tensor first, all of it: Glow's orders follow its first user up to the save, and keep it
+// while the next large tensor is computed.
+
+// LEAST-LABEL: glow_high.func @early(
+// LEAST:         glow_high.expand
+// LEAST-NEXT:    glow_high.reduce_max
+// LEAST-NEXT:    glow_high.save
+// LEAST-NEXT:    glow_high.reduce_sum
+// LEAST-NEXT:    glow_high.expand
+// CHILD-LABEL: glow_high.func @early(
+// CHILD:         glow_high.expand
+// CHILD-NEXT:    glow_high.reduce_sum
+// CHILD-NEXT:    glow_high.expand
+// CHILD:         glow_high.reduce_max
+glow_high.placeholder @x : tensor<1x4xf32> {input}
+glow_high.placeholder @y : tensor<1x4xf32> {output}
+glow_high.placeholder @z : tensor<1x4xf32> {output}
+glow_high.func @early(@x, @y, @z) {
+  %x = glow_high.get @x : tensor<1x4xf32>
+  %large = glow_high.expand %x {shape = [64, 4]} : tensor<64x4xf32>
+  %sum = glow_high.reduce_sum %large {axes = [0]} : tensor<1x4xf32>
+  %max = glow_high.reduce_max %large {axes = [0]} : tensor<1x4xf32>
+  %other = glow_high.expand %sum {shape = [64, 4]} : tensor<64x4xf32>
+  %1 = glow_high.reduce_min %other {axes = [0]} : tensor<1x4xf32>
+  glow_high.save %1, @y
+  glow_high.save %max, @z
 }
