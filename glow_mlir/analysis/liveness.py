@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.ir import Block
 
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, byte_size
@@ -35,17 +34,6 @@ def lifetimes(block: Block) -> list[Lifetime]:
         elif isinstance(op, DeallocOp) and isinstance(op.buffer.owner, AllocOp):
             ends[op.buffer.owner] = position
     return [Lifetime(op, begin, ends.get(op, position + 1), byte_size(op.result)) for op, begin in begins.items()]
-
-
-def pressures(lives: list[Lifetime], alignment: int = 1) -> dict[Lifetime, int]:
-    """For each allocation the most bytes that are live at once during its life; sizes are rounded to `alignment`."""
-    changes = [0] * (max((life.end for life in lives), default=0) + 1)
-    for life in lives:
-        size = -(-life.size // alignment) * alignment
-        changes[life.begin] += size
-        changes[life.end] -= size
-    live = np.cumsum(np.array(changes, dtype=np.int64))
-    return {life: int(live[life.begin : life.end].max()) for life in lives}
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:

@@ -52,7 +52,9 @@ def shared(program: Program, draw: random.Random) -> Program:
             step,
             writes=(host[number],),
             reads=tuple(dict.fromkeys(host[operand] for operand in step.reads)),
-            shares=tuple((host[number], host[o]) for o in step.reads if draw.random() < 0.5 and host[o] != host[number]),
+            shares=tuple(
+                (host[number], host[o]) for o in step.reads if draw.random() < 0.5 and host[o] != host[number]
+            ),
         )
         for number, step in enumerate(program.steps)
     ]
@@ -60,7 +62,7 @@ def shared(program: Program, draw: random.Random) -> Program:
 
 
 def exhaustive_peak(program: Program) -> int:
-    """The lowest peak of all orders, by way of all sets of steps that can be done; it shares no code with the search."""
+    """The lowest peak of all orders, by way of all sets of steps that can be done."""
     needs = [sum(1 << earlier for earlier in set(step.before)) for step in program.steps]
     users = [0] * len(program.sizes)
     writers = [0] * len(program.sizes)
@@ -131,7 +133,9 @@ def test_large_graphs_are_never_worse_than_glows_order(sharing: bool, graphs: in
         assert mine <= min(glow, peak(program, topological_order(program)), peak(program, range(LARGE)))
         better += mine < glow
         ratio += mine / glow / graphs
-    print(f"\n{better} of {graphs} graphs of {LARGE} steps have a lower peak than in Glow's order, {ratio:.3f} on average")
+    print(
+        f"\n{better} of {graphs} graphs of {LARGE} steps have a lower peak than in Glow's order, {ratio:.3f} on average"
+    )
     assert better > 0.6 * graphs
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.analysis.liveness import Lifetime, peak
 from glow_mlir.codegen.kernel import declare_weight, pack_constant
 from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.storage import StorageOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, WeightOp, buffer_type
+from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.storage import Storage
 from glow_mlir.textual import parse_module
-from glow_mlir.transforms import allocate
 from glow_mlir.transforms.rewriting import low_functions
 from glow_mlir.transforms.stack import MOST_BUFFERS, MOST_MEMBERS, stack_block
 
@@ -147,21 +145,3 @@ def test_weights_are_declared_once_at_the_start() -> None:
     assert isinstance(declared.owner, WeightOp)
     block.erase_op(declared.owner)
     assert declare_weight(first, storage, "new") is not declared
-
-
-def test_placement_is_first_fit() -> None:
-    random = np.random.default_rng(0)
-    lives: list[Lifetime] = []
-    for begin in range(allocate.MANY_LIVES + 1):
-        elements, duration = int(random.integers(0, 100)), int(random.integers(1, 20))
-        allocation = AllocOp.of(buffer_type((elements,), f32))
-        lives.append(Lifetime(allocation, begin, begin + duration, 4 * elements))
-    offsets = allocate.place_in_order(lives[:200])
-    for index, life in enumerate(lives[:200]):
-        size = allocate.rounded(life.size)
-        others = [(offsets[o], offsets[o] + allocate.rounded(o.size)) for o in lives[:index] if o.overlaps(life)]
-        fits = [p for p in (0, *(end for _, end in others)) if all(p + size <= b or e <= p for b, e in others)]
-        assert offsets[life] == min(fits)
-    placed = allocate.place(lives)
-    extent = max(offset + allocate.rounded(life.size) for life, offset in placed.items())
-    assert peak(lives, allocate.ALIGNMENT) <= extent <= 1.2 * peak(lives, allocate.ALIGNMENT)
