@@ -214,12 +214,13 @@ def check_runnable(name: str) -> None:
 
 
 def statistics(session: InferenceSession) -> dict[str, object]:
-    """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model."""
+    """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model; efficiency is bound by size."""
     executable = session.executable
     manifest = executable.manifest
     return {
         "arena_bytes": manifest.activations,
         "arena_lower_bound": manifest.activations_bound,
+        "arena_efficiency": manifest.activations_bound / manifest.activations if manifest.activations else 1.0,
         "constant_bytes": manifest.constants,
         "code_bytes": executable.code_bytes,
         "instructions": dict(sorted(Counter(step.kind for step in manifest.steps).items())),

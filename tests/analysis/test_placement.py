@@ -50,7 +50,7 @@ def extent(requests: Sequence[Request], offsets: Sequence[int]) -> int:
 
 
 def least_extent(requests: list[Request], known: int) -> int:
-    """The smallest region by branch and bound: requests from the lowest offset to the highest, each as low as can be."""
+    """The smallest region by branch and bound: requests from the lowest offset up, each as low as it can be."""
     bound = lower_bound(requests)
     best = known
 

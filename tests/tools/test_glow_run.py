@@ -202,6 +202,7 @@ def test_statistics_tell_sizes_counts_and_times(digits: Runner, tmp_path: Path) 
     digits("--stats", "stats.json")
     stats = json.loads((tmp_path / "stats.json").read_text())
     assert 0 < stats["arena_lower_bound"] <= stats["arena_bytes"]
+    assert stats["arena_efficiency"] == stats["arena_lower_bound"] / stats["arena_bytes"]
     assert stats["constant_bytes"] > 0
     assert stats["code_bytes"] > 0
     assert stats["instructions"]["conv"] == 2

@@ -1,0 +1,56 @@
+"""The memory of whole models: near what their graphs need at least, and never more than in Glow's orders."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from memory_bound import memory_bound
+from models import LIGHT, model_named
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from glow_mlir.analysis.activations import program_of
+from glow_mlir.analysis.program import child_size_order, peak, topological_order
+from glow_mlir.compiler import Compilation
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.transforms.rewriting import high_functions, low_functions
+
+ARENA_RATIO = 1.02
+"""Extent of the activations, relative to the bound."""
+
+MODELS = (*LIGHT, "mobilenet_v2", "bert_encoder")
+
+
+def stages_of(model: onnx.ModelProto) -> tuple[ModuleOp, ModuleOp, ModuleOp]:
+    """A model when lowered, scheduled and allocated."""
+    compilation = Compilation(import_model(model))
+    lowered = compilation.run("lowered").clone()
+    scheduled = compilation.run("scheduled").clone()
+    return lowered, scheduled, compilation.run("allocated")
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def found(request: pytest.FixtureRequest) -> tuple[str, ModuleOp, ModuleOp, ModuleOp]:
+    """The name of a model, and its stages."""
+    return request.param, *stages_of(model_named(request.param))
+
+
+def test_arena_is_near_what_the_graph_needs(found: tuple[str, ModuleOp, ModuleOp, ModuleOp]) -> None:
+    name, _, scheduled, allocated = found
+    bound = max(map(memory_bound, high_functions(scheduled)))
+    (function,) = low_functions(allocated)
+    arena = function.attributes["activations"]
+    assert isinstance(arena, IntegerAttr)
+    size = arena.value.data
+    print(f"\n{name}: {size} bytes, the graph needs {bound}: {size / bound:.4f}")
+    assert size <= ARENA_RATIO * bound
+
+
+def test_order_is_never_worse_than_glows(found: tuple[str, ModuleOp, ModuleOp, ModuleOp]) -> None:
+    name, lowered, scheduled, _ = found
+    for before, after in zip(high_functions(lowered), high_functions(scheduled), strict=True):
+        program, ordered = program_of(before.block), program_of(after.block)
+        mine = peak(ordered, range(len(ordered.steps)))
+        child_size = peak(program, child_size_order(program))
+        topological = peak(program, topological_order(program))
+        print(f"\n{name}: {mine} bytes live; Glow's orders: {child_size} by child size, {topological} topological")
+        assert mine <= min(child_size, topological)
