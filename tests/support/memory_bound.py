@@ -13,7 +13,7 @@ What is taken for granted, so that it must cost no memory:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +37,20 @@ def bytes_of(value: SSAValue) -> int:
 def is_view(op: Operation) -> bool:
     """Whether the result is memory of the operand."""
     return isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and all(taken.step > 0 for taken in op.ranges()))
+
+
+def parts_of(op: Operation) -> Sequence[SSAValue]:
+    """The operands that are parts of the result as they are."""
+    if isinstance(op, PadOp):
+        return [op.input] if text(op.mode) == "constant" else []
+    return op.parts if isinstance(op, ConcatOp) else []
+
+
+def overwritten(op: Operation) -> Sequence[SSAValue]:
+    """The first operand of an elementwise operator that has no other use and the size of the result."""
+    if not isinstance(op, Elementwise):
+        return []
+    return [v for v in op.operands if v.has_one_use() and bytes_of(v) == bytes_of(op.results[0])][:1]
 
 
 @dataclass
@@ -93,14 +107,11 @@ class MemoryBound:
             if isinstance(op, SaveOp):
                 self._save(op)
         for op in ops:
-            if isinstance(op, ConcatOp) or (isinstance(op, PadOp) and text(op.mode) == "constant"):
-                for part in op.parts if isinstance(op, ConcatOp) else [op.input]:
-                    self.put(part, op.results[0])
+            for part in parts_of(op):
+                self.put(part, op.results[0])
         for op in ops:
-            if isinstance(op, Elementwise):
-                alone = [v for v in op.operands if v.has_one_use() and bytes_of(v) == bytes_of(op.results[0])]
-                for operand in alone[:1]:
-                    self.put(operand, op.results[0])
+            for operand in overwritten(op):
+                self.put(operand, op.results[0])
 
     def _save(self, op: SaveOp) -> None:
         placeholder = self.function.storage()[op.storage_name]
