@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
@@ -105,9 +106,19 @@ def byte_size(value: SSAValue | Attribute) -> int:
 
 def buffer_type(shape: Shape, element: Attribute, strides: Shape | None = None, offset: int = 0) -> Buffer:
     """A buffer type; strides and offset are in elements, and left out where they are those of a dense buffer."""
-    if (strides is None or strides == contiguous_strides(shape)) and not offset:
-        return MemRefType(element, list(shape))
-    return MemRefType(element, list(shape), StridedLayoutAttr(strides or contiguous_strides(shape), offset))
+    if (strides is None or tuple(strides) == contiguous_strides(shape)) and not offset:
+        return _buffer_type(tuple(shape), element, None, 0)
+    return _buffer_type(tuple(shape), element, tuple(strides or contiguous_strides(shape)), offset)
+
+
+@cache
+def _buffer_type(shape: Shape, element: Attribute, strides: Shape | None, offset: int) -> Buffer:
+    """The type, of which there is one: xDSL takes 0.1 ms to make it."""
+    return (
+        MemRefType(element, shape)
+        if strides is None
+        else MemRefType(element, shape, StridedLayoutAttr(strides, offset))
+    )
 
 
 @irdl_op_definition

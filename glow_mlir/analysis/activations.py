@@ -56,7 +56,7 @@ class _Model:
         self._join()
         owners = [result for op in self.ops for result in op.results if self._root(result) is result]
         kept = [value for value in owners if value not in self.outside]
-        buffers = {value: number for number, value in enumerate(kept)}
+        buffers: dict[SSAValue, int] = {value: number for number, value in enumerate(kept)}
         order = state_order(self.ops)
         return Program(
             steps=[self._step(op, buffers, order.get(op, [])) for op in self.ops],
@@ -113,7 +113,7 @@ class _Model:
 
     def _step(self, op: Operation, buffers: dict[SSAValue, int], first: list[Operation]) -> Step:
         operands = list(operands_of(op))
-        before = [self.place[value.owner] for value in operands if isinstance(value.owner, Operation)]
+        before = [self.place[value.owner] for value in operands]
         writes = [self._root(result) for result in op.results]
         reads = [self._root(value) for value in operands]
         pairs = [(self._root(result), self._root(operand)) for result, operand in in_place_pairs(op)]
@@ -153,7 +153,7 @@ def _takes_number(user: Operation) -> bool:
 
 def in_place_pairs(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     """Pairs (result, operand) of equal size that an operator lets share a buffer."""
-    if not isinstance(op, HighOp):
+    if not isinstance(op, HighOp) or not op.INPLACE:
         return
     names = [name for name, _ in op.get_irdl_definition().results]
     for output, input_ in op.INPLACE:

@@ -18,7 +18,7 @@ from glow_mlir.analysis.program import Order, Program, Step, child_size_order, p
 WINDOW = 32
 """Steps that are searched at once where a segment is too long."""
 
-WORK = 200_000
+WORK = 100_000
 """Transitions tried over all segments of one program; what is not searched then keeps the best order known."""
 
 

@@ -49,6 +49,13 @@ class Sharing(NamedTuple):
     done: int
 
 
+class Trail(NamedTuple):
+    """The steps that led to a state, the last one first."""
+
+    last: int
+    before: Trail | None
+
+
 class State(NamedTuple):
     """A set of steps that are done, in some order, and what that cost."""
 
@@ -56,8 +63,7 @@ class State(NamedTuple):
     live: int
     done: int
     ready: int
-    trail: tuple[object, int] | None
-    """The last step, and the trail before it."""
+    trail: Trail | None
 
 
 class Segment:
@@ -167,7 +173,9 @@ class Segment:
             if not self.needs[waiting] & ~done:
                 ready |= 1 << waiting
         extra, change = cost
-        return State(max(state.peak, state.live + extra), state.live + change, done, ready, (state.trail, position))
+        return State(
+            max(state.peak, state.live + extra), state.live + change, done, ready, Trail(position, state.trail)
+        )
 
     def peak_of(self, order: Sequence[int]) -> int:
         """The most bytes that are live in that order."""
@@ -234,7 +242,7 @@ class Search:
 
     def transitions(self, state: State) -> Iterator[tuple[int, tuple[int, int]]]:
         """The steps that are ready and their cost; first those that wait for the last step."""
-        last = 0 if state.trail is None else sum(1 << waiting for waiting in self.segment.after[state.trail[1]])
+        last = 0 if state.trail is None else sum(1 << waiting for waiting in self.segment.after[state.trail.last])
         for part in (state.ready & last, state.ready & ~last):
             rest = part
             while rest:
@@ -267,8 +275,8 @@ class Search:
         order: list[int] = []
         trail = state.trail
         while trail is not None:
-            trail, position = trail
-            order.append(position)
+            order.append(trail.last)
+            trail = trail.before
         self.segment.best = order[::-1]
         self.segment.peak = self.segment.peak_of(self.segment.best)
 

@@ -9,7 +9,7 @@ bound, the best one is improved by moving requests that stick out further to the
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -79,10 +79,11 @@ class Placement:
         """Where the last request ends."""
         return max((offset + request.size for offset, request in zip(offsets, self.requests, strict=True)), default=0)
 
-    def orders(self) -> list[Order]:
+    def orders(self) -> Iterator[Order]:
         """The orders to begin with."""
-        numbers = range(len(self.requests))
-        return [sorted(numbers, key=lambda n: key(self.requests[n], self.pressure[n])) for key in KEYS.values()]
+        for key in KEYS.values():
+            keys = [key(request, pressure) for request, pressure in zip(self.requests, self.pressure, strict=True)]
+            yield sorted(range(len(keys)), key=keys.__getitem__)
 
 
 KEYS: dict[str, Callable[[Request, int], tuple[int, ...]]] = {

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.storage import Storage
-from glow_mlir.transforms.checks import require_at
+from glow_mlir.transforms.checks import CheckFailed, require_at
 from glow_mlir.transforms.rewriting import high_functions, low_functions
 
 
@@ -73,7 +73,8 @@ class FunctionCheck:
         same = shape_of(storage.tensor_type) == shape_of(op.result)
         same &= element_of(storage.tensor_type) == element_of(op.result)
         same &= is_contiguous(op.result) and not offset_of(op.result)
-        require_at(op, same, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
+        if not same:
+            raise CheckFailed(op, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
         if isinstance(storage, PlaceholderOp):
             bound = op.storage_name in self.function.binding_names
             require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")

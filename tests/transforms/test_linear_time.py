@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp
 
+from glow_mlir.analysis.least_memory import least_memory_order
+from glow_mlir.analysis.order_search import Segment
+from glow_mlir.analysis.placement import Placement, Request
 from glow_mlir.codegen.kernel import declare_weight, pack_constant
 from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.storage import StorageOp
@@ -14,7 +17,8 @@ from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.storage import Storage
 from glow_mlir.textual import parse_module
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.transforms.rewriting import high_functions, low_functions
+from glow_mlir.transforms.schedule import schedule_block
 from glow_mlir.transforms.stack import MOST_BUFFERS, MOST_MEMBERS, stack_block
 
 PRODUCTS = """
@@ -42,6 +46,23 @@ def chain(length: int) -> ModuleOp:
     return parse_module(
         "glow_high.placeholder @x : tensor<4xf32> {input}\nglow_high.placeholder @y : tensor<4xf32> {output}\n"
         f"glow_low.func @main(@x, @y) {{\n%y = glow_low.weight @y {{mutable}} : memref<4xf32>\n{text}\n}}",
+        new_context(),
+    )
+
+
+def residual_blocks(count: int) -> ModuleOp:
+    """Blocks of two branches that are added."""
+    lines = ["%0 = glow_high.get @x : tensor<4x4xf32>"]
+    for i in range(count):
+        lines += [
+            f"%a{i} = glow_high.softmax %{i} {{axis = 0}} : tensor<4x4xf32>",
+            f"%b{i} = glow_high.matmul %a{i}, %{i} : tensor<4x4xf32>",
+            f"%{i + 1} = glow_high.add %b{i}, %{i} : tensor<4x4xf32>",
+        ]
+    text = "\n".join([*lines, f"glow_high.save %{count}, @y"])
+    return parse_module(
+        "glow_high.placeholder @x : tensor<4x4xf32> {input}\nglow_high.placeholder @y : tensor<4x4xf32> {output}\n"
+        f"glow_high.func @main(@x, @y) {{\n{text}\n}}",
         new_context(),
     )
 
@@ -145,3 +166,49 @@ def test_weights_are_declared_once_at_the_start() -> None:
     assert isinstance(declared.owner, WeightOp)
     block.erase_op(declared.owner)
     assert declare_weight(first, storage, "new") is not declared
+
+
+def test_operands_are_decoded_once_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many instructions there are."""
+    decoded: list[object] = []
+    unpack = IntegerType.unpack
+
+    def counted(self: IntegerType, buffer: bytes, num: int, /) -> tuple[int, ...]:
+        decoded.append(buffer)
+        return unpack(self, buffer, num)
+
+    ops = instructions(chain(300))
+    assert [name for name, _, _ in ops[0].named_uses()] == ["result", "input"]
+    monkeypatch.setattr(IntegerType, "unpack", counted)
+    assert all(op.inputs()[0] is op.operands[1] for op in ops)
+    assert not decoded
+
+
+def test_work_of_allocate_is_linear() -> None:
+    work: list[int] = []
+    for length in (200, 800):
+        placement = Placement([Request(begin, begin + 2 + begin % 3, 64 * (1 + begin % 7)) for begin in range(length)])
+        for order in placement.orders():
+            placement.first_fit(order)
+        work.append(placement.work)
+    assert 0 < work[1] < 5 * work[0]
+
+
+def test_work_of_schedule_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = [residual_blocks(count) for count in (20, 80)]
+    calls: list[int] = []
+    original = Segment.cost
+
+    def counted(self: Segment, position: int, done: int) -> tuple[int, int]:
+        calls.append(position)
+        return original(self, position, done)
+
+    monkeypatch.setattr(Segment, "cost", counted)
+    counts: list[int] = []
+    for module in modules:
+        calls.clear()
+        (function,) = high_functions(module)
+        schedule_block(function.block, least_memory_order)
+        function.verify()
+        counts.append(len(calls))
+    assert 0 < counts[1] < 5 * counts[0]
