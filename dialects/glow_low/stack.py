@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, LocationAttr, StringAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, region_def, var_operand_def
+from xdsl.parser import Parser
 
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.base import to_segments
@@ -76,6 +77,13 @@ class StackOp(Instruction):
             regions=[Region(block)],
             location=location,
         )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        op = super().parse(parser)
+        if isinstance(op.properties.get("iterators"), DenseArrayBase):  # An empty list could be one of anything.
+            op.properties["iterators"] = ArrayAttr(())
+        return op
 
     @property
     def block(self) -> Block:

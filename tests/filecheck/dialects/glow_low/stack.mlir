@@ -40,3 +40,17 @@ glow_low.func @main(@x, @row, @t, @b, @y, @z) {
     glow_low.yield %one : f32
   }
 }
+
+// An index space of one point, without dimensions.
+// CHECK-LABEL: glow_low.func @point(@one, @two)
+glow_high.placeholder @one : tensor<1xf32> {input}
+glow_high.placeholder @two : tensor<f32> {output}
+glow_low.func @point(@one, @two) {
+  %one = glow_low.weight @one : memref<1xf32>
+  %two = glow_low.weight @two {mutable} : memref<f32>
+  // CHECK: glow_low.stack @out %two, @in %one {maps = [affine_map<() -> ()>, affine_map<() -> (0)>], iterators = []} {
+  glow_low.stack @out %two, @in %one {maps = [affine_map<() -> ()>, affine_map<() -> (0)>], iterators = []} {
+  ^bb0(%0: f32):
+    glow_low.yield %0 : f32
+  }
+}
