@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.context import new_context
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
-from glow_mlir.pipelines import Stage, stages
+from glow_mlir.pipelines import Pipeline, Stage
 from glow_mlir.reproducer import write_reproducer
 from glow_mlir.textual import one_line
 
@@ -57,7 +59,12 @@ def bug(module: ModuleOp, passes: Sequence[ModulePass], context: Context, failur
 
 @dataclass
 class Compilation:
-    """One compilation of a module for a backend."""
+    """
+    One compilation of a module.
+
+    It goes through the pipeline of a backend, or through `pipeline`, which then decides alone; `disable` names passes
+    to leave out of either.
+    """
 
     module: ModuleOp
     backend: str = "cpu"
@@ -66,24 +73,25 @@ class Compilation:
     verify: bool = False
     context: Context = field(default_factory=new_context)
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    pipeline: Pipeline | None = None
+    disable: Sequence[str] = ()
 
-    @property
-    def ladder(self) -> tuple[Stage, ...]:
-        """The stages of this compilation."""
-        return stages(self.backend, self.target, self.profile)
+    @cached_property
+    def ladder(self) -> Pipeline:
+        """The pipeline of this compilation; raises `OptionError` for a pass that cannot be left out."""
+        whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        return whole.without(*self.disable)
 
     def run(self, until: str | None = None, observers: Sequence[Observer] = ()) -> ModuleOp:
         """Run the stages behind the one that the module is at, up to and including `until`, by default all."""
-        names = [stage.name for stage in self.ladder]
-        if until is not None and until not in names:
-            raise OptionError(f"no stage '{until}'", hint=f"stages are {', '.join(names)}")
+        names = self.ladder.stage_names
+        wanted = self.ladder if until is None else self.ladder.until(until)
         reached = names.index(stage_of(self.module)) if stage_of(self.module) in names else -1
-        if until is not None and reached > names.index(until):
+        if reached >= len(wanted.stages):
             raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
-        last = len(names) if until is None else names.index(until) + 1
         # A crash is told by its reproducer, which needs the module as it was.
         origin = self.module.clone()
-        ahead = self.ladder[reached + 1 : last]
+        ahead = wanted.stages[reached + 1 :]
         try:
             for stage in ahead:
                 self.run_stage(stage, observers)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from glow_mlir.compiler import Compilation, Observer
     from glow_mlir.frontends.onnx.importer import ModelSource
+    from glow_mlir.pipelines import Pipeline
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,10 @@ class InferenceSession:
     `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
     dimensions their sizes. `backend` is `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands.
     Compiled models are kept on disk (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of
-    each stage of a compilation; a model from the cache goes through none. Raises `GlowError` for whatever is wrong with
-    the model, and `OptionError` for a `target` whose code this machine cannot run.
+    each stage of a compilation; a model from the cache goes through none. `disable` names passes to leave out, and
+    `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
+    to the stage `llvm`. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose
+    code this machine cannot run.
 
     Several threads may call `run` at once. Where the model has state, their calls follow one another, each on the state
     that the one before it left.
@@ -82,14 +85,19 @@ class InferenceSession:
         profile: bool = False,
         cache: bool = True,
         observers: Sequence[Observer] = (),
+        pipeline: Pipeline | None = None,
+        disable: Sequence[str] = (),
     ) -> None:
         if threads != 1:
             raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
+        if pipeline is not None:
+            target, profile = _settings_of(pipeline, backend, target, profile)
         if backend == "cpu":
             _check_target(target)
         source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
+        self._pipeline, self._disable = pipeline, tuple(disable)
         self._observers = tuple(observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
@@ -167,6 +175,7 @@ class InferenceSession:
             data,
             repr(sorted(self._dimensions.items())),
             f"{self._backend} {self._target} {self._profile}",
+            f"{self._pipeline or ''} {sorted(set(self._disable))}",
             host_name(),
             _versions(),
             source_stamp(),
@@ -187,11 +196,13 @@ class InferenceSession:
 
         start = time.perf_counter()
         module = import_any(model, self._dimensions)
-        compilation = Compilation(module, self._backend, self._target, self._profile)
+        compilation = Compilation(
+            module, self._backend, self._target, self._profile, pipeline=self._pipeline, disable=self._disable
+        )
         compilation.seconds["import"] = time.perf_counter() - start
         if self._backend == "cpu":
             compilation.run("allocated", self._observers)
-        elif not is_ir(model):
+        elif self._pipeline is not None or not is_ir(model):
             compilation.run(observers=self._observers)
         self.compile_seconds = compilation.seconds
         return compilation
@@ -202,10 +213,11 @@ class InferenceSession:
         from glow_mlir.codegen.build import build_artifact
 
         start = time.perf_counter()
-        artifact = build_artifact(compilation.module, compilation.context, self._target, self._profile)
+        last = compilation.ladder.stages[-1]
+        artifact = build_artifact(compilation.module, compilation.context, self._target, self._profile, last.passes())
         self.compile_seconds["code"] = time.perf_counter() - start
         for observer in self._observers:
-            observer(compilation.ladder[-1], compilation.module, self.compile_seconds["code"])
+            observer(last, compilation.module, self.compile_seconds["code"])
         return artifact
 
 
@@ -237,6 +249,16 @@ class InterpreterRunner:
         for name in state:
             state[name] = results[name]
         return {self._names[symbol]: array for symbol, array in results.items()}
+
+
+def _settings_of(pipeline: Pipeline, backend: str, target: str, profile: bool) -> tuple[str, bool]:
+    """Target and profile of a pipeline; raises `OptionError` where they are given beside it, or its end is another."""
+    if target != "host" or profile:
+        raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
+    if backend == "cpu" and pipeline.stage_names[-2:] != ("allocated", "llvm"):
+        raise OptionError(f"pipeline '{pipeline.name}' does not end with the stages 'allocated' and 'llvm'")
+    last = "glow-low-to-llvm"
+    return str(pipeline.option(last, "target", "host")), bool(pipeline.option(last, "profile", False))
 
 
 def _check_target(target: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, is_terminal, new_parser, run_tool
+from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.run_arguments import binding
 
@@ -47,16 +48,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="the size of a free dimension, by its name, or as INPUT.AXIS where it has none",
     )
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")
-    parser.add_argument(
-        "--stage",
-        "--stop-after",
-        dest="stage",
-        default="imported",
-        metavar="STAGE",
-        help="climb the ladder up to this stage, as glow-opt does (default: imported)",
-    )
-    parser.add_argument("--backend", default="cpu", help="the backend of --stage (default: cpu)")
-    parser.add_argument("--target", default="host", help="the machine of --stage (default: host)")
+    add_ladder_arguments(parser, stage="imported")
     parser.add_argument(
         "--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form of ops"
     )
@@ -84,12 +76,13 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     from glow_mlir.tools.climb import Climb
     from glow_mlir.tools.pass_runner import PassRunner
 
+    pipeline = chosen_pipeline(args)
     progress.say(f"importing {args.model}")
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     module = import_model(source, dict(args.bind), args.name)
     progress.say(f"{args.model}: going to stage {args.stage}")
     context = new_context()
-    Climb(module, args.backend, args.target, context=context, runner=PassRunner(context)).run(args.stage)
+    Climb(module, pipeline=pipeline, context=context, runner=PassRunner(context)).run(args.stage)
     return module
 
 

@@ -17,7 +17,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from glow_mlir.context import completed_llvm
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
-from glow_mlir.pipelines import available_passes, parse_pipeline
+from glow_mlir.pipelines import Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.reproducer import reproducer_options
 from glow_mlir.textual import (
     digests,
@@ -40,6 +40,7 @@ from glow_mlir.tools.command_line import (
     run_tool,
 )
 from glow_mlir.tools.expected_diagnostics import expected_errors, mismatches
+from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.pass_runner import Observer, PassRunner
@@ -59,7 +60,7 @@ class GlowOpt(xDSLOptMain):
             self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:
-        self.available_passes = {**Universe.get_multiverse().all_passes, **available_passes()}
+        self.available_passes = available_passes()
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
@@ -78,10 +79,16 @@ class GlowOpt(xDSLOptMain):
 
             print(pass_list())
             return EXIT_OK
+        if self.args.list_pipelines:
+            print(pipeline_list(self.args.machine))
+            return EXIT_OK
         text = self._read()
         if self.args.run_reproducer:
             self._take_options(reproducer_options(text, self.get_input_name()))
         self.pipeline = parse_pipeline(self.args.passes)
+        self.ladder = chosen_pipeline(self.args)
+        if self.args.dump_pass_pipeline:
+            self._dump_pipeline()
         timer = Timer()
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
@@ -118,6 +125,13 @@ class GlowOpt(xDSLOptMain):
         text = read_text(path)
         read_weights_of(path)
         return text
+
+    def _dump_pipeline(self) -> None:
+        """Print all passes that the options ask for as one pipeline."""
+        ladder = () if self.ladder is None else self.ladder.specs
+        if self.ladder is not None and self.args.stage is not None:
+            ladder = self.ladder.until(self.args.stage).specs
+        print(Pipeline("passes", (Stage("all", (*ladder, *pass_specs([self.args.passes]))),)), file=sys.stderr)
 
     def _take_options(self, options: list[str]) -> None:
         """Parse further options over those of the command line."""
@@ -182,10 +196,10 @@ class GlowOpt(xDSLOptMain):
         timer.start()
         module = self._parse(text)
         timer.stop("Parser")
-        if self.args.stage:
+        if self.ladder is not None:
             from glow_mlir.tools.climb import Climb
 
-            Climb(module, self.args.backend, self.args.machine, context=self.ctx, runner=runner).run(self.args.stage)
+            Climb(module, pipeline=self.ladder, context=self.ctx, runner=runner).run(self.args.stage)
         runner.run(self.pipeline.passes, module)
         timer.start()
         return module

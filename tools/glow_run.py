@@ -119,7 +119,13 @@ class Run:
     @property
     def _options(self) -> dict[str, Any]:
         """The options of a session."""
-        return {"backend": self.args.backend, "target": self.args.target, "dimensions": dict(self.args.bind)}
+        args = self.args
+        return {
+            "backend": args.backend,
+            "target": args.target,
+            "dimensions": dict(args.bind),
+            "disable": args.disable,
+        }
 
     def _compiled(self, model: Any) -> InferenceSession:
         """The model, compiled under the eyes of those whom the options name."""
@@ -150,10 +156,11 @@ class Run:
         """The observer that writes all stages, if that is wanted."""
         if self.args.dump_phases is None:
             return None
-        from glow_mlir.pipelines import stages
+        from glow_mlir.backends.interface import get_backend
         from glow_mlir.tools.phase_dump import PhaseDump
 
-        return PhaseDump(Path(self.args.dump_phases), stages(self.args.backend, self.args.target), self.args.target)
+        names = get_backend(self.args.backend).pipeline(self.args.target).stage_names
+        return PhaseDump(Path(self.args.dump_phases), names, self.args.target)
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
+from glow_mlir.tools.ladder_arguments import add_ladder_arguments, names
 
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
 
@@ -12,15 +13,11 @@ EXAMPLES = """
 glow-opt model.mlir -p canonicalize,sink-transposes
 glow-opt model.mlir --pass-pipeline='builtin.module(lower{backend=interpreter},cse)'
 glow-opt model.mlir --stop-after=allocated -o allocated.mlir
+glow-opt model.mlir --pipeline=optimize --disable-passes=sink-transposes
 glow-opt model.mlir --stage optimized --mlir-print-ir-after-change
 glow-opt glow-reproducer-1f2e3d4c.mlir --run-reproducer --debug
 cat model.mlir | glow-opt -p cse -o -
 """
-
-
-def names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list."""
-    return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 def truth(text: str) -> bool:
@@ -51,25 +48,12 @@ def _add_pipeline(group: ArgumentGroup) -> None:
         dest="passes",
         default="",
         metavar="PASSES",
-        help="passes to run, as 'a,b{x=1}' or 'builtin.module(a,b{x=1})'; see --list-passes",
+        help="passes to run, as 'a,b{x=1}' or 'builtin.module(a,b{x=1})', after those of --pipeline",
     )
     group.add_argument("--list-passes", action="store_true", help="print all passes with their options, and stop")
-    group.add_argument(
-        "--stop-after",
-        "--stage",
-        dest="stage",
-        metavar="STAGE",
-        help="climb the ladder up to this stage (imported, optimized, lowered, scheduled, instructions, stacked, "
-        "selected, allocated, llvm), then run PASSES",
-    )
-    group.add_argument("--backend", default="cpu", help="the backend of --stop-after (default: cpu)")
-    group.add_argument(
-        "--target",
-        dest="machine",
-        default="host",
-        metavar="MACHINE",
-        help="the machine of --stop-after (default: host)",
-    )
+    add_ladder_arguments(group)
+    group.add_argument("--list-pipelines", action="store_true", help="print all pipelines by stage, and stop")
+    group.add_argument("--dump-pass-pipeline", action="store_true", help="print the passes that will run to stderr")
     group.add_argument("--run-reproducer", action="store_true", help="take the options from the header of the input")
 
 

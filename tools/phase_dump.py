@@ -25,10 +25,10 @@ class PhaseDump:
     lies a link to the weights, which `finish` writes.
     """
 
-    def __init__(self, folder: Path, stages: Sequence[Stage], target: str) -> None:
+    def __init__(self, folder: Path, stages: Sequence[str], target: str) -> None:
         self.folder = folder
         self.target = target
-        self._numbers = {stage.name: number for number, stage in enumerate(stages)}
+        self._numbers = {name: number for number, name in enumerate(stages)}
         self._used: dict[str, list[str]] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)

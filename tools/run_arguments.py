@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import ArgumentGroup, new_parser
+from glow_mlir.tools.ladder_arguments import add_disable_argument
 
 PROGRAM = "glow-run"
 
@@ -142,6 +143,7 @@ def _add_compilation(group: ArgumentGroup) -> None:
         help="the interpreter runs a .mlir file as it stands",
     )
     group.add_argument("--target", default="host", help="host, avx2, avx512, neon or scalar (default: host)")
+    add_disable_argument(group)
     group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
     group.add_argument(
         "--dump-phases", metavar="DIR", help="write the module at each stage, LLVM IR and assembly into DIR"

@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.ir import Operation
 
 from glow_mlir.errors import OptionError
+from glow_mlir.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.registry import BACKENDS
 from glow_mlir.storage import Storage
 
@@ -29,6 +30,16 @@ class Backend(ABC):
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
+    def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
+        """
+        The way from an imported graph to what the backend runs.
+
+        This one ends with places in memory. A backend adds its own passes by name (`Pipeline.before`, `after`,
+        `replace`, `without`) and its own stages (`Pipeline.then`). With `profile`, its code keeps the time of each
+        instruction.
+        """
+        return memory_pipeline(self.name, target)
+
     def select(self, op: Operation, storage: Storage, target: str) -> None:
         """
         Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.
@@ -44,3 +55,19 @@ def get_backend(name: str) -> Backend:
     if make is None:
         raise OptionError(f"no backend '{name}'", hint=f"there are {', '.join(sorted(BACKENDS.all()))}")
     return make()
+
+
+def named_pipelines(target: str = "host") -> dict[str, Pipeline]:
+    """All pipelines by name: `optimize`, which all backends share, and that of each backend under its name."""
+    backends = (get_backend(name).pipeline(target) for name in sorted(BACKENDS.all()))
+    return {pipeline.name: pipeline for pipeline in (OPTIMIZE, *backends)}
+
+
+def named_pipeline(name: str, target: str = "host") -> Pipeline:
+    """The pipeline of that name; raises `OptionError` where there is none."""
+    if name == OPTIMIZE.name:
+        return OPTIMIZE
+    if BACKENDS.get(name) is None:
+        names = ", ".join((OPTIMIZE.name, *sorted(BACKENDS.all())))
+        raise OptionError(f"no pipeline '{name}'", hint=f"there are {names}")
+    return get_backend(name).pipeline(target)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.passes import ModulePass
 
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -69,11 +72,22 @@ def build_constants(function: FuncOp, storage: Storage) -> np.ndarray:
     return region
 
 
-def build_artifact(module: ModuleOp, context: Context, target: str = "host", profile: bool = False) -> Artifact:
-    """Compile the only function of an allocated module; the module is turned into the `llvm` dialect."""
+def build_artifact(
+    module: ModuleOp,
+    context: Context,
+    target: str = "host",
+    profile: bool = False,
+    passes: Sequence[ModulePass] | None = None,
+) -> Artifact:
+    """
+    Compile the only function of an allocated module; the module is turned into the `llvm` dialect.
+
+    `passes` do that, by default `glow-low-to-llvm` alone.
+    """
     storage = Storage(module)
     (function,) = low_functions(module)
     manifest = build_manifest(function, storage, target, profile)
     constants = build_constants(function, storage)
-    GlowLowToLlvmPass(target=target, profile=profile).apply(context, module)
+    for item in (GlowLowToLlvmPass(target=target, profile=profile),) if passes is None else passes:
+        item.apply(context, module)
     return Artifact(compile_text(emit_module(module), target_named(target)), constants, manifest)

@@ -19,8 +19,8 @@ from random_graphs import (
 )
 from validation import assert_text_round_trips, validate
 
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.context import new_context
-from glow_mlir.pipelines import stages
 from glow_mlir.universe import PASSES
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
@@ -101,7 +101,7 @@ def test_passes_on_instructions_in_any_order(graph: Graph, data: st.DataObject) 
 @given(graph=graphs())
 def test_the_ladder_down_to_memory(graph: Graph) -> None:
     """Each pass of each stage, and the text of the last."""
-    for stage in stages():
+    for stage in get_backend("cpu").pipeline().stages:
         if stage.name == "llvm":
             break
         validate(graph.module, stage.passes(), graph.inputs, context=CONTEXT, **ROUNDING)

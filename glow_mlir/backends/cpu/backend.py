@@ -13,6 +13,7 @@ from glow_mlir.codegen.kernel import Kernel
 from glow_mlir.codegen.target import target_named
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.pipelines import Pipeline, llvm
 from glow_mlir.registry import KERNELS, backend
 from glow_mlir.storage import Storage
 
@@ -37,6 +38,10 @@ class CpuBackend(Backend):
     def prologue_reads(self, op: Operation) -> int:
         found = self._kernel(op)
         return int(found is not None and found.PROLOGUE)
+
+    def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
+        """The shared one down to places in memory, then the `llvm` dialect."""
+        return super().pipeline(target, profile).then(llvm(target, profile))
 
     def select(self, op: Operation, storage: Storage, target: str) -> None:
         found = self._kernel(op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend
+from glow_mlir.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.registry import backend
 
 
@@ -16,3 +17,7 @@ class InterpreterBackend(Backend):
 
     def supports(self, op: Operation) -> bool:
         return True
+
+    def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
+        """Optimization alone: the interpreter runs the graph."""
+        return OPTIMIZE.named(self.name)

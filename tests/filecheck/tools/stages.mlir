@@ -7,6 +7,14 @@
 // RUN: glow-opt %s --stage llvm | filecheck %s --check-prefix=LLVM
 // RUN: glow-opt %s --stage optimized --backend interpreter | filecheck %s --check-prefix=OPTIMIZED
 // RUN: glow-opt %s --stage instructions -p shorten-lifetimes | filecheck %s --check-prefix=PASSES
+// RUN: glow-opt %s --pipeline interpreter | filecheck %s --check-prefix=OPTIMIZED
+// RUN: glow-opt %s --pipeline optimize | filecheck %s --check-prefix=OPTIMIZED
+// RUN: glow-opt %s --pipeline cpu | filecheck %s --check-prefix=LLVM
+// RUN: glow-opt %s --stage stacked --disable-passes eliminate-copies,cse -p cse --dump-pass-pipeline 2>&1 -o /dev/null | filecheck %s --check-prefix=DISABLED
+// RUN: glow-opt --list-pipelines | filecheck %s --check-prefix=LIST
+// RUN: not glow-opt %s --pipeline optimize --stage lowered 2>&1 | filecheck %s --check-prefix=SHORT
+// RUN: not glow-opt %s --pipeline optimize --disable-passes schedule 2>&1 | filecheck %s --check-prefix=ABSENT
+// RUN: not glow-opt %s --pipeline cpu --disable-passes select 2>&1 | filecheck %s --check-prefix=ESSENTIAL
 // RUN: not glow-opt %s --stage nowhere 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not glow-opt %s --stage lowered --backend no-such-backend 2>&1 | filecheck %s --check-prefix=BACKEND
 // RUN: glow-opt %s --stage stacked -o %t.mlir
@@ -44,5 +52,22 @@ glow_high.func @main(@x, @y) {
 // PASSES-NEXT: glow_low.dealloc @out %[[A]]
 
 // UNKNOWN: glow-opt: error: no stage 'nowhere' (hint: stages are imported,
-// BACKEND: glow-opt: error: no backend 'no-such-backend' (hint: there are
+// BACKEND: glow-opt: error: no pipeline 'no-such-backend' (hint: there are optimize, cpu, interpreter)
 // BEHIND: glow-opt: error: the module is at stage 'stacked', behind 'lowered'
+
+// DISABLED: builtin.module(canonicalize,{{.*}},glow-high-to-glow-low,verify-low,stack,shorten-lifetimes,verify-low,cse)
+
+// LIST:      optimize
+// LIST-NEXT: imported
+// LIST-NEXT: optimized canonicalize,fold-constants,
+// LIST:      cpu
+// LIST:      allocated {{.*}}allocate,verify-allocated
+// LIST-NEXT: llvm glow-low-to-llvm{target="host"}
+// LIST-NEXT: interpreter
+// LIST-NEXT: imported
+// LIST-NEXT: optimized
+// LIST-NOT:  lowered
+
+// SHORT: glow-opt: error: no stage 'lowered' (hint: stages are imported, optimized)
+// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has canonicalize, fold-constants,
+// ESSENTIAL: glow-opt: error: the pass 'select' cannot be left out (hint: the stages behind it need it)

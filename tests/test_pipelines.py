@@ -1,0 +1,169 @@
+"""Pipelines are values: printed, edited, taken by sessions, and extended by backends of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from models import bert_encoder, random_inputs
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir import registry, universe
+from glow_mlir.backends.cpu.backend import CpuBackend
+from glow_mlir.backends.interface import get_backend, named_pipeline, named_pipelines
+from glow_mlir.compiler import Compilation, Observer
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.pipelines import OPTIMIZE, Pipeline, Stage, configured, parse_pipeline
+from glow_mlir.session import InferenceSession
+
+SMALL = Pipeline("small", (Stage.of("first", "cse,dce", "cse"), Stage.of("second", "cse", "stable")))
+
+
+def text(pipeline: Pipeline) -> str:
+    """The passes of a pipeline, with `|` between its stages."""
+    return "|".join(",".join(map(str, stage.specs)) for stage in pipeline.stages)
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        (SMALL, "cse,dce,cse|cse,stable"),
+        (SMALL.until("first"), "cse,dce,cse"),
+        (SMALL.without("cse"), "dce|stable"),
+        (SMALL.without("dce", "stable"), "cse,cse|cse"),
+        (SMALL.before("cse", "canonicalize"), "canonicalize,cse,dce,cse|cse,stable"),
+        (SMALL.before("cse", "canonicalize", stage="second"), "cse,dce,cse|canonicalize,cse,stable"),
+        (SMALL.after("cse", "canonicalize"), "cse,dce,cse|cse,canonicalize,stable"),
+        (SMALL.after("cse", "a{x=1},b", stage="first"), "cse,dce,cse,a{x=1},b|cse,stable"),
+        (SMALL.replace("cse", "a", stage="first"), "a,dce,a|cse,stable"),
+        (SMALL.replace("cse", configured("a", x=1)), "a{x=1},dce,a{x=1}|a{x=1},stable"),
+        (SMALL.replace("cse"), "dce|stable"),
+        (SMALL.then(Stage.of("third")), "cse,dce,cse|cse,stable|"),
+    ],
+)
+def test_edits(edited: Pipeline, expected: str) -> None:
+    assert text(edited) == expected
+    assert text(SMALL) == "cse,dce,cse|cse,stable"
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(OptionError, match=r"there is no pass 'dse' in pipeline 'small'"):
+        SMALL.without("dse")
+    with pytest.raises(OptionError, match=r"there is no pass 'dce' in stage 'second' of pipeline 'small'"):
+        SMALL.before("dce", "cse", stage="second")
+    with pytest.raises(OptionError, match=r"no stage 'third'"):
+        SMALL.until("third")
+    with pytest.raises(OptionError, match=r"no stage 'third'"):
+        SMALL.after("cse", "dce", stage="third")
+    with pytest.raises(OptionError, match=r"the pass 'allocate' cannot be left out"):
+        get_backend("cpu").pipeline().without("allocate")
+    with pytest.raises(OptionError, match=r"no pipeline 'gpu'"):
+        named_pipeline("gpu")
+    with pytest.raises(OptionError, match=r"there is no pass 'a'"):
+        SMALL.replace("cse", "a").passes()
+
+
+@pytest.mark.parametrize("name", ["optimize", "cpu", "interpreter"])
+def test_text_of_a_pipeline_parses_back(name: str) -> None:
+    pipeline = named_pipelines("scalar")[name]
+    assert named_pipeline(name, "scalar") == pipeline
+    assert parse_pipeline(str(pipeline)).passes == pipeline.passes()
+
+
+def test_options_are_read() -> None:
+    pipeline = get_backend("cpu").pipeline("scalar", profile=True)
+    assert pipeline.option("glow-low-to-llvm", "target", "host") == "scalar"
+    assert pipeline.option("glow-low-to-llvm", "profile", False) is True
+    assert OPTIMIZE.option("glow-low-to-llvm", "profile", False) is False
+
+
+MODEL = bert_encoder(layers=1, length=8)
+
+
+def constants(observed: list[int]) -> list[Observer]:
+    """An observer that counts the constants of the optimized graph."""
+
+    def observe(stage: Stage, module: ModuleOp, seconds: float) -> None:
+        if stage.name == "optimized":
+            observed.append(sum(op.name == "glow_high.constant" for op in module.walk()))
+
+    return [observe]
+
+
+def test_session_leaves_passes_out_and_caches_that_apart() -> None:
+    inputs = random_inputs(MODEL, np.random.default_rng(0))
+    whole: list[int] = []
+    ablated: list[int] = []
+    (expected,) = InferenceSession(MODEL, observers=constants(whole)).run(None, inputs)
+    chosen = ["remove-unused-storage", "eliminate-copies"]
+    session = InferenceSession(MODEL, disable=chosen, observers=constants(ablated))
+    assert whole
+    assert ablated > whole
+    np.testing.assert_allclose(session.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
+    assert not InferenceSession(MODEL, disable=chosen[::-1]).compile_seconds
+
+
+def test_session_takes_a_pipeline() -> None:
+    inputs = random_inputs(MODEL, np.random.default_rng(0))
+    (expected,) = InferenceSession(MODEL).run(None, inputs)
+    pipeline = get_backend("cpu").pipeline(profile=True).without("eliminate-copies").after("schedule", "cse,dce")
+    session = InferenceSession(MODEL, pipeline=pipeline, cache=False)
+    np.testing.assert_allclose(session.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
+    assert session.executable.manifest.profile
+    low = InferenceSession(MODEL, backend="interpreter", pipeline=pipeline.until("allocated"))
+    np.testing.assert_allclose(low.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_session_refuses_what_contradicts_a_pipeline() -> None:
+    pipeline = get_backend("cpu").pipeline()
+    with pytest.raises(OptionError, match="does not end with the stages 'allocated' and 'llvm'"):
+        InferenceSession(MODEL, pipeline=pipeline.until("allocated"))
+    with pytest.raises(OptionError, match="says target and profile itself"):
+        InferenceSession(MODEL, pipeline=pipeline, profile=True)
+
+
+RAN: list[str] = []
+"""What the pass of the other package has seen."""
+
+
+@dataclass(frozen=True)
+class NotePass(ModulePass):
+    """Notes the operators of a module."""
+
+    name = "note"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        RAN.extend(inner.name for inner in op.walk())
+
+
+class OtherBackend(CpuBackend):
+    """The CPU with a pass of its own, and copies where they were."""
+
+    name: ClassVar[str] = "other"
+
+    def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
+        return super().pipeline(target, profile).without("eliminate-copies").after("schedule", "note")
+
+
+@pytest.fixture
+def other(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A backend and a pass as another package would register them."""
+    monkeypatch.setitem(registry.BACKENDS.all(), "other", OtherBackend)
+    monkeypatch.setitem(universe.GLOW_UNIVERSE.all_passes, "note", lambda: NotePass)
+    RAN.clear()
+    yield "other"
+    RAN.clear()
+
+
+def test_backend_of_another_package_has_its_own_passes(other: str) -> None:
+    assert "other" in named_pipelines()
+    compilation = Compilation(import_model(MODEL), backend=other)
+    assert "eliminate-copies" not in str(compilation.ladder)
+    compilation.run("allocated")
+    assert "glow_high.matmul" in RAN

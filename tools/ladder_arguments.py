@@ -1,0 +1,79 @@
+"""The options that say which passes run, the same in every tool, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+
+from glow_mlir.pipelines import Pipeline
+from glow_mlir.tools.command_line import ArgumentGroup
+
+DEFAULT = "cpu"
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stage: str | None = None) -> None:
+    """Add `--pipeline`, `--stop-after`, `--target` and `--disable-passes`; `stage` is where to stop by default."""
+    group.add_argument(
+        "--pipeline",
+        "--backend",
+        dest="pipeline",
+        metavar="NAME",
+        help="the pipeline to run: optimize, or the name of a backend, as glow-opt --list-pipelines prints them "
+        f"(default: {DEFAULT}, with --stop-after)",
+    )
+    group.add_argument(
+        "--stop-after",
+        "--stage",
+        dest="stage",
+        default=stage,
+        metavar="STAGE",
+        help="run the pipeline up to this stage: imported, optimized, lowered, scheduled, instructions, stacked, "
+        f"selected, allocated or llvm{f' (default: {stage})' if stage else ''}",
+    )
+    group.add_argument(
+        "--target",
+        dest="machine",
+        default="host",
+        metavar="MACHINE",
+        help="the machine that the pipeline compiles for: host, avx2, avx512, neon or scalar (default: host)",
+    )
+    add_disable_argument(group)
+
+
+def add_disable_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add `--disable-passes`."""
+    group.add_argument(
+        "--disable-passes",
+        dest="disable",
+        type=names,
+        default=(),
+        metavar="PASSES",
+        help="leave these passes out of the pipeline, wherever they stand in it",
+    )
+
+
+def chosen_pipeline(args: Namespace) -> Pipeline | None:
+    """The pipeline that the options ask for, or `None`; raises `OptionError` where there is none of that name."""
+    from glow_mlir.backends.interface import named_pipeline
+
+    if args.pipeline is None and args.stage is None and not args.disable:
+        return None
+    return named_pipeline(args.pipeline or DEFAULT, args.machine).without(*args.disable)
+
+
+def pipeline_list(target: str) -> str:
+    """The text of `--list-pipelines`: each pipeline, its stages, and their passes."""
+    from glow_mlir.backends.interface import named_pipelines
+
+    lines: list[str] = []
+    for pipeline in named_pipelines(target).values():
+        lines.append(pipeline.name)
+        width = max(map(len, pipeline.stage_names))
+        for stage in pipeline.stages:
+            lines.append(f"  {stage.name:{width}}  {','.join(map(str, stage.specs))}".rstrip())
+    return "\n".join(lines)
