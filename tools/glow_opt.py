@@ -155,7 +155,7 @@ class GlowOpt(xDSLOptMain):
         optional: list[tuple[bool, Observer]] = [
             (args.mlir_timing, timer),
             (args.time_passes, PassTimes()),
-            (args.mlir_pass_statistics, Statistics()),
+            (args.mlir_pass_statistics, Statistics(args.mlir_pass_statistics_display)),
         ]
         return [printer, *(observer for wanted, observer in optional if wanted)]
 

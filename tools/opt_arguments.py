@@ -78,7 +78,13 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
     group.add_argument("--mlir-print-ir-tree-dir", metavar="DIR", help="write dumps into files of this folder instead")
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
     group.add_argument(
-        "--mlir-pass-statistics", action="store_true", help="print numbers of ops around each pass to stderr"
+        "--mlir-pass-statistics", action="store_true", help="print what passes count, and numbers of ops, to stderr"
+    )
+    group.add_argument(
+        "--mlir-pass-statistics-display",
+        choices=("list", "pipeline"),
+        default="pipeline",
+        help="each pass once, by name, with its sums; or each run, in order (default: pipeline)",
     )
     group.add_argument(
         "--mlir-pass-pipeline-crash-reproducer",

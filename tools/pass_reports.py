@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.pass_statistics import counting
 from glow_mlir.textual import module_text, write_text
 from glow_mlir.tools.pass_runner import Observer
 
@@ -119,24 +121,69 @@ class PassTimes(Observer):
         print(f"Pass {item.name} took {time.perf_counter() - self._started} seconds", file=sys.stderr)
 
 
-@dataclass
-class Statistics(Observer):
-    """Counts ops before and after each pass, in total and by name where the number changes."""
+@dataclass(frozen=True)
+class PassCount:
+    """What one run of a pass counted, and the ops by name before and after it."""
 
-    lines: list[str] = field(default_factory=list[str])
-    _counts: Counter[str] = field(default_factory=Counter[str])
+    name: str
+    counted: Counter[str]
+    before: Counter[str]
+    after: Counter[str]
 
-    def before(self, item: ModulePass, module: ModuleOp) -> None:
-        self._counts = Counter(op.name for op in module.walk())
-
-    def after(self, item: ModulePass, module: ModuleOp) -> None:
-        old, new = self._counts, Counter(op.name for op in module.walk())
+    def lines(self) -> Iterator[str]:
+        """How it is shown among the other runs."""
+        old, new = self.before, self.after
         changes = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old | new) if old[name] != new[name]]
         detail = f" ({', '.join(changes)})" if changes else ""
-        self.lines.append(f"  {item.name}: {old.total()} -> {new.total()} ops{detail}")
+        yield f"  {self.name}: {old.total()} -> {new.total()} ops{detail}"
+        yield from counted_lines(self.counted, "    ")
+
+
+def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
+    """Statistics in MLIR's form, each on a line; those that are 0 are left out."""
+    shown = {what: number for what, number in sorted(counted.items()) if number}
+    width = max((len(str(number)) for number in shown.values()), default=0)
+    for what, number in shown.items():
+        yield f"{indent}(S) {number:{width}} {what}"
+
+
+@dataclass
+class Statistics(Observer):
+    """
+    Prints what passes count (`glow_mlir.pass_statistics`) and how the number of ops changes.
+
+    `display` is MLIR's: `pipeline` shows each run of a pass, in order; `list` sums up all runs of each, by name.
+    """
+
+    display: str = "pipeline"
+    runs: list[PassCount] = field(default_factory=list[PassCount])
+    _before: Counter[str] = field(default_factory=Counter[str])
+    _collection: ExitStack = field(default_factory=ExitStack)
+    _counted: Counter[str] = field(default_factory=Counter[str])
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        self._before = Counter(op.name for op in module.walk())
+        self._counted = self._collection.enter_context(counting())
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        self._collection.close()
+        after = Counter(op.name for op in module.walk())
+        self.runs.append(PassCount(item.name, self._counted, self._before, after))
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        self._collection.close()
 
     def finish(self) -> None:
-        print(
-            "\n".join([_RULE, "... Pass statistics report ...".center(79).rstrip(), _RULE, *self.lines]),
-            file=sys.stderr,
-        )
+        lines = [line for run in self.runs for line in run.lines()] if self.display == "pipeline" else self._summed()
+        print("\n".join([_RULE, "... Pass statistics report ...".center(79).rstrip(), _RULE, *lines]), file=sys.stderr)
+
+    def _summed(self) -> list[str]:
+        """The lines of the list: each pass by name, with the sums over its runs."""
+        lines: list[str] = []
+        for name in sorted({run.name for run in self.runs}):
+            mine = [run for run in self.runs if run.name == name]
+            counted = sum((run.counted for run in mine), Counter[str]())
+            change = sum(run.after.total() - run.before.total() for run in mine)
+            lines.append(f"  {name}: {len(mine)} run{'s' * (len(mine) > 1)}, {change:+d} ops")
+            lines += counted_lines(counted, "    ")
+        return lines

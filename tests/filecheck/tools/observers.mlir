@@ -8,6 +8,8 @@
 // RUN: glow-opt %s -p cse,canonicalize --time-passes -o /dev/null 2>&1 | filecheck %s --check-prefix=TIMES
 // RUN: glow-opt %s -p cse,canonicalize --mlir-timing -o /dev/null 2>&1 | filecheck %s --check-prefix=TIMING
 // RUN: glow-opt %s -p cse,canonicalize --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATISTICS
+// RUN: glow-opt %s --stage allocated --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=PIPELINE
+// RUN: glow-opt %s --stage allocated --mlir-pass-statistics --mlir-pass-statistics-display=list -o /dev/null 2>&1 | filecheck %s --check-prefix=LIST
 // RUN: glow-opt %s -p cse,canonicalize --mlir-print-ir-after-all --mlir-print-ir-before=cse --mlir-print-ir-tree-dir=%t -o /dev/null
 // RUN: ls %t | filecheck %s --check-prefix=TREE
 // RUN: glow-opt %t/000_cse.mlir | filecheck %s --check-prefix=STDOUT
@@ -56,6 +58,19 @@ glow_high.func @main(@x, @y) {
 // STATISTICS: ... Pass statistics report ...
 // STATISTICS: cse: 8 -> 7 ops (glow_high.get 2 -> 1)
 // STATISTICS-NEXT: canonicalize: 7 -> 7 ops
+
+// PIPELINE:      eliminate-copies: {{[0-9]+}} -> {{[0-9]+}} ops ({{.*}}glow_low.copy 1 -> 0
+// PIPELINE-NEXT: (S) 1 copies eliminated
+// PIPELINE-NEXT: stack:
+// PIPELINE-NEXT: (S) 1 instructions stacked
+// PIPELINE-NEXT: (S) 1 stacks made
+// PIPELINE:      remove-unused-storage: {{[0-9]+}} -> {{[0-9]+}} ops
+// PIPELINE-NOT:  (S) 0
+
+// LIST:      allocate: 1 run, +0 ops
+// LIST:      eliminate-copies: 1 run, -{{[0-9]+}} ops
+// LIST-NEXT: (S) 1 copies eliminated
+// LIST-NEXT: fold-constants: 3 runs, +0 ops
 
 // TREE: 000_cse.mlir
 // TREE-NEXT: 000_cse_before.mlir
