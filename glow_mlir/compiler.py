@@ -22,6 +22,22 @@ Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
 
 
+class PassObserver:
+    """Is told of every pass; does nothing by itself."""
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass is about to run."""
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has run, and its result is valid."""
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has failed, and left the module in this state."""
+
+    def finish(self) -> None:
+        """All passes have run, or one has failed."""
+
+
 STAGE = "glow.stage"
 """The attribute of a module that names the last stage it went through."""
 
@@ -75,6 +91,7 @@ class Compilation:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
+    pass_observers: Sequence[PassObserver] = ()
 
     @cached_property
     def ladder(self) -> Pipeline:
@@ -105,9 +122,13 @@ class Compilation:
         """Run one stage."""
         start = time.perf_counter()
         for item in stage.passes():
+            for observer in self.pass_observers:
+                observer.before(item, self.module)
             item.apply(self.context, self.module)
             if self.verify:
                 self.module.verify()
+            for observer in self.pass_observers:
+                observer.after(item, self.module)
         if stage.name != LAST:
             self.module.attributes[STAGE] = StringAttr(stage.name)
         seconds = time.perf_counter() - start

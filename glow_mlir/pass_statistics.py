@@ -7,7 +7,7 @@ Counts go to whoever collects them around the pass, by thread and task; nothing 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -22,7 +22,7 @@ def count(what: str, number: int = 1) -> None:
 
 
 @contextmanager
-def counting() -> Iterator[Counter[str]]:
+def counting() -> Generator[Counter[str]]:
     """Collect what passes count inside the `with` statement."""
     collected: Counter[str] = Counter()
     token = _COLLECTED.set(collected)

@@ -24,7 +24,7 @@ from glow_mlir.runtime.sources import source_stamp
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.compiler import Compilation, Observer
+    from glow_mlir.compiler import Compilation, Observer, PassObserver
     from glow_mlir.frontends.onnx.importer import ModelSource
     from glow_mlir.pipelines import Pipeline
 
@@ -65,7 +65,8 @@ class InferenceSession:
     `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
     dimensions their sizes. `backend` is `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands.
     Compiled models are kept on disk (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of
-    each stage of a compilation; a model from the cache goes through none. `disable` names passes to leave out, and
+    each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the
+    cache goes through none. `disable` names passes to leave out, and
     `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
     to the stage `llvm`. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose
     code this machine cannot run.
@@ -87,6 +88,7 @@ class InferenceSession:
         observers: Sequence[Observer] = (),
         pipeline: Pipeline | None = None,
         disable: Sequence[str] = (),
+        pass_observers: Sequence[PassObserver] = (),
     ) -> None:
         if threads != 1:
             raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
@@ -98,7 +100,7 @@ class InferenceSession:
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
         self._pipeline, self._disable = pipeline, tuple(disable)
-        self._observers = tuple(observers)
+        self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
         if backend == "cpu":
@@ -197,7 +199,13 @@ class InferenceSession:
         start = time.perf_counter()
         module = import_any(model, self._dimensions)
         compilation = Compilation(
-            module, self._backend, self._target, self._profile, pipeline=self._pipeline, disable=self._disable
+            module,
+            self._backend,
+            self._target,
+            self._profile,
+            pipeline=self._pipeline,
+            disable=self._disable,
+            pass_observers=self._pass_observers,
         )
         compilation.seconds["import"] = time.perf_counter() - start
         if self._backend == "cpu":

@@ -15,6 +15,8 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from glow_mlir.compilation_log import CompilationLog
+from glow_mlir.compiler import PassObserver
 from glow_mlir.context import completed_llvm
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.pipelines import Pipeline, Stage, available_passes, parse_pipeline, pass_specs
@@ -41,9 +43,10 @@ from glow_mlir.tools.command_line import (
 )
 from glow_mlir.tools.expected_diagnostics import expected_errors, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
+from glow_mlir.tools.log_output import write_log
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
-from glow_mlir.tools.pass_runner import Observer, PassRunner
+from glow_mlir.tools.pass_runner import PassRunner
 from glow_mlir.universe import GLOW_UNIVERSE
 
 PROGRAM = "glow-opt"
@@ -90,6 +93,7 @@ class GlowOpt(xDSLOptMain):
         if self.args.dump_pass_pipeline:
             self._dump_pipeline()
         timer = Timer()
+        self.log = CompilationLog() if self.args.compilation_log is not None else None
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
             return self._run_pieces(text, runner, timer)
@@ -138,7 +142,7 @@ class GlowOpt(xDSLOptMain):
         given = [] if self.args.input_file is None else [self.args.input_file]
         self.parser.parse_args([*options, *given], self.args)
 
-    def _observers(self, timer: Timer) -> list[Observer]:
+    def _observers(self, timer: Timer) -> list[PassObserver]:
         """The observers that the options ask for."""
         args = self.args
         printer = IrPrinter(
@@ -152,12 +156,13 @@ class GlowOpt(xDSLOptMain):
             locations=args.print_debuginfo,
             limit=self._limit(is_terminal(sys.stderr)),
         )
-        optional: list[tuple[bool, Observer]] = [
+        optional: list[tuple[bool, PassObserver]] = [
             (args.mlir_timing, timer),
             (args.time_passes, PassTimes()),
             (args.mlir_pass_statistics, Statistics(args.mlir_pass_statistics_display)),
         ]
-        return [printer, *(observer for wanted, observer in optional if wanted)]
+        log = () if self.log is None else (self.log,)
+        return [printer, *(observer for wanted, observer in optional if wanted), *log]
 
     def _limit(self, terminal: bool) -> int | None:
         """The number of elements above which dense attributes are elided; `None` is never."""
@@ -185,6 +190,8 @@ class GlowOpt(xDSLOptMain):
             print(f"{SEPARATOR}\n".join(outputs), end="")
         elif code == EXIT_OK and outputs:
             write_text(f"{SEPARATOR}\n".join(outputs), self._output, used)
+        if self.log is not None:
+            write_log(self.log, self.args, sys.stderr)
         timer.stop("Output")
         if self.args.shrink:
             print("Failure, can't shrink")

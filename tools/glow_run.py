@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
+from glow_mlir.tools.log_output import write_log
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.run_arguments import PROGRAM, is_measured, is_silent, parse_arguments
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
+    from glow_mlir.compilation_log import CompilationLog
     from glow_mlir.pipelines import Stage
     from glow_mlir.session import InferenceSession
     from glow_mlir.tools.latency import Budget
@@ -133,20 +135,34 @@ class Run:
 
         args = self.args
         dump = self._phase_dump()
+        log = self._log()
         # What is to be looked at has to happen: the cache would answer without a compilation.
-        cache = args.cache and dump is None and args.stats is None
+        cache = args.cache and dump is None and log is None and args.stats is None
         self.progress.say("compiling")
         try:
-            return InferenceSession(
+            session = InferenceSession(
                 model,
                 **self._options,
                 profile=bool(args.profile or args.trace),
                 cache=cache,
                 observers=[self._tell, *([dump] if dump is not None else [])],
+                pass_observers=[log] if log is not None else [],
             )
         finally:
             if dump is not None:
                 dump.finish()
+        if log is not None:
+            self.progress.clear()
+            write_log(log, args)
+        return session
+
+    def _log(self) -> CompilationLog | None:
+        """The log of the compilation, if that is wanted."""
+        if self.args.compilation_log is None:
+            return None
+        from glow_mlir.compilation_log import CompilationLog
+
+        return CompilationLog()
 
     def _tell(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
         """Show the stage that a compilation has reached."""

@@ -6,6 +6,7 @@ import argparse
 
 from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, names
+from glow_mlir.tools.log_output import add_log_arguments
 
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
 
@@ -86,6 +87,7 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         default="pipeline",
         help="each pass once, by name, with its sums; or each run, in order (default: pipeline)",
     )
+    add_log_arguments(group, "stderr")
     group.add_argument(
         "--mlir-pass-pipeline-crash-reproducer",
         dest="reproducer",

@@ -13,9 +13,9 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.compiler import PassObserver
 from glow_mlir.pass_statistics import counting
 from glow_mlir.textual import module_text, write_text
-from glow_mlir.tools.pass_runner import Observer
 
 _RULE = "===" + "-" * 73 + "==="
 
@@ -26,7 +26,7 @@ def is_chosen(item: ModulePass, names: Collection[str] | None) -> bool:
 
 
 @dataclass
-class IrPrinter(Observer):
+class IrPrinter(PassObserver):
     """Dumps the module around passes: on stderr, or into numbered files of a folder."""
 
     before_passes: Collection[str] | None = ()
@@ -74,7 +74,7 @@ class IrPrinter(Observer):
 
 
 @dataclass
-class Timer(Observer):
+class Timer(PassObserver):
     """Measures wall time by pass, and by what else the tool reports; prints a table on stderr."""
 
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
@@ -109,7 +109,7 @@ class Timer(Observer):
 
 
 @dataclass
-class PassTimes(Observer):
+class PassTimes(PassObserver):
     """xDSL's `--time-passes`: a line for each pass, on stderr."""
 
     _started: float = 0.0
@@ -148,7 +148,7 @@ def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
 
 
 @dataclass
-class Statistics(Observer):
+class Statistics(PassObserver):
     """
     Prints what passes count (`glow_mlir.pass_statistics`) and how the number of ops changes.
 

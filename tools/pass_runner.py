@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyException
 
+from glow_mlir.compiler import PassObserver
 from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
 from glow_mlir.reproducer import write_reproducer
 from glow_mlir.textual import one_line, position_of, verify_module
@@ -18,28 +19,12 @@ from glow_mlir.transforms.checks import CheckFailed
 from glow_mlir.transforms.locations import location_name
 
 
-class Observer:
-    """Is told of every pass; does nothing by itself."""
-
-    def before(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass is about to run."""
-
-    def after(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass has run, and its result is valid."""
-
-    def failed(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass has failed, and left the module in this state."""
-
-    def finish(self) -> None:
-        """All passes have run, or one has failed."""
-
-
 @dataclass
 class PassRunner:
     """Runs passes; `reproducer` is where to write one for any failure, else there is one only for a compiler bug."""
 
     context: Context
-    observers: Sequence[Observer] = ()
+    observers: Sequence[PassObserver] = ()
     verify_each: bool = True
     reproducer: Path | None = None
 

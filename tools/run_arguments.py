@@ -10,6 +10,7 @@ from typing import TypeVar
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import ArgumentGroup, new_parser
 from glow_mlir.tools.ladder_arguments import add_disable_argument
+from glow_mlir.tools.log_output import add_log_arguments
 
 PROGRAM = "glow-run"
 
@@ -39,6 +40,9 @@ COMPILED = ("profile", "trace", "stats")
 
 MEASURED = ("iterations", "duration", "warmup", "profile", "trace")
 """Options that make a run a measurement."""
+
+STDOUT_OPTIONS = ("json", "stats", "compilation_log")
+"""Files that may be `-`, which is stdout."""
 
 Number = TypeVar("Number", int, float)
 
@@ -172,6 +176,7 @@ def _add_measurement(group: ArgumentGroup) -> None:
 def _add_files(group: ArgumentGroup) -> None:
     group.add_argument("--outputs", metavar="FILE.npz", help="write the outputs of the first run")
     group.add_argument("--json", metavar="FILE", help="write what is printed as JSON")
+    add_log_arguments(group, "stdout")
     group.add_argument("--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; compiles anew")
 
 
@@ -186,8 +191,9 @@ def _check(args: Namespace) -> None:
                 raise OptionError(f"--{name} needs machine code", hint="--backend cpu")
         if args.target != "host":
             raise OptionError("--target needs machine code", hint="--backend cpu")
-    if [args.json, args.stats].count("-") > 1:
-        raise OptionError("--json and --stats cannot both go to stdout")
+    if [getattr(args, name) for name in STDOUT_OPTIONS].count("-") > 1:
+        spelled = ", ".join(f"--{name.replace('_', '-')}" for name in STDOUT_OPTIONS)
+        raise OptionError(f"only one of {spelled} can go to stdout")
     if args.trace == "-" or args.outputs == "-":
         raise OptionError("--trace and --outputs need a file")
 
@@ -198,5 +204,5 @@ def is_measured(args: Namespace) -> bool:
 
 
 def is_silent(args: Namespace) -> bool:
-    """Whether stdout belongs to JSON."""
-    return "-" in (args.json, args.stats)
+    """Whether stdout belongs to one of the files."""
+    return "-" in [getattr(args, name) for name in STDOUT_OPTIONS]

@@ -1,0 +1,45 @@
+"""`--compilation-log`: what each pass did with the operators of each node, as text or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from glow_mlir.tools.command_line import ArgumentGroup
+
+if TYPE_CHECKING:
+    from glow_mlir.compilation_log import CompilationLog
+
+STDOUT = "-"
+JSON_SUFFIX = ".json"
+
+
+def add_log_arguments(group: ArgumentGroup | argparse.ArgumentParser, stream: str) -> None:
+    """Add `--compilation-log` and `--log-nodes`; `stream` is what `-` stands for."""
+    group.add_argument(
+        "--compilation-log",
+        metavar="FILE",
+        help="write which pass created, changed, merged or removed the operators of each node of the model, as JSON if "
+        f"FILE ends with {JSON_SUFFIX}; - is {stream}",
+    )
+    group.add_argument(
+        "--log-nodes",
+        default="*",
+        metavar="PATTERN",
+        help="the nodes in the log, as a pattern with * and ? (default: all)",
+    )
+
+
+def write_log(log: CompilationLog, args: Namespace, stream: IO[str] | None = None) -> None:
+    """Write a log where the options say; `stream`, by default stdout, is what `-` stands for."""
+    from glow_mlir.textual import write_text
+
+    target: str = args.compilation_log
+    text = log.json(args.log_nodes) if target.endswith(JSON_SUFFIX) else log.text(args.log_nodes)
+    if target == STDOUT:
+        print(text, end="", file=stream or sys.stdout)
+    else:
+        write_text(text, Path(target))
