@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.compiler import PassObserver
 from glow_mlir.dialects.glow_high.storage import StorageOp
+from glow_mlir.pipelines import PassObserver
 from glow_mlir.transforms.locations import location_names
 
 FORMAT = 1

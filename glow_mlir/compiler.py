@@ -14,28 +14,12 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.context import new_context
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
-from glow_mlir.pipelines import Pipeline, Stage
+from glow_mlir.pipelines import PassObserver, Pipeline, Stage
 from glow_mlir.reproducer import write_reproducer
 from glow_mlir.textual import one_line
 
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
-
-
-class PassObserver:
-    """Is told of every pass; does nothing by itself."""
-
-    def before(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass is about to run."""
-
-    def after(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass has run, and its result is valid."""
-
-    def failed(self, item: ModulePass, module: ModuleOp) -> None:
-        """The pass has failed, and left the module in this state."""
-
-    def finish(self) -> None:
-        """All passes have run, or one has failed."""
 
 
 STAGE = "glow.stage"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
@@ -162,6 +163,22 @@ class Pipeline:
                 specs += edit(seen[spec.name], present.count(spec.name), spec)
             stages.append(replace(part, specs=tuple(specs)))
         return replace(self, stages=tuple(stages))
+
+
+class PassObserver:
+    """Is told of every pass of a pipeline; does nothing by itself."""
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass is about to run."""
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has run, and its result is valid."""
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has failed, and left the module in this state."""
+
+    def finish(self) -> None:
+        """All passes have run, or one has failed."""
 
 
 # ---- passes by name --------------------------------------------------------------------------------------------

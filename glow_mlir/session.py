@@ -24,9 +24,9 @@ from glow_mlir.runtime.sources import source_stamp
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.compiler import Compilation, Observer, PassObserver
+    from glow_mlir.compiler import Compilation, Observer
     from glow_mlir.frontends.onnx.importer import ModelSource
-    from glow_mlir.pipelines import Pipeline
+    from glow_mlir.pipelines import PassObserver, Pipeline
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
@@ -15,11 +15,9 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from glow_mlir.compilation_log import CompilationLog
-from glow_mlir.compiler import PassObserver
 from glow_mlir.context import completed_llvm
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
-from glow_mlir.pipelines import Pipeline, Stage, available_passes, parse_pipeline, pass_specs
+from glow_mlir.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.reproducer import reproducer_options
 from glow_mlir.textual import (
     digests,
@@ -48,6 +46,9 @@ from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.pass_runner import PassRunner
 from glow_mlir.universe import GLOW_UNIVERSE
+
+if TYPE_CHECKING:
+    from glow_mlir.compilation_log import CompilationLog
 
 PROGRAM = "glow-opt"
 STDIN = "<stdin>"
@@ -93,7 +94,7 @@ class GlowOpt(xDSLOptMain):
         if self.args.dump_pass_pipeline:
             self._dump_pipeline()
         timer = Timer()
-        self.log = CompilationLog() if self.args.compilation_log is not None else None
+        self.log = self._log()
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
             return self._run_pieces(text, runner, timer)
@@ -141,6 +142,14 @@ class GlowOpt(xDSLOptMain):
         """Parse further options over those of the command line."""
         given = [] if self.args.input_file is None else [self.args.input_file]
         self.parser.parse_args([*options, *given], self.args)
+
+    def _log(self) -> CompilationLog | None:
+        """The log of the compilation, if that is wanted."""
+        if self.args.compilation_log is None:
+            return None
+        from glow_mlir.compilation_log import CompilationLog
+
+        return CompilationLog()
 
     def _observers(self, timer: Timer) -> list[PassObserver]:
         """The observers that the options ask for."""

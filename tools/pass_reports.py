@@ -13,8 +13,8 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.compiler import PassObserver
 from glow_mlir.pass_statistics import counting
+from glow_mlir.pipelines import PassObserver
 from glow_mlir.textual import module_text, write_text
 
 _RULE = "===" + "-" * 73 + "==="

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyException
 
-from glow_mlir.compiler import PassObserver
 from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
+from glow_mlir.pipelines import PassObserver
 from glow_mlir.reproducer import write_reproducer
 from glow_mlir.textual import one_line, position_of, verify_module
 from glow_mlir.transforms.checks import CheckFailed

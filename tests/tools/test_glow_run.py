@@ -369,7 +369,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["{digits}", "--bind", "N=1", "--duration", "nan"], "expected a number from 0 on, got 'nan'"),
     (["{digits}", "--backend", "interpreter", "--profile"], "--profile needs machine code (hint: --backend cpu)"),
     (["{digits}", "--backend", "interpreter", "--target", "avx2"], "--target needs machine code"),
-    (["{digits}", "--json", "-", "--stats", "-"], "--json and --stats cannot both go to stdout"),
+    (["{digits}", "--json", "-", "--stats", "-"], "only one of --json, --stats, --compilation-log can go"),
     (["{digits}", "--trace", "-"], "--trace and --outputs need a file"),
     (["module.mlir", "--check", "onnxruntime"], "onnxruntime runs ONNX models"),
     (["module.mlir", "--bind", "N=1"], "a module of ours has no free dimensions"),
