@@ -28,6 +28,7 @@ PASSES: dict[str, str] = {
     "fuse-prologues": "glow_mlir.transforms.fuse_prologues:FuseProloguesPass",
     "glow-high-to-glow-low": "glow_mlir.conversion.glow_high_to_glow_low:GlowHighToGlowLowPass",
     "glow-low-to-llvm": "glow_mlir.codegen.glow_low_to_llvm:GlowLowToLlvmPass",
+    "instrument-debug": "glow_mlir.transforms.instrument_debug:InstrumentDebugPass",
     "lower": "glow_mlir.transforms.lower:LowerPass",
     "remove-unused-storage": "glow_mlir.transforms.remove_unused_storage:RemoveUnusedStoragePass",
     "schedule": "glow_mlir.transforms.schedule:SchedulePass",

@@ -79,7 +79,7 @@ class Run:
         inputs = given.complete(session.get_inputs())
         self.progress.say("running")
         names = [argument.name for argument in session.get_outputs()]
-        outputs = dict(zip(names, session.run(None, inputs), strict=True))
+        outputs = self._without_values(dict(zip(names, session.run(None, inputs), strict=True)))
         self.report |= {"model": args.model, "backend": args.backend, "target": args.target}
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
@@ -129,6 +129,26 @@ class Run:
             "disable": args.disable,
         }
 
+    @property
+    def _compile_options(self) -> dict[str, Any]:
+        """The options of the session that runs the model, which may have to keep its values."""
+        if self.args.dump_values is None:
+            return self._options
+        from glow_mlir.tools.value_dump import value_pipeline
+
+        kept = {name: value for name, value in self._options.items() if name not in ("target", "disable")}
+        return {**kept, "pipeline": value_pipeline(self.args)}
+
+    def _without_values(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs of the model itself; what `--dump-values` kept besides goes into its folder."""
+        if self.args.dump_values is None:
+            return outputs
+        from glow_mlir.tools.value_dump import split_values, write_values
+
+        own, values = split_values(outputs)
+        write_values(values, Path(self.args.dump_values), self.args.values_of or "*")
+        return own
+
     def _compiled(self, model: Any) -> InferenceSession:
         """The model, compiled under the eyes of those whom the options name."""
         from glow_mlir.session import InferenceSession
@@ -142,7 +162,7 @@ class Run:
         try:
             session = InferenceSession(
                 model,
-                **self._options,
+                **self._compile_options,
                 profile=bool(args.profile or args.trace),
                 cache=cache,
                 observers=[self._tell, *([dump] if dump is not None else [])],

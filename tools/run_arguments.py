@@ -32,6 +32,7 @@ REQUIRED: dict[str, str] = {
     "image_mode": "image",
     "mean": "image",
     "stddev": "image",
+    "values_of": "dump_values",
 }
 """Option → the option without which it means nothing."""
 
@@ -175,16 +176,27 @@ def _add_measurement(group: ArgumentGroup) -> None:
 
 def _add_files(group: ArgumentGroup) -> None:
     group.add_argument("--outputs", metavar="FILE.npz", help="write the outputs of the first run")
+    group.add_argument(
+        "--dump-values", metavar="DIR", help="write what each instruction of the first run wrote as .npy files into DIR"
+    )
+    group.add_argument(
+        "--values-of", metavar="PATTERN", help="only instructions with a node or a kind like that, with * and ?"
+    )
     group.add_argument("--json", metavar="FILE", help="write what is printed as JSON")
     add_log_arguments(group, "stdout")
     group.add_argument("--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; compiles anew")
+
+
+def spelled(name: str) -> str:
+    """An option as users spell it."""
+    return name.replace("_", "-")
 
 
 def _check(args: Namespace) -> None:
     """Raise `OptionError` for options that do not go together."""
     for name, needed in REQUIRED.items():
         if getattr(args, name) is not None and not getattr(args, needed):
-            raise OptionError(f"--{name.replace('_', '-')} needs --{needed}")
+            raise OptionError(f"--{spelled(name)} needs --{spelled(needed)}")
     if args.backend != "cpu":
         for name in COMPILED:
             if getattr(args, name):
@@ -192,8 +204,10 @@ def _check(args: Namespace) -> None:
         if args.target != "host":
             raise OptionError("--target needs machine code", hint="--backend cpu")
     if [getattr(args, name) for name in STDOUT_OPTIONS].count("-") > 1:
-        spelled = ", ".join(f"--{name.replace('_', '-')}" for name in STDOUT_OPTIONS)
-        raise OptionError(f"only one of {spelled} can go to stdout")
+        names = ", ".join(f"--{spelled(name)}" for name in STDOUT_OPTIONS)
+        raise OptionError(f"only one of {names} can go to stdout")
+    if args.dump_values is not None and is_measured(args):
+        raise OptionError("--dump-values changes what would be measured")
     if args.trace == "-" or args.outputs == "-":
         raise OptionError("--trace and --outputs need a file")
 

@@ -319,6 +319,61 @@ def test_trace_nests_operators_in_requests(digits: Runner, tmp_path: Path) -> No
         assert event["ts"] + event["dur"] <= around["ts"] + around["dur"] + 0.002
 
 
+# ---- what the compiler did ----
+
+
+def test_passes_are_left_out(digits: Runner, tmp_path: Path) -> None:
+    digits("--stats", "whole.json")
+    digits("--stats", "ablated.json", "--disable-passes", "fold-into-convolution,eliminate-copies")
+    kinds = [json.loads((tmp_path / f"{name}.json").read_text())["instructions"] for name in ("whole", "ablated")]
+    assert "copy" not in kinds[0]
+    assert kinds[1]["copy"] == 1
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_compilation_log_follows_a_node(digits: Runner, tmp_path: Path, backend: str) -> None:
+    text = digits("--compilation-log", "-", "--log-nodes", "relu?", "--backend", backend)
+    assert text.startswith("node 'relu1'\n   0 before all passes\n       found    glow_high.relu")
+    assert "node 'relu2'" in text
+    assert "node 'conv1'" not in text
+    assert ("created  glow_low.stack" in text) is (backend == "cpu")
+    digits("--compilation-log", "log.json", "--backend", backend)
+    nodes = json.loads((tmp_path / "log.json").read_text())["nodes"]
+    assert {"conv1", "relu1", "softmax"} <= set(nodes)
+    assert nodes["relu1"][0] == {
+        "run": 0,
+        "pass_name": "",
+        "what": "found",
+        "op": "glow_high.relu",
+        "types": ["tensor<1x16x8x8xf32>"],
+        "detail": "",
+        "count": 1,
+    }
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_values_of_all_instructions_are_written(digits: Runner, tmp_path: Path, backend: str) -> None:
+    text = digits("--dump-values", "values", "--backend", backend, "--outputs", "out.npz")
+    assert "debug." not in text
+    index = json.loads((tmp_path / "values" / "index.json").read_text())
+    assert [entry["number"] for entry in index] == list(range(len(index)))
+    assert {"conv1", "relu1", "softmax"} <= {entry["nodes"] for entry in index}
+    for entry in index:
+        array = np.load(tmp_path / "values" / entry["file"])
+        assert (array.dtype.name, list(array.shape)) == (entry["type"], entry["shape"])
+        assert entry["max"] == array.max()
+    (outputs,) = np.load(tmp_path / "out.npz").values()
+    np.testing.assert_array_equal(np.load(tmp_path / "values" / index[-1]["file"]), outputs)
+
+
+def test_values_are_chosen_by_node_and_kind(digits: Runner, tmp_path: Path) -> None:
+    digits("--dump-values", "values", "--values-of", "conv[12]", "--disable-passes", "cse")
+    digits("--dump-values", "values", "--values-of", "softmax")
+    names = {path.name.split("-", 1)[1] for path in (tmp_path / "values").glob("*.npy")}
+    assert {"conv-conv1.npy", "conv-conv2.npy", "softmax-softmax.npy"} <= names
+    assert not any("relu" in name for name in names)
+
+
 # ---- mistakes ----
 
 MISTAKES: list[tuple[list[str], str]] = [
@@ -373,6 +428,12 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["{digits}", "--trace", "-"], "--trace and --outputs need a file"),
     (["module.mlir", "--check", "onnxruntime"], "onnxruntime runs ONNX models"),
     (["module.mlir", "--bind", "N=1"], "a module of ours has no free dimensions"),
+    (["two.onnx", "--disable-passes", "unstack"], "there is no pass 'unstack' in pipeline 'cpu'"),
+    (["two.onnx", "--disable-passes", "select"], "the pass 'select' cannot be left out"),
+    (["two.onnx", "--values-of", "x"], "--values-of needs --dump-values"),
+    (["two.onnx", "--dump-values", "v", "--values-of", "x", "--seed", "0"], "no instruction has a node or a kind like"),
+    (["two.onnx", "--dump-values", "three.npy", "--seed", "0"], "three.npy: error: cannot be written: File exists"),
+    (["two.onnx", "--dump-values", "v", "--iterations", "2"], "--dump-values changes what would be measured"),
     (["two.onnx", "--dump-phases", "three.npy"], "three.npy: error: cannot be made a folder: File exists"),
 ]
 
@@ -399,7 +460,7 @@ def test_mistake_is_one_line_and_exit_code_1(
     assert not end
 
 
-@pytest.mark.parametrize("option", ["--outputs", "--json", "--stats", "--trace"])
+@pytest.mark.parametrize("option", ["--outputs", "--json", "--stats", "--trace", "--compilation-log"])
 def test_file_that_cannot_be_written_is_named(tmp_path: Path, option: str) -> None:
     result = finished(tmp_path, DIGITS, "--bind", "N=1", "--warmup", 0, option, "nowhere/file")
     assert result.code == 1

@@ -45,8 +45,11 @@ LOW = (
 )
 CONVERT = "glow-high-to-glow-low,verify-low"
 ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
-ELSEWHERE = {"glow-low-to-llvm", "verify-lowered", "verify-selected"}
-"""Passes whose result the interpreter does not run, or that change nothing and need a backend's support."""
+ELSEWHERE = {"glow-low-to-llvm", "instrument-debug", "verify-lowered", "verify-selected"}
+"""
+Passes whose result the interpreter does not run, that change nothing and need a backend's support, or that add outputs
+and have their own test.
+"""
 
 FAVOURITES: dict[str, tuple[Step, ...]] = {
     "fold-into-convolution": (step_linear_conv, step_batch_norm),

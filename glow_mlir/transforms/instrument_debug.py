@@ -1,0 +1,84 @@
+"""`instrument-debug`: copy what instructions write to extra outputs, so that every backend shows every intermediate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.memory import CopyOp, DeallocOp, FuncOp, WeightOp, root_of
+from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.pass_statistics import count
+from glow_mlir.storage import Storage, legal_name
+from glow_mlir.transforms.locations import location_name, location_names
+from glow_mlir.transforms.rewriting import low_functions
+
+PREFIX = "debug."
+"""What the names of the extra outputs begin with."""
+
+
+@dataclass(frozen=True)
+class InstrumentDebugPass(ModulePass):
+    """
+    Copy what each instruction writes to an output of its own, `debug.<number>.<kind>.<nodes>` (Glow's DebugInstrument).
+
+    The number counts the copied values. `only` is a pattern with `*` and `?`; instructions without a node or a kind
+    (`conv`) that fits it are left alone, and so are copies to inputs, outputs and state, which can be seen anyway. The
+    pass belongs before `select`, which gives the copies their kernels.
+    """
+
+    name = "instrument-debug"
+
+    only: str = "*"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in low_functions(op):
+            for number, (instruction, value) in enumerate(list(self._chosen(function))):
+                keep(function, storage, instruction, value, number)
+                count("values kept")
+
+    def _chosen(self, function: FuncOp) -> Iterator[tuple[Instruction, SSAValue]]:
+        """The instructions to look at, each with the buffers that it writes."""
+        for op in function.block.ops:
+            if not isinstance(op, Instruction) or isinstance(op, DeallocOp) or is_save(op):
+                continue
+            if any(fnmatchcase(name, self.only) for name in (kind_of(op), *location_names(op.location))):
+                for qualifier, value in op.uses():
+                    if qualifier in (Qualifier.OUT, Qualifier.INOUT):
+                        yield op, value
+
+
+def is_save(op: Instruction) -> bool:
+    """Whether an instruction is a copy to storage."""
+    return isinstance(op, CopyOp) and isinstance(root_of(op.target).owner, WeightOp)
+
+
+def kind_of(op: Instruction) -> str:
+    """The name of an instruction without its dialect."""
+    return op.name.partition(".")[2]
+
+
+def keep(function: FuncOp, storage: Storage, op: Instruction, value: SSAValue, number: int) -> None:
+    """Copy the content of a buffer behind the instruction that writes it to a new output of the function."""
+    nodes = location_name(op.location) or value.name_hint or ""
+    label = f"{PREFIX}{number}.{kind_of(op)}.{nodes}"
+    symbol = storage.unique_name(f"debug_{number}_{legal_name(nodes)}")
+    output = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", op.location)
+    output.label = StringAttr(label)
+    storage.add(output)
+    declaration = WeightOp.of(output, op.location)
+    declaration.result.name_hint = symbol
+    block = function.block
+    first = block.first_op
+    assert first is not None
+    block.insert_op_before(declaration, first)
+    block.insert_op_after(CopyOp.of(declaration.result, value, location=op.location), op)
+    function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(symbol)])
