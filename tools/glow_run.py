@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from glow_mlir.compilation_log import CompilationLog
-    from glow_mlir.pipelines import Stage
+    from glow_mlir.pipelines import Pipeline, Stage
     from glow_mlir.session import InferenceSession
     from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
+    from glow_mlir.tools.picture_output import Pictures
 
 STDIN = "-"
 
@@ -154,10 +155,12 @@ class Run:
         from glow_mlir.session import InferenceSession
 
         args = self.args
-        dump = self._phase_dump()
+        dump, pictures = self._phase_dump(), self._pictures()
         log = self._log()
+        observers = [observer for observer in (dump, pictures) if observer is not None]
+        pass_observers = [observer for observer in (log, pictures and pictures.log) if observer is not None]
         # What is to be looked at has to happen: the cache would answer without a compilation.
-        cache = args.cache and dump is None and log is None and args.stats is None
+        cache = args.cache and not observers and not pass_observers and args.stats is None
         self.progress.say("compiling")
         try:
             session = InferenceSession(
@@ -165,16 +168,33 @@ class Run:
                 **self._compile_options,
                 profile=bool(args.profile or args.trace),
                 cache=cache,
-                observers=[self._tell, *([dump] if dump is not None else [])],
-                pass_observers=[log] if log is not None else [],
+                observers=[self._tell, *observers],
+                pass_observers=pass_observers,
             )
         finally:
             if dump is not None:
                 dump.finish()
+        self.progress.clear()
         if log is not None:
-            self.progress.clear()
             write_log(log, args)
+        if pictures is not None:
+            pictures.write(Path(args.model).name)
         return session
+
+    def _pictures(self) -> Pictures | None:
+        """The observer that draws, if a picture is wanted."""
+        if self.args.dump_dot is None and self.args.dump_html is None:
+            return None
+        from glow_mlir.tools.picture_output import Pictures
+
+        return Pictures(self.args, self._pipeline)
+
+    @property
+    def _pipeline(self) -> Pipeline:
+        """The pipeline that the model goes through."""
+        from glow_mlir.backends.interface import get_backend
+
+        return self._compile_options.get("pipeline") or get_backend(self.args.backend).pipeline(self.args.target)
 
     def _log(self) -> CompilationLog | None:
         """The log of the compilation, if that is wanted."""
@@ -192,11 +212,9 @@ class Run:
         """The observer that writes all stages, if that is wanted."""
         if self.args.dump_phases is None:
             return None
-        from glow_mlir.backends.interface import get_backend
         from glow_mlir.tools.phase_dump import PhaseDump
 
-        names = get_backend(self.args.backend).pipeline(self.args.target).stage_names
-        return PhaseDump(Path(self.args.dump_phases), names, self.args.target)
+        return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names, self.args.target)
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""

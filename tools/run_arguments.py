@@ -33,6 +33,7 @@ REQUIRED: dict[str, str] = {
     "mean": "image",
     "stddev": "image",
     "values_of": "dump_values",
+    "dot_stage": "dump_dot",
 }
 """Option → the option without which it means nothing."""
 
@@ -44,6 +45,9 @@ MEASURED = ("iterations", "duration", "warmup", "profile", "trace")
 
 STDOUT_OPTIONS = ("json", "stats", "compilation_log")
 """Files that may be `-`, which is stdout."""
+
+FILE_OPTIONS = ("trace", "outputs", "dump_dot", "dump_html")
+"""Files that cannot be stdout."""
 
 Number = TypeVar("Number", int, float)
 
@@ -184,6 +188,13 @@ def _add_files(group: ArgumentGroup) -> None:
     )
     group.add_argument("--json", metavar="FILE", help="write what is printed as JSON")
     add_log_arguments(group, "stdout")
+    group.add_argument("--dump-dot", metavar="FILE", help="write the graph of a stage for graphviz")
+    group.add_argument("--dot-stage", metavar="STAGE", help="the stage of --dump-dot (default: optimized)")
+    group.add_argument(
+        "--dump-html",
+        metavar="FILE",
+        help="write a page with the arena over time, the graph before and after, and the compilation log",
+    )
     group.add_argument("--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; compiles anew")
 
 
@@ -208,8 +219,9 @@ def _check(args: Namespace) -> None:
         raise OptionError(f"only one of {names} can go to stdout")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
-    if args.trace == "-" or args.outputs == "-":
-        raise OptionError("--trace and --outputs need a file")
+    if "-" in [getattr(args, name) for name in FILE_OPTIONS]:
+        names = ", ".join(f"--{spelled(name)}" for name in FILE_OPTIONS)
+        raise OptionError(f"{names} need a file")
 
 
 def is_measured(args: Namespace) -> bool:

@@ -374,6 +374,20 @@ def test_values_are_chosen_by_node_and_kind(digits: Runner, tmp_path: Path) -> N
     assert not any("relu" in name for name in names)
 
 
+def test_pictures_are_drawn(digits: Runner, tmp_path: Path) -> None:
+    digits("--dump-dot", "graph.dot", "--dump-html", "page.html")
+    assert "softmax" in (tmp_path / "graph.dot").read_text()
+    assert 'graph [label="digits.onnx: optimized"' in (tmp_path / "graph.dot").read_text()
+    digits("--dump-dot", "graph.dot", "--dot-stage", "stacked")
+    assert "stack relu1" in (tmp_path / "graph.dot").read_text()
+    page = (tmp_path / "page.html").read_text()
+    data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
+    assert list(data["graphs"]) == ["imported", "optimized", "allocated"]
+    assert data["memory"]["size"] > 0
+    digits("--dump-html", "page.html", "--backend", "interpreter")
+    assert '"memory":null' in (tmp_path / "page.html").read_text()
+
+
 # ---- mistakes ----
 
 MISTAKES: list[tuple[list[str], str]] = [
@@ -425,11 +439,15 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["{digits}", "--backend", "interpreter", "--profile"], "--profile needs machine code (hint: --backend cpu)"),
     (["{digits}", "--backend", "interpreter", "--target", "avx2"], "--target needs machine code"),
     (["{digits}", "--json", "-", "--stats", "-"], "only one of --json, --stats, --compilation-log can go"),
-    (["{digits}", "--trace", "-"], "--trace and --outputs need a file"),
+    (["{digits}", "--trace", "-"], "--trace, --outputs, --dump-dot, --dump-html need a file"),
     (["module.mlir", "--check", "onnxruntime"], "onnxruntime runs ONNX models"),
     (["module.mlir", "--bind", "N=1"], "a module of ours has no free dimensions"),
     (["two.onnx", "--disable-passes", "unstack"], "there is no pass 'unstack' in pipeline 'cpu'"),
     (["two.onnx", "--disable-passes", "select"], "the pass 'select' cannot be left out"),
+    (["two.onnx", "--dot-stage", "x"], "--dot-stage needs --dump-dot"),
+    (["two.onnx", "--dump-dot", "d", "--dot-stage", "x"], "no stage 'x' (hint: stages are imported, optimized"),
+    (["two.onnx", "--dump-dot", "d", "--dot-stage", "llvm"], "the stage 'llvm' has no graph"),
+    (["two.onnx", "--dump-html", "-"], "--dump-html need a file"),
     (["two.onnx", "--values-of", "x"], "--values-of needs --dump-values"),
     (["two.onnx", "--dump-values", "v", "--values-of", "x", "--seed", "0"], "no instruction has a node or a kind like"),
     (["two.onnx", "--dump-values", "three.npy", "--seed", "0"], "three.npy: error: cannot be written: File exists"),
@@ -460,7 +478,9 @@ def test_mistake_is_one_line_and_exit_code_1(
     assert not end
 
 
-@pytest.mark.parametrize("option", ["--outputs", "--json", "--stats", "--trace", "--compilation-log"])
+@pytest.mark.parametrize(
+    "option", ["--outputs", "--json", "--stats", "--trace", "--compilation-log", "--dump-dot", "--dump-html"]
+)
 def test_file_that_cannot_be_written_is_named(tmp_path: Path, option: str) -> None:
     result = finished(tmp_path, DIGITS, "--bind", "N=1", "--warmup", 0, option, "nowhere/file")
     assert result.code == 1

@@ -1,0 +1,72 @@
+"""A graph in graphviz's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Graph, Node
+
+PALETTE = ("#cfe2f3", "#d9ead3", "#fff2cc", "#f4cccc", "#d9d2e9", "#d0e0e3", "#fce5cd", "#ead1dc", "#e6e6c8", "#dbe4ee")
+"""Fills of families, in the order in which they first come."""
+
+SHAPES = {INPUT: "ellipse", OUTPUT: "ellipse", BUFFER: "cylinder"}
+"""Family → shape; operators are boxes."""
+
+
+def dot(graph: Graph, title: str) -> str:
+    """The text of a graph for `dot -Tsvg`; what one ONNX node became is drawn inside a frame with its name."""
+    lines = [
+        f"digraph {quoted(title)} {{",
+        f"  graph [label={quoted(title)}, labelloc=t, fontname=Helvetica, ranksep=0.35, nodesep=0.25];",
+        '  node [shape=box, style="rounded,filled", fillcolor="#eeeeee", fontname=Helvetica, fontsize=10];',
+        '  edge [fontname=Helvetica, fontsize=8, color="#666666", fontcolor="#666666"];',
+    ]
+    families = dict.fromkeys(node.family for node in graph.nodes)
+    fills = {family: PALETTE[index % len(PALETTE)] for index, family in enumerate(families)}
+    for origin, members in grouped(graph).items():
+        indent = "  "
+        if len(members) > 1 and origin:
+            lines.append(f"  subgraph {quoted(f'cluster {origin}')} {{")
+            lines.append(f'    label={quoted(origin)}; style=dashed; color="#999999"; fontsize=9;')
+            indent = "    "
+        lines += [f"{indent}{node_text(number, graph.nodes[number], fills)}" for number in members]
+        if indent == "    ":
+            lines.append("  }")
+    lines += [f"  n{edge.source} -> n{edge.target} [label={quoted(edge.label)}];" for edge in graph.edges]
+    return "\n".join([*lines, "}", ""])
+
+
+def grouped(graph: Graph) -> dict[str, list[int]]:
+    """The nodes by the ONNX nodes they come from; inputs, outputs and buffers stand for themselves."""
+    groups: dict[str, list[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        origin = "" if node.family in SHAPES else "+".join(node.origins)
+        groups.setdefault(origin, []).append(number)
+    return groups
+
+
+def node_text(number: int, node: Node, fills: dict[str, str]) -> str:
+    """The statement of one node."""
+    label = "\n".join(label_lines(node))
+    tooltip = "\n".join((", ".join(node.origins), *node.details)).strip() or node.kind
+    shape = f", shape={SHAPES[node.family]}, style=filled" if node.family in SHAPES else ""
+    return f'n{number} [label={quoted(label)}, tooltip={quoted(tooltip)}, fillcolor="{fills[node.family]}"{shape}];'
+
+
+def label_lines(node: Node) -> Iterator[str]:
+    """What stands in a node."""
+    yield f"{node.kind} {node.name}".strip()
+    yield node.shape
+    yield bytes_text(node.size)
+
+
+def bytes_text(number: int) -> str:
+    """A number of bytes for people."""
+    if number < 1 << 10:
+        return f"{number} B"
+    return f"{number / (1 << 10):.1f} KiB" if number < 1 << 20 else f"{number / (1 << 20):.1f} MiB"
+
+
+def quoted(text: str) -> str:
+    """Any text as a string of graphviz's, which knows no escapes but for quotes, and `\\n` in labels."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

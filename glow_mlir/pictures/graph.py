@@ -1,0 +1,204 @@
+"""A function as a graph of operators, or of instructions and buffers: what all pictures are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.printer import Printer
+
+from glow_mlir.dialects.attribute_syntax import print_value
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
+from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.locations import location_names
+
+BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
+"""Families of nodes that are no operators."""
+
+HIDDEN = ("operandSegmentSizes",)
+"""Properties that tell a reader nothing."""
+
+LONGEST = 80
+"""Characters of a property that is shown."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node: an operator, an instruction, a buffer, an input or an output."""
+
+    kind: str
+    """The name of the operator without its dialect, or the family of what is none."""
+    family: str
+    """Operators that belong together, by the module that defines them; nodes of one are coloured alike."""
+    name: str
+    """What the text of the module calls it; may be empty."""
+    origins: tuple[str, ...]
+    """The ONNX nodes it comes from."""
+    shape: str
+    size: int
+    """Bytes of its results, or of all that it reads and writes if it is an instruction."""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From a node to one that uses it, both by number; the label is the shape that flows."""
+
+    source: int
+    target: int
+    label: str
+
+
+@dataclass
+class Graph:
+    """Nodes in the order of the program, and edges without cycles."""
+
+    nodes: list[Node] = field(default_factory=list[Node])
+    edges: list[Edge] = field(default_factory=list[Edge])
+
+    def add(self, node: Node, sources: Iterable[tuple[int, str]] = ()) -> int:
+        """Append a node behind those it uses; its number."""
+        number = len(self.nodes)
+        self.nodes.append(node)
+        self.edges += [Edge(source, number, label) for source, label in dict.fromkeys(sources)]
+        return number
+
+
+def shape_text(value: SSAValue) -> str:
+    """The type of a tensor or buffer for people: `1×64×56×56 f32`."""
+    sizes = "×".join(map(str, shape_of(value)))
+    return f"{sizes} {element_of(value)}".strip()
+
+
+def bytes_of(value: SSAValue) -> int:
+    """Bytes of the elements of a tensor or buffer."""
+    return size_of(value.type) * byte_width(element_of(value))
+
+
+def kind_of(op: Operation) -> str:
+    """The name of an operator without its dialect."""
+    return op.name.partition(".")[2]
+
+
+def family_of(op: Operation) -> str:
+    """The module that defines an operator, or the operator behind an instruction."""
+    definition = op.OPERATOR if isinstance(op, DerivedInstruction) else type(op)
+    return definition.__module__.rpartition(".")[2]
+
+
+def graph_of(function: FunctionOp, storage: Storage) -> Graph:
+    """The graph of a function of either dialect."""
+    builder = GraphBuilder(storage)
+    for op in function.body.block.ops:
+        builder.take(op)
+    return builder.graph
+
+
+@dataclass
+class GraphBuilder:
+    """Builds a graph op by op; constants are details of what reads them."""
+
+    storage: Storage
+    graph: Graph = field(default_factory=Graph)
+    made: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Tensor, or allocation or weight → the node with its present content."""
+    unread: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Buffers that nothing has read since they were written: further parts go into the same node."""
+
+    def take(self, op: Operation) -> None:
+        """Add what one op of the function gives."""
+        if isinstance(op, GetOp):
+            self._get(op)
+        elif isinstance(op, SaveOp):
+            self.graph.add(self._storage_node(op.storage_name, OUTPUT, op, op.input), self._sources([op.input]))
+        elif isinstance(op, HighOp) and not isinstance(op, SplatOp):
+            node = self._operator_node(op, sum(map(bytes_of, op.results)), op.results)
+            number = self.graph.add(node, self._sources(op.operands))
+            self.made.update(dict.fromkeys(op.results, number))
+        elif isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+            self._instruction(op)
+
+    def _get(self, op: GetOp) -> None:
+        if not isinstance(self.storage.by_name.get(op.storage_name), ConstantOp):
+            self.made[op.result] = self.graph.add(self._storage_node(op.storage_name, INPUT, op, op.result))
+
+    def _instruction(self, op: Instruction) -> None:
+        moved = sum(bytes_of(value) for qualifier, value in op.uses() if qualifier is not Qualifier.SCRATCH)
+        node = self._operator_node(op, moved, op.outputs())
+        read = [value for qualifier, value in op.uses() if qualifier.reads]
+        for value in read:
+            self._declare(root_of(value))
+        number = self.graph.add(node, self._sources(read))
+        self.unread -= {root_of(value) for value in read}
+        for qualifier, value in op.uses():
+            root = root_of(value)
+            if qualifier not in (Qualifier.OUT, Qualifier.INOUT) or self._is_constant(root):
+                continue
+            if root not in self.unread:
+                self.made[root] = self.graph.add(self._buffer_node(root))
+                self.unread.add(root)
+            self.graph.edges.append(Edge(number, self.made[root], shape_text(value)))
+
+    def _declare(self, root: SSAValue) -> None:
+        """Give a buffer that is read before anything writes it, such as an input, its node."""
+        if root not in self.made and not self._is_constant(root):
+            self.made[root] = self.graph.add(self._buffer_node(root))
+
+    def _sources(self, values: Iterable[SSAValue]) -> list[tuple[int, str]]:
+        roots = ((root_of(value), value) for value in values)
+        return [(self.made[root], shape_text(value)) for root, value in roots if root in self.made]
+
+    def _is_constant(self, root: SSAValue) -> bool:
+        owner = root.owner
+        name = owner.storage_name if isinstance(owner, GetOp | WeightOp) else ""
+        return isinstance(self.storage.by_name.get(name), ConstantOp)
+
+    def _storage_node(self, name: str, family: str, op: Operation, value: SSAValue) -> Node:
+        return Node(family, family, name, location_names(op.location), shape_text(value), bytes_of(value))
+
+    def _buffer_node(self, root: SSAValue) -> Node:
+        owner = root.owner
+        assert isinstance(owner, Operation)
+        shape, size, origins = shape_text(root), bytes_of(root), location_names(owner.location)
+        if isinstance(owner, WeightOp):
+            family = INPUT if owner.mutable is None else OUTPUT
+            return Node(family, family, owner.storage_name, origins, shape, size)
+        offset = owner.properties.get("offset")
+        details = (f"offset: {offset.value.data}",) if isinstance(offset, IntegerAttr) else ()
+        return Node(BUFFER, BUFFER, root.name_hint or "", origins, shape, size, details)
+
+    def _operator_node(self, op: HighOp | Instruction, size: int, results: Iterable[SSAValue]) -> Node:
+        values = list(results)
+        name = next((value.name_hint for value in values if value.name_hint), "")
+        shape = ", ".join(map(shape_text, values))
+        details = tuple(self._details(op))
+        return Node(kind_of(op), family_of(op), name, location_names(op.location), shape, size, details)
+
+    def _details(self, op: HighOp | Instruction) -> Iterable[str]:
+        qualifiers: Mapping[str, Qualifier] = op.QUALIFIERS if isinstance(op, Instruction) else {}
+        for label, group in operand_groups(op):
+            for value in filter(None, group):
+                if self._is_constant(root_of(value)) or isinstance(value.owner, SplatOp):
+                    yield f"{label}: constant {shape_text(value)}"
+                elif qualifiers.get(label) is Qualifier.SCRATCH:
+                    yield f"{label}: scratch {shape_text(value)}"
+        for label, attribute in sorted(op.properties.items()):
+            text = property_text(attribute)
+            if label not in HIDDEN and len(text) <= LONGEST:
+                yield f"{label}: {text}"
+
+
+def property_text(attribute: Attribute) -> str:
+    """The value of a property as the text of a module has it."""
+    stream = StringIO()
+    print_value(Printer(stream), attribute)
+    return stream.getvalue()

@@ -1,0 +1,163 @@
+"""The arena of an allocated function over time: what is drawn as rectangles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.memory import (
+    AllocOp,
+    DeallocOp,
+    FuncOp,
+    ViewOp,
+    byte_size,
+    extent_of,
+    offset_of,
+    root_of,
+)
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.pictures.graph import bytes_of, family_of, kind_of, shape_text
+from glow_mlir.transforms.locations import location_names
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of a buffer under a type of its own; `offset` and `size` are bytes from the buffer's start."""
+
+    name: str
+    shape: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One buffer: its place in bytes, and its life, from instruction `begin` up to but without `end`."""
+
+    name: str
+    kind: str
+    """The kind of the instruction that writes it first, or `scratch`."""
+    family: str
+    origins: tuple[str, ...]
+    shape: str
+    offset: int
+    size: int
+    begin: int
+    end: int
+    views: tuple[View, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction: its kernel, the bytes it reads and writes, and the nodes it comes from."""
+
+    kind: str
+    family: str
+    kernel: str
+    moved: int
+    origins: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The activations of a function: sizes in bytes, the instruction at which most are live, buffers and steps."""
+
+    size: int
+    bound: int
+    constants: int
+    peak: int
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+
+
+def memory_of(module: ModuleOp) -> Memory | None:
+    """The memory of the first function that is allocated; `None` where there is none."""
+    for function in low_functions(module):
+        if isinstance(function.attributes.get("activations"), IntegerAttr):
+            return function_memory(function)
+    return None
+
+
+def function_memory(function: FuncOp) -> Memory:
+    """The memory of an allocated function."""
+    steps: list[Step] = []
+    lives: dict[SSAValue, tuple[int, int]] = {}
+    writers: dict[SSAValue, Instruction] = {}
+    for op in function.block.ops:
+        if isinstance(op, AllocOp):
+            lives[op.result] = (len(steps), -1)
+        elif isinstance(op, DeallocOp):
+            lives[op.buffer] = (lives[op.buffer][0], len(steps))
+        elif isinstance(op, Instruction):
+            steps.append(step_of(op))
+            for qualifier, value in op.uses():
+                if qualifier in (Qualifier.OUT, Qualifier.INOUT):
+                    writers.setdefault(root_of(value), op)
+    buffers = [
+        buffer_of(value, writers.get(value), begin, len(steps) if end < 0 else end)
+        for value, (begin, end) in lives.items()
+    ]
+    names = ("activations", "activations_bound", "constants")
+    size, bound, constants = (_number(function.attributes.get(name)) for name in names)
+    return Memory(size, bound, constants, peak_of(buffers, len(steps)), tuple(buffers), tuple(steps))
+
+
+def _number(attribute: object) -> int:
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
+
+
+def step_of(op: Instruction) -> Step:
+    """What the table says of an instruction."""
+    moved = sum(bytes_of(value) for qualifier, value in op.uses() if qualifier is not Qualifier.SCRATCH)
+    kernel = getattr(op.properties.get("kernel"), "data", "")
+    return Step(kind_of(op), family_of(op), kernel, moved, location_names(op.location))
+
+
+def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int) -> Buffer:
+    """What the picture shows of one allocation, which `writer` writes first; `None` for scratch."""
+    allocation = value.owner
+    assert isinstance(allocation, AllocOp)
+    kind, family = ("scratch", "scratch") if writer is None else (kind_of(writer), family_of(writer))
+    offset = _number(allocation.offset)
+    origins = location_names(allocation.location)
+    views = tuple(sorted(map(view_of, all_views(value)), key=lambda view: (view.offset, view.size)))
+    return Buffer(
+        value.name_hint or "", kind, family, origins, shape_text(value), offset, byte_size(value), begin, end, views
+    )
+
+
+def all_views(value: SSAValue) -> list[ViewOp]:
+    """The views of a buffer, and the views of those."""
+    found: list[ViewOp] = []
+    pending = [value]
+    while pending:
+        views = [use.operation for use in pending.pop().uses if isinstance(use.operation, ViewOp)]
+        found += views
+        pending += [view.result for view in views]
+    return found
+
+
+def view_of(op: ViewOp) -> View:
+    """Where a view lies in its buffer."""
+    width = byte_width(element_of(op.result))
+    begin = offset_of(op.result) * width
+    return View(op.result.name_hint or "", shape_text(op.result), begin, extent_of(op.result) * width - begin)
+
+
+def peak_of(buffers: list[Buffer], count: int) -> int:
+    """The first instruction at which most bytes are live."""
+    changes = [0] * (count + 1)
+    for buffer in buffers:
+        changes[buffer.begin] += buffer.size
+        changes[min(buffer.end, count)] -= buffer.size
+    best = peak = live = 0
+    for position, change in enumerate(changes[:count]):
+        live += change
+        if live > best:
+            best, peak = live, position
+    return peak

@@ -1,0 +1,247 @@
+"""Graphs, layouts and pages say what is in the module, and are legal as what they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import onnx
+import pytest
+from models import bert_encoder, model_named
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.compilation_log import CompilationLog
+from glow_mlir.compiler import Compilation
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.pictures.dot import dot
+from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Edge, Graph, Node, graph_of
+from glow_mlir.pictures.layout import BEND_GAP, NODE_GAP, layered
+from glow_mlir.pictures.memory import Memory, memory_of
+from glow_mlir.pictures.page import Page
+from glow_mlir.pipelines import Stage
+from glow_mlir.storage import Storage
+from glow_mlir.textual import parse_module
+from glow_mlir.transforms.rewriting import functions
+
+MODELS = {"bert": lambda: bert_encoder(layers=2, length=8), "squeezenet": lambda: model_named("squeezenet")}
+
+
+class Compiled:
+    """What the pictures of one model are drawn from."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.graphs: dict[str, Graph] = {}
+        self.memory: Memory | None = None
+        self.log = CompilationLog()
+        module = import_model(model)
+        Compilation(module, pass_observers=[self.log]).run("allocated", [self.observe])
+        self.module = module
+
+    def observe(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
+        self.graphs[stage.name] = graph_of(functions(module)[0], Storage(module))
+        self.memory = memory_of(module)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def compiled(request: pytest.FixtureRequest) -> Compiled:
+    return Compiled(MODELS[request.param]())
+
+
+def test_graphs_lead_from_inputs_to_outputs(compiled: Compiled) -> None:
+    for graph in compiled.graphs.values():
+        sources = {edge.target for edge in graph.edges}
+        used = {edge.source for edge in graph.edges}
+        for number, node in enumerate(graph.nodes):
+            if number not in sources:
+                has_constants = node.kind == "splat" or any("constant" in detail for detail in node.details)
+                assert node.family == INPUT or has_constants, node
+            assert node.family != INPUT or number not in sources, node
+            assert node.family != OUTPUT or number not in used, node
+
+
+def test_instructions_and_buffers_alternate(compiled: Compiled) -> None:
+    graph = compiled.graphs["allocated"]
+    passive = {BUFFER, INPUT, OUTPUT}
+    for edge in graph.edges:
+        assert (graph.nodes[edge.source].family in passive) is not (graph.nodes[edge.target].family in passive)
+    block = functions(compiled.module)[0].block
+    instructions = [op for op in block.ops if isinstance(op, Instruction) and not isinstance(op, DeallocOp)]
+    assert sum(node.family not in passive for node in graph.nodes) == len(instructions)
+
+
+def test_layout_keeps_order_and_distance(compiled: Compiled) -> None:
+    for graph in compiled.graphs.values():
+        layout = layered(graph)
+        rows: dict[int, list[float]] = {}
+        for column, layer in layout.places:
+            rows.setdefault(layer, []).append(column)
+        for row in rows.values():
+            assert all(right - left >= NODE_GAP - 0.02 for left, right in pairwise(sorted(row)))
+            assert min(row) >= 0
+        for edge, bends in zip(graph.edges, layout.bends, strict=True):
+            path = [layout.places[edge.source][1], *(layer for _, layer in bends), layout.places[edge.target][1]]
+            assert path == list(range(path[0], path[-1] + 1))
+            assert len(path) > 1
+            for column, layer in bends:
+                nearest = min((abs(column - other) for other in rows.get(layer, ())), default=NODE_GAP)
+                assert nearest >= (NODE_GAP + BEND_GAP) / 2 - 0.02
+
+
+def test_layout_of_nothing_and_of_one() -> None:
+    assert layered(Graph()).places == ()
+    node = Node("relu", "activations", "", (), "", 0)
+    assert layered(Graph([node], [])).places == ((0.0, 0),)
+
+
+def test_source_stands_above_its_first_use() -> None:
+    node = Node("relu", "activations", "", (), "", 0)
+    graph = Graph([node] * 4, [Edge(0, 1, ""), Edge(1, 2, ""), Edge(3, 2, "")])
+    assert [layer for _, layer in layered(graph).places] == [0, 1, 2, 1]
+
+
+def test_rectangles_do_not_overlap(compiled: Compiled) -> None:
+    memory = compiled.memory
+    assert memory is not None
+    assert 0 < memory.bound <= memory.size
+    for index, one in enumerate(memory.buffers):
+        assert 0 <= one.begin < one.end <= len(memory.steps)
+        assert one.offset + one.size <= memory.size
+        for view in one.views:
+            assert 0 <= view.offset <= view.offset + view.size <= one.size
+        for other in memory.buffers[:index]:
+            apart = one.end <= other.begin or other.end <= one.begin
+            assert apart or one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+    live = [sum(b.size for b in memory.buffers if b.begin <= step < b.end) for step in range(len(memory.steps))]
+    assert live[memory.peak] == max(live)
+
+
+def test_no_memory_before_allocation() -> None:
+    module = import_model(bert_encoder(layers=1, length=8))
+    Compilation(module).run("selected")
+    assert memory_of(module) is None
+
+
+STATEMENT = re.compile(
+    r'digraph "(\\.|[^"\\])*" \{|(sub)?graph ("(\\.|[^"\\])*" \{|\[.*\];)|(node|edge) \[.*\];|\}|label=.*;|'
+    r'n\d+ (-> n\d+ )?\[(\w+=("(\\.|[^"\\])*"|\w+)(, )?)+\];'
+)
+
+
+def test_dot_is_legal(compiled: Compiled) -> None:
+    for stage, graph in compiled.graphs.items():
+        lines = dot(graph, stage).splitlines()
+        for line in lines:
+            assert STATEMENT.fullmatch(line.strip()), line
+        assert sum(line.endswith("{") for line in lines) == sum(line.strip() == "}" for line in lines)
+        assert sum(re.match(r"  n\d+ -> ", line) is not None for line in lines) == len(graph.edges)
+
+
+def test_dot_quotes_names() -> None:
+    graph = Graph([Node("relu", "f", 'a"b\\', ('x"y', "</script>"), "4 f32", 16)], [])
+    (line,) = (line.strip() for line in dot(graph, 'q"').splitlines() if line.strip().startswith("n0"))
+    assert STATEMENT.fullmatch(line)
+    assert r"relu a\"b\\\n4 f32\n16 B" in line
+
+
+class Reader(HTMLParser):
+    """Collects the data of a page, and every place from which it would load something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+        self.data = ""
+        self.is_data = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.loads += [f"{tag} {name}" for name in ("src", "href", "srcset", "action") if name in given]
+        self.is_data = given.get("id") == "data"
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.is_data = False
+
+    def handle_data(self, data: str) -> None:
+        if self.is_data:
+            self.data += data
+
+
+def read_page(page: str) -> dict[str, Any]:
+    """The data of a page that is complete in itself."""
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.loads
+    assert not reader.open
+    assert "{{" not in page.replace(reader.data, "")
+    assert not re.findall(r"url\(|@import|fetch\(|https?://(?!www\.w3\.org/2000/svg)", page.replace(reader.data, ""))
+    return json.loads(reader.data)
+
+
+def test_page_has_all_parts(compiled: Compiled) -> None:
+    chosen = {stage: compiled.graphs[stage] for stage in ("imported", "optimized")}
+    page = Page("a <model> & {{DATA}}", compiled.memory, chosen, compiled.log).html()
+    assert "<title>a &lt;model&gt; &amp; {{DATA}}</title>" in page
+    data = read_page(page.replace("{{DATA}}", ""))
+    assert list(data["graphs"]) == ["imported", "optimized"]
+    assert compiled.memory is not None
+    assert len(data["memory"]["buffers"]) == len(compiled.memory.buffers)
+    nodes = {origin for node in data["graphs"]["imported"]["nodes"] for origin in node[3]}
+    assert nodes <= set(data["log"])
+
+
+def test_page_without_parts_is_legal() -> None:
+    assert read_page(Page("nothing").html()) == {"memory": None, "graphs": {}, "log": {}}
+
+
+def test_names_cannot_end_the_script() -> None:
+    graph = Graph([Node("relu", "f", "</script><b>", ("</script>",), "<!--", 16)], [])
+    data = read_page(Page("page", None, {"imported": graph}).html())
+    assert data["graphs"]["imported"]["nodes"][0][2] == "</script><b>"
+
+
+VIEWS = """
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<4x2xf32> {output}
+glow_low.func @main(@x, @y) {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<2x2xf32>
+  %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<4x2xf32>
+  %a = glow_low.alloc {offset = 0} : memref<4x2xf32>
+  %u = glow_low.view %a : memref<4x2xf32> to memref<2x2xf32>
+  %v = glow_low.view %a : memref<4x2xf32> to memref<2x2xf32, strided<[2, 1], offset: 4>>
+  glow_low.relu @out %u, @in %x loc("first")
+  glow_low.neg @out %v, @in %x loc("second")
+  glow_low.copy @out %y, @in %a loc("last")
+  glow_low.dealloc @out %a
+}
+"""
+
+
+def test_views_are_parts_of_their_buffer() -> None:
+    from xdsl.dialects.builtin import IntegerAttr, i64
+
+    from glow_mlir.context import new_context
+
+    module = parse_module(VIEWS, new_context())
+    functions(module)[0].attributes["activations"] = IntegerAttr(64, i64)
+    memory = memory_of(module)
+    assert memory is not None
+    (buffer,) = memory.buffers
+    assert (buffer.kind, buffer.begin, buffer.end, buffer.size) == ("relu", 0, 3, 32)
+    assert [(view.name, view.offset, view.size) for view in buffer.views] == [("u", 0, 16), ("v", 16, 16)]
+    assert [(step.kind, step.moved, step.origins) for step in memory.steps] == [
+        ("relu", 32, ("first",)),
+        ("neg", 32, ("second",)),
+        ("copy", 64, ("last",)),
+    ]
+    graph = graph_of(functions(module)[0], Storage(module))
+    kinds = [graph.nodes[edge.target].kind for edge in graph.edges if graph.nodes[edge.source].kind in ("relu", "neg")]
+    assert kinds == ["buffer", "buffer"]
+    assert sum(node.kind == "buffer" for node in graph.nodes) == 1

@@ -1,0 +1,68 @@
+"""`--dump-dot` and `--dump-html`: pictures of a compilation, drawn while it goes through its stages."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.compilation_log import CompilationLog
+from glow_mlir.compiler import LAST
+from glow_mlir.errors import OptionError
+from glow_mlir.pictures.dot import dot
+from glow_mlir.pictures.graph import Graph, graph_of
+from glow_mlir.pictures.memory import Memory, memory_of
+from glow_mlir.pictures.page import Page
+from glow_mlir.pipelines import Pipeline, Stage
+from glow_mlir.storage import Storage
+from glow_mlir.textual import write_text
+from glow_mlir.transforms.rewriting import functions
+
+DEFAULT_STAGE = "optimized"
+
+PAGE_STAGES = ("imported", "optimized", "allocated")
+"""Stages whose graphs a page shows."""
+
+
+@dataclass
+class Pictures:
+    """An observer of stages that keeps what the pictures show."""
+
+    args: Namespace
+    pipeline: Pipeline
+    log: CompilationLog = field(default_factory=CompilationLog)
+    graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
+    memory: Memory | None = None
+
+    def __post_init__(self) -> None:
+        if self.pipeline.stages[self.pipeline.position(self.stage)].name == LAST:
+            raise OptionError(f"the stage '{LAST}' has no graph", hint="--dot-stage allocated is the last that has")
+
+    @property
+    def stage(self) -> str:
+        """The stage whose graph `--dump-dot` writes."""
+        return self.args.dot_stage or DEFAULT_STAGE
+
+    def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
+        """Keep the graph of a stage, if a picture shows it."""
+        wanted = (self.args.dump_dot is not None and stage.name == self.stage) or (
+            self.args.dump_html is not None and stage.name in PAGE_STAGES
+        )
+        if wanted and (found := functions(module)):
+            self.graphs[stage.name] = graph_of(found[0], Storage(module))
+        if self.args.dump_html is not None and stage.name == "allocated":
+            self.memory = memory_of(module)
+
+    def write(self, title: str) -> None:
+        """Write the files; raises `OptionError` where a stage was not reached, or writing fails."""
+        if self.args.dump_dot is not None:
+            if self.stage not in self.graphs:
+                raise OptionError(f"the module did not go through the stage '{self.stage}'")
+            write_text(dot(self.graphs[self.stage], f"{title}: {self.stage}"), Path(self.args.dump_dot))
+        if self.args.dump_html is not None:
+            graphs = {stage: graph for stage, graph in self.graphs.items() if stage in PAGE_STAGES}
+            if not graphs:
+                raise OptionError("the module did not go through a stage that the page shows")
+            write_text(Page(title, self.memory, graphs, self.log).html(), Path(self.args.dump_html))
