@@ -1,5 +1,5 @@
 """
-What passes count while they run: `count("copies eliminated")` in a pass, shown by `glow-opt --mlir-pass-statistics`.
+What passes count while they run: `tally("copies eliminated")` in a pass, shown by `glow-opt --mlir-pass-statistics`.
 
 Counts go to whoever collects them around the pass, by thread and task; nothing is kept where nobody does.
 """
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 _COLLECTED: ContextVar[Counter[str] | None] = ContextVar("collected", default=None)
 
 
-def count(what: str, number: int = 1) -> None:
+def tally(what: str, number: int = 1) -> None:
     """Add `number` to the statistic `what` of the pass that runs: a plural that reads well behind its number."""
     collected = _COLLECTED.get()
     if collected is not None:

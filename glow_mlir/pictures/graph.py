@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
+from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
@@ -132,8 +133,7 @@ class GraphBuilder:
             self.made[op.result] = self.graph.add(self._storage_node(op.storage_name, INPUT, op, op.result))
 
     def _instruction(self, op: Instruction) -> None:
-        moved = sum(bytes_of(value) for qualifier, value in op.uses() if qualifier is not Qualifier.SCRATCH)
-        node = self._operator_node(op, moved, op.outputs())
+        node = self._operator_node(op, bytes_moved(op), op.outputs())
         read = [value for qualifier, value in op.uses() if qualifier.reads]
         for value in read:
             self._declare(root_of(value))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import SSAValue
 
+from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import (
@@ -20,7 +21,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
 )
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.pictures.graph import bytes_of, family_of, kind_of, shape_text
+from glow_mlir.pictures.graph import family_of, kind_of, shape_text
 from glow_mlir.transforms.locations import location_names
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -113,9 +114,8 @@ def _number(attribute: object) -> int:
 
 def step_of(op: Instruction) -> Step:
     """What the table says of an instruction."""
-    moved = sum(bytes_of(value) for qualifier, value in op.uses() if qualifier is not Qualifier.SCRATCH)
     kernel = getattr(op.properties.get("kernel"), "data", "")
-    return Step(kind_of(op), family_of(op), kernel, moved, location_names(op.location))
+    return Step(kind_of(op), family_of(op), kernel, bytes_moved(op), location_names(op.location))
 
 
 def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int) -> Buffer:

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage, constant_op, legal_name
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
@@ -58,7 +58,7 @@ class FoldConstantsPass(ModulePass):
             block.insert_op_before(new, op)
             replacements.append(new.results[0])
         replace(op, replacements)
-        count("operators folded")
+        tally("operators folded")
 
 
 def flatten(operands: Sequence[Any]) -> list[np.ndarray]:

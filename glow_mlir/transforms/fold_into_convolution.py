@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
@@ -74,7 +74,7 @@ def fold_into_producer(op: HighOp, storage: Storage) -> None:
     )
     emit.insert(new)
     replace(op, [new.result])
-    count("operators folded into convolutions")
+    tally("operators folded into convolutions")
 
 
 def _producer(op: HighOp) -> tuple[ConvOp, SSAValue] | None:

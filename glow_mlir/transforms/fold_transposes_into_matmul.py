@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag, ints
 from glow_mlir.dialects.shapes import Shape, element_of
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
@@ -62,7 +62,7 @@ def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
     product = emit(MatMulOp, left, source, bias, **flags)
     emit.emitted[-1].location = fuse_locations([transpose.location, op.location])
     replace(op, [product])
-    count("transposes folded into products")
+    tally("transposes folded into products")
 
 
 def remaining_permutation(permutation: Shape) -> Shape | None:

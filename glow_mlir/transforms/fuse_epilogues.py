@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
@@ -119,4 +120,5 @@ class EpilogueFusion:
         block = stack.parent_block()
         assert block is not None
         block.erase_op(stack)
+        tally("stacks turned into epilogues")
         return True

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import CopyOp, DeallocOp, FuncOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage, legal_name
 from glow_mlir.transforms.locations import location_name, location_names
 from glow_mlir.transforms.rewriting import low_functions
@@ -43,7 +43,7 @@ class InstrumentDebugPass(ModulePass):
         for function in low_functions(op):
             for number, (instruction, value) in enumerate(list(self._chosen(function))):
                 keep(function, storage, instruction, value, number)
-                count("values kept")
+                tally("values kept")
 
     def _chosen(self, function: FuncOp) -> Iterator[tuple[Instruction, SSAValue]]:
         """The instructions to look at, each with the buffers that it writes."""

@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.registry import LOWERINGS
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
@@ -66,5 +66,5 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
             Rewriter.erase_op(new)
         return []
     replace(op, [values] if isinstance(values, SSAValue) else list(values))
-    count("operators lowered")
+    tally("operators lowered")
     return emit.emitted

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -37,4 +37,4 @@ class SelectPass(ModulePass):
                 if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
                     if "kernel" not in instruction.properties:
                         chooser.select(instruction, storage, self.target)
-                        count("kernels selected", int("kernel" in instruction.properties))
+                        tally("kernels selected", int("kernel" in instruction.properties))

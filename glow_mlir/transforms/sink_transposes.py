@@ -27,7 +27,7 @@ from glow_mlir.dialects.glow_high.normalization import (
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.properties import flag, integer, ints
 from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of, shape_of, size_of
-from glow_mlir.pass_statistics import count
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
@@ -138,13 +138,13 @@ def merge_transpose(op: TransposeOp, storage: Storage) -> None:
     emit = Emitter(op, storage)
     if permutation == tuple(range(len(permutation))):
         replace(op, [source])
-        count("identities erased")
+        tally("identities erased")
     elif moved == sorted(moved):
         replace(op, [emit(ReshapeOp, source, shape=shape_of(op.result))])
-        count("transposes turned into reshapes")
+        tally("transposes turned into reshapes")
     elif source is not op.input:
         replace(op, [emit(TransposeOp, source, permutation=permutation)])
-        count("transposes merged")
+        tally("transposes merged")
 
 
 def sink_below(op: HighOp, storage: Storage) -> None:
@@ -152,18 +152,18 @@ def sink_below(op: HighOp, storage: Storage) -> None:
     rule = _same if isinstance(op, Elementwise) else SINKABLE.get(type(op))
     if rule is None or len(op.results) != 1:
         return
-    leading = CHANNEL_OPERANDS.get(type(op), len(op.operands))
-    permutation = common_permutation(op, op.operands[:leading], storage)
+    count = CHANNEL_OPERANDS.get(type(op), len(op.operands))
+    permutation = common_permutation(op, op.operands[:count], storage)
     properties = None if permutation is None else rule(op, permutation)
     if permutation is None or properties is None:
         return
     emit = Emitter(op, storage)
     operands = [
-        origin(value, permutation, emit) if position < leading else value for position, value in enumerate(op.operands)
+        origin(value, permutation, emit) if position < count else value for position, value in enumerate(op.operands)
     ]
     new = emit.insert(type(op).inferred(operands, properties, op.location))
     replace(op, [emit(TransposeOp, new.results[0], permutation=permutation)])
-    count("transposes sunk")
+    tally("transposes sunk")
 
 
 def common_permutation(op: HighOp, operands: Sequence[SSAValue], storage: Storage) -> Shape | None:

@@ -357,7 +357,7 @@ def test_values_of_all_instructions_are_written(digits: Runner, tmp_path: Path, 
     assert "debug." not in text
     index = json.loads((tmp_path / "values" / "index.json").read_text())
     assert [entry["number"] for entry in index] == list(range(len(index)))
-    assert {"conv1", "relu1", "softmax"} <= {entry["nodes"] for entry in index}
+    assert {"conv1", "relu1", "softmax"} <= {node for entry in index for node in entry["nodes"].split("+")}
     for entry in index:
         array = np.load(tmp_path / "values" / entry["file"])
         assert (array.dtype.name, list(array.shape)) == (entry["type"], entry["shape"])
@@ -370,8 +370,9 @@ def test_values_are_chosen_by_node_and_kind(digits: Runner, tmp_path: Path) -> N
     digits("--dump-values", "values", "--values-of", "conv[12]", "--disable-passes", "cse")
     digits("--dump-values", "values", "--values-of", "softmax")
     names = {path.name.split("-", 1)[1] for path in (tmp_path / "values").glob("*.npy")}
-    assert {"conv-conv1.npy", "conv-conv2.npy", "softmax-softmax.npy"} <= names
-    assert not any("relu" in name for name in names)
+    for start in ("conv-conv1", "conv-conv2", "softmax-softmax"):
+        assert any(name.startswith(start) for name in names)
+    assert not any(name.startswith("max_pool") for name in names)
 
 
 def test_pictures_are_drawn(digits: Runner, tmp_path: Path) -> None:
@@ -379,7 +380,7 @@ def test_pictures_are_drawn(digits: Runner, tmp_path: Path) -> None:
     assert "softmax" in (tmp_path / "graph.dot").read_text()
     assert 'graph [label="digits.onnx: optimized"' in (tmp_path / "graph.dot").read_text()
     digits("--dump-dot", "graph.dot", "--dot-stage", "stacked")
-    assert "stack relu1" in (tmp_path / "graph.dot").read_text()
+    assert '[label="buffer ' in (tmp_path / "graph.dot").read_text()
     page = (tmp_path / "page.html").read_text()
     data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
     assert list(data["graphs"]) == ["imported", "optimized", "allocated"]
