@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.storage import StorageOp
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.pipelines import PassObserver
 from glow_mlir.transforms.locations import location_names
 
@@ -63,13 +64,23 @@ class Summary:
     """Of each operand what makes it: kind, location and number of the result."""
     nodes: tuple[str, ...]
     """The nodes it comes from."""
+    body: int
+    """Operations in the body of an instruction."""
 
     @classmethod
     def of(cls, op: Operation) -> Summary:
         """The summary of an operator as it is now."""
         types = (op.tensor_type,) if isinstance(op, StorageOp) else [value.type for value in op.results or op.operands]
         sources = tuple(map(source_of, op.operands))
-        return cls(op, op.name, tuple(types), {**op.attributes, **op.properties}, sources, location_names(op.location))
+        return cls(
+            op,
+            op.name,
+            tuple(types),
+            {**op.attributes, **op.properties},
+            sources,
+            location_names(op.location),
+            body_size(op),
+        )
 
 
 def source_of(value: SSAValue) -> tuple[str, LocationAttr | None, int]:
@@ -144,7 +155,19 @@ class CompilationLog(PassObserver):
 
 def snapshot(module: ModuleOp) -> Snapshot:
     """The summaries of all operators of a module that come from nodes."""
-    return {op: Summary.of(op) for op in module.walk() if location_names(op.location)}
+    return {op: Summary.of(op) for op in module.walk() if location_names(op.location) and not is_in_body(op)}
+
+
+def is_in_body(op: Operation) -> bool:
+    """Whether an op is a part of an instruction, and no operator itself."""
+    return isinstance(op.parent_op(), Instruction)
+
+
+def body_size(op: Operation) -> int:
+    """How many ops an instruction has inside; 0 for what is no instruction."""
+    if not isinstance(op, Instruction):
+        return 0
+    return sum(1 for region in op.regions for block in region.blocks for _ in block.ops)
 
 
 def shown_types(summary: Summary) -> tuple[str, ...]:
@@ -194,6 +217,8 @@ def changes(before: Summary, after: Summary) -> Iterator[str]:
         for number, (was, now) in enumerate(zip(before.sources, after.sources, strict=True)):
             if was != now:
                 yield f"operand {number} = {shown_source(now)} (was {shown_source(was)})"
+    if before.body != after.body:
+        yield f"{before.body} → {after.body} operations in its body"
     if before.nodes != after.nodes:
         yield f"now from {quoted(after.nodes)}"
 

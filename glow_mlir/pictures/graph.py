@@ -106,7 +106,7 @@ def graph_of(function: FunctionOp, storage: Storage) -> Graph:
 
 @dataclass
 class GraphBuilder:
-    """Builds a graph op by op; constants are details of what reads them."""
+    """Builds a graph op by op; constants, and what is computed from them alone, are details of what reads them."""
 
     storage: Storage
     graph: Graph = field(default_factory=Graph)
@@ -121,16 +121,21 @@ class GraphBuilder:
             self._get(op)
         elif isinstance(op, SaveOp):
             self.graph.add(self._storage_node(op.storage_name, OUTPUT, op, op.input), self._sources([op.input]))
-        elif isinstance(op, HighOp) and not isinstance(op, SplatOp):
-            node = self._operator_node(op, sum(map(bytes_of, op.results)), op.results)
-            number = self.graph.add(node, self._sources(op.operands))
-            self.made.update(dict.fromkeys(op.results, number))
+        elif isinstance(op, HighOp):
+            self._operator(op)
         elif isinstance(op, Instruction) and not isinstance(op, DeallocOp):
             self._instruction(op)
 
     def _get(self, op: GetOp) -> None:
         if not isinstance(self.storage.by_name.get(op.storage_name), ConstantOp):
             self.made[op.result] = self.graph.add(self._storage_node(op.storage_name, INPUT, op, op.result))
+
+    def _operator(self, op: HighOp) -> None:
+        """Add an operator, unless it computes with constants alone."""
+        sources = self._sources(op.operands)
+        if sources or (not op.operands and not isinstance(op, SplatOp)):
+            number = self.graph.add(self._operator_node(op, sum(map(bytes_of, op.results)), op.results), sources)
+            self.made.update(dict.fromkeys(op.results, number))
 
     def _instruction(self, op: Instruction) -> None:
         node = self._operator_node(op, bytes_moved(op), op.outputs())
@@ -187,7 +192,7 @@ class GraphBuilder:
         qualifiers: Mapping[str, Qualifier] = op.QUALIFIERS if isinstance(op, Instruction) else {}
         for label, group in operand_groups(op):
             for value in filter(None, group):
-                if self._is_constant(root_of(value)) or isinstance(value.owner, SplatOp):
+                if root_of(value) not in self.made and qualifiers.get(label, Qualifier.IN) is Qualifier.IN:
                     yield f"{label}: constant {shape_text(value)}"
                 elif qualifiers.get(label) is Qualifier.SCRATCH:
                     yield f"{label}: scratch {shape_text(value)}"

@@ -96,14 +96,14 @@ function choose(item) {
 }
 
 function showLog(panel, name) {
-  const entries = DATA.log[name];
+  const entries = DATA.log.nodes[name];
   if (!entries) return;
   html("h2", panel, `what passes did with '${name}'`);
   const log = html("div", panel, null, "log");
   let last = null;
-  for (const [run, pass, text] of entries) {
-    if (run !== last) html("b", log, run ? `${run} ${pass}` : "before all passes");
-    html("div", log, text);
+  for (const [run, text] of entries) {
+    if (run !== last) html("b", log, run ? `${run} ${DATA.log.passes[run]}` : "before all passes");
+    html("div", log, DATA.log.texts[text]);
     last = run;
   }
 }
@@ -148,7 +148,7 @@ function drawMemory(memory) {
 function drawBuffer(root, [name, kind, family, origins, shape, offset, size, begin, end, views], x, y) {
   const group = make("g", { class: "node" }, root);
   const area = { x: x(begin), y: y(offset + size), width: Math.max(x(end) - x(begin), 0.5), height: y(offset) - y(offset + size) };
-  const box = make("rect", { class: "box", ...area, fill: fill(family) }, group);
+  const box = make("rect", { class: "box", ...area, fill: fill(family), "data-family": family }, group);
   for (const [, , start, length] of views) {
     if (length >= size) continue;
     const part = { x: area.x, width: area.width, y: y(offset + start + length), height: y(offset + start) - y(offset + start + length) };
@@ -233,7 +233,8 @@ function drawGraph(graph) {
   const columns = Math.max(1, ...graph.nodes.map((node) => node[7] + 1));
   const layers = Math.max(1, ...graph.nodes.map((node) => node[8] + 1));
   showFacts([["nodes", String(graph.nodes.length)], ["edges", String(graph.edges.length)], ["layers", String(layers)]]);
-  return { x: -20, y: -10, width: columns * CELL + 40, height: layers * ROW + 20 };
+  const focus = graph.nodes.length ? center(graph.nodes[0][7], 0)[0] : 0;
+  return { x: -20, y: -10, width: columns * CELL + 40, height: layers * ROW + 20, focus };
 }
 
 function drawNode(root, [kind, family, name, origins, shape, size, details, column, layer], center) {
@@ -241,7 +242,7 @@ function drawNode(root, [kind, family, name, origins, shape, size, details, colu
   const group = make("g", { class: "node" }, root);
   const round = ["input", "output", "buffer"].includes(family) ? TALL / 2 : 5;
   const place = { x: x - BOX / 2, y: y - TALL / 2, width: BOX, height: TALL, rx: round };
-  const box = make("rect", { class: "box", ...place, fill: fill(family) }, group);
+  const box = make("rect", { class: "box", ...place, fill: fill(family), "data-family": family }, group);
   const label = family === kind ? `${kind} ${name}`.trim() : kind;
   make("text", { x, y: y - 4, "text-anchor": "middle", "font-weight": 600 }, group, brief(label, 25));
   make("text", { x, y: y + 11, "text-anchor": "middle" }, group, brief(shape, 26));
@@ -288,9 +289,9 @@ function openTab(name) {
 function showLegend() {
   const legend = byId("legend");
   legend.replaceChildren();
-  const present = new Set(items.map((item) => item.shape.getAttribute("fill")));
+  const present = new Set(items.map((item) => item.shape.dataset.family));
   for (const family of hues.keys()) {
-    if (!present.has(fill(family))) continue;
+    if (!present.has(family)) continue;
     const entry = html("span", legend);
     html("i", entry).style.background = fill(family);
     entry.append(family.replaceAll("_", " "));
@@ -310,10 +311,9 @@ function show() {
 function fit() {
   const ratio = canvas.clientWidth / Math.max(canvas.clientHeight, 1);
   seen = { ...home };
-  if (seen.height * ratio < seen.width) return show();
-  // A tall graph begins at its top, at a size that can be read.
-  const width = Math.max(seen.width, Math.min(seen.height * ratio, 1400));
-  seen = { x: home.x - (width - home.width) / 2, y: home.y, width, height: width / ratio };
+  if (home.focus === undefined || home.height * ratio < 1400) return show();
+  // A tall graph begins at its first node, at a size that can be read.
+  seen = { x: home.focus - 700, y: home.y, width: 1400, height: 1400 / ratio };
   show();
 }
 

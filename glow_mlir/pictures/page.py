@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
@@ -44,9 +43,9 @@ class Page:
         shown = {origin for graph in self.graphs.values() for node in graph.nodes for origin in node.origins}
         if self.memory is not None:
             shown |= {origin for step in self.memory.steps for origin in step.origins}
-        log = None if self.log is None else log_data(self.log, shown)
+        log = log_data(self.log or CompilationLog(), shown)
         memory = None if self.memory is None else memory_data(self.memory)
-        return {"memory": memory, "graphs": graphs, "log": log or {}}
+        return {"memory": memory, "graphs": graphs, "log": log}
 
 
 def part(name: str) -> str:
@@ -82,10 +81,13 @@ def memory_data(memory: Memory) -> dict[str, Any]:
     return {**sizes, "buffers": buffers, "steps": steps}
 
 
-def log_data(log: CompilationLog, shown: set[str]) -> Mapping[str, list[list[object]]]:
-    """The entries of the nodes that are shown: number and name of the pass, and the text."""
-    return {
-        node: [[entry.run, entry.pass_name, entry.text()] for entry in entries]
-        for node, entries in log.nodes.items()
-        if node in shown
-    }
+def log_data(log: CompilationLog, shown: set[str]) -> dict[str, Any]:
+    """The entries of the nodes that are shown: for each the numbers of its pass and of its text in two lists."""
+    passes: dict[int, str] = {}
+    texts: dict[str, int] = {}
+    nodes: dict[str, list[tuple[int, int]]] = {}
+    for node, entries in log.nodes.items():
+        if node in shown:
+            passes.update((entry.run, entry.pass_name) for entry in entries)
+            nodes[node] = [(entry.run, texts.setdefault(entry.text(), len(texts))) for entry in entries]
+    return {"passes": [passes.get(run, "") for run in range(log.runs + 1)], "texts": list(texts), "nodes": nodes}

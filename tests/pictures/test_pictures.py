@@ -194,11 +194,18 @@ def test_page_has_all_parts(compiled: Compiled) -> None:
     assert compiled.memory is not None
     assert len(data["memory"]["buffers"]) == len(compiled.memory.buffers)
     nodes = {origin for node in data["graphs"]["imported"]["nodes"] for origin in node[3]}
-    assert nodes <= set(data["log"])
+    assert nodes <= set(data["log"]["nodes"])
+    for node, entries in data["log"]["nodes"].items():
+        wanted = [(entry.pass_name, entry.text()) for entry in compiled.log.nodes[node]]
+        assert [(data["log"]["passes"][run], data["log"]["texts"][text]) for run, text in entries] == wanted
 
 
 def test_page_without_parts_is_legal() -> None:
-    assert read_page(Page("nothing").html()) == {"memory": None, "graphs": {}, "log": {}}
+    assert read_page(Page("nothing").html()) == {
+        "memory": None,
+        "graphs": {},
+        "log": {"passes": [""], "texts": [], "nodes": {}},
+    }
 
 
 def test_names_cannot_end_the_script() -> None:
