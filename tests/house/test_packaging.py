@@ -71,6 +71,7 @@ def test_wheel_installs_one_name_and_both_rooms(wheel: Path) -> None:
     expected = {name if name.startswith("glow_mlir/") else f"glow_mlir/{name}" for name in expected}
     assert {name for name in names if name.endswith(".py")} == expected
     assert "glow_mlir/py.typed" in names
+    assert {f"glow_mlir/pictures/page.{kind}" for kind in ("css", "html", "js")} <= set(names)
 
 
 def test_wheel_works_where_there_is_no_checkout(wheel: Path, tmp_path: Path) -> None:
