@@ -1,0 +1,169 @@
+"""
+Formulas that are patterns: `0.5 * X * (1 + erf(X / sqrt(2)))` finds that computation in a graph, however it is written.
+
+Products and sums are compared in a normal form — a number times powers of values, a number plus values — so that the
+order and grouping of operands, `x / c` or `x * (1 / c)`, `x * x` or `pow(x, 2)`, and `1 / sqrt(x)`, `reciprocal(sqrt(x))`
+or `pow(x, -0.5)` make no difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as math
+from glow_mlir.dialects.glow_high.base import HighOp
+
+COMMUTATIVE: frozenset[type[Operation]] = frozenset((binary.MaxOp, binary.MinOp))
+"""Operators of `Apply` whose two operands may come in either order; sums and products have formulas of their own."""
+
+
+class Formula:
+    """A pattern of a value. Python's arithmetic on formulas and numbers makes larger ones."""
+
+    def roots(self) -> tuple[type[Operation], ...]:
+        """The types of the operators whose result the formula may match."""
+        return ()
+
+    def __mul__(self, other: Formula | float) -> Product:
+        return _product(self, other, 1)
+
+    def __rmul__(self, other: float) -> Product:
+        return _product(self, other, 1)
+
+    def __truediv__(self, other: Formula | float) -> Product:
+        return _product(self, other, -1)
+
+    def __rtruediv__(self, other: float) -> Product:
+        return _product(_as_product(other), self, -1)
+
+    def __pow__(self, exponent: float) -> Product:
+        return Product(1.0, tuple((factor, power * exponent) for factor, power in _as_product(self).factors))
+
+    def __add__(self, other: Formula | float) -> Sum:
+        return _sum(self, other, 1)
+
+    def __radd__(self, other: float) -> Sum:
+        return _sum(self, other, 1)
+
+    def __sub__(self, other: Formula | float) -> Sum:
+        return _sum(self, other, -1)
+
+
+@dataclass(frozen=True)
+class Variable(Formula):
+    """Any value; the same one wherever the variable stands in a formula."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Number(Formula):
+    """Any constant number: a factor of a product, the addend of a sum, or an operand."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Constant(Formula):
+    """An operand that is that number."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Shared(Formula):
+    """What `formula` matches; where the name stands again, the same value."""
+
+    name: str
+    formula: Formula
+
+    def roots(self) -> tuple[type[Operation], ...]:
+        return self.formula.roots()
+
+
+@dataclass(frozen=True)
+class Apply(Formula):
+    """An operator applied to operands, whose properties have the given values."""
+
+    operator: type[HighOp]
+    operands: tuple[Formula, ...]
+    properties: tuple[tuple[str, object], ...] = ()
+
+    def roots(self) -> tuple[type[Operation], ...]:
+        return (self.operator,)
+
+
+@dataclass(frozen=True)
+class Reduced(Formula):
+    """A reduction that keeps its axes; all reductions of one formula have the same axes, which the match knows."""
+
+    operator: type[HighOp]
+    operand: Formula
+
+    def roots(self) -> tuple[type[Operation], ...]:
+        return (self.operator,)
+
+
+@dataclass(frozen=True)
+class Product(Formula):
+    """A number times powers of formulas."""
+
+    number: float | Number
+    factors: tuple[tuple[Formula, float], ...]
+
+    def roots(self) -> tuple[type[Operation], ...]:
+        if len(self.factors) > 1:
+            return (binary.MulOp, binary.DivOp)
+        return (binary.MulOp, binary.DivOp, math.NegOp, math.ReciprocalOp, binary.PowOp, math.SqrtOp)
+
+
+@dataclass(frozen=True)
+class Sum(Formula):
+    """A number plus formulas; a formula that is subtracted is a product with -1."""
+
+    number: float | Number
+    terms: tuple[Formula, ...]
+
+    def roots(self) -> tuple[type[Operation], ...]:
+        return (binary.AddOp, binary.SubOp)
+
+
+def _as_product(item: Formula | float) -> Product:
+    if isinstance(item, Product):
+        return item
+    if isinstance(item, Number):
+        return Product(item, ())
+    return Product(1.0, ((item, 1.0),)) if isinstance(item, Formula) else Product(float(item), ())
+
+
+def _product(left: Formula | float, right: Formula | float, sign: int) -> Product:
+    """left · right, or left / right where `sign` is -1."""
+    one, other = _as_product(left), _as_product(right)
+    number: float | Number
+    if isinstance(one.number, Number) or isinstance(other.number, Number):
+        number = one.number if isinstance(one.number, Number) else other.number
+    else:
+        number = one.number * other.number**sign
+    return Product(number, one.factors + tuple((factor, power * sign) for factor, power in other.factors))
+
+
+def _as_sum(item: Formula | float) -> Sum:
+    if isinstance(item, Sum):
+        return item
+    if isinstance(item, Number):
+        return Sum(item, ())
+    return Sum(0.0, (item,)) if isinstance(item, Formula) else Sum(float(item), ())
+
+
+def _sum(left: Formula | float, right: Formula | float, sign: int) -> Sum:
+    """left + right, or left - right where `sign` is -1."""
+    one, other = _as_sum(left), _as_sum(right)
+    number: float | Number
+    if isinstance(one.number, Number) or isinstance(other.number, Number):
+        number = one.number if isinstance(one.number, Number) else other.number
+    else:
+        number = one.number + sign * other.number
+    return Sum(number, one.terms + tuple(term if sign > 0 else term * -1.0 for term in other.terms))

@@ -1,0 +1,134 @@
+"""`recognize-activations`: find activation functions that a model spells out in arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import pi, sqrt
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.glow_high import activations as ops
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as math
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.transforms.formulas import Apply, Constant, Formula, Number, Variable
+from glow_mlir.transforms.matching import Match, close
+from glow_mlir.transforms.recognition import Rule, apply_rules
+
+Properties = Mapping[str, AttributeValue]
+
+
+@dataclass(frozen=True)
+class RecognizeActivationsPass(ModulePass):
+    """
+    Replace arithmetic that is a sigmoid, swish, hard sigmoid, hard swish, softplus, softsign, mish, GELU (by erf or
+    tanh), ELU, leaky ReLU or PReLU by that operator (Glow's FoldLeakyRelu, and what its importers recognise).
+
+    Values that something else reads as well stay, and so does what they are computed from.
+    """
+
+    name = "recognize-activations"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, RULES)
+
+
+@dataclass(frozen=True)
+class Function:
+    """Builds an activation of `x`, whose properties follow from the numbers of the match; `None` where none do."""
+
+    operator: type[HighOp]
+    properties: Callable[[Mapping[str, float]], Properties | None] = lambda numbers: numbers
+
+    def __call__(self, match: Match, emit: Emitter) -> SSAValue | None:
+        x, properties = match.values["x"], self.properties(match.numbers)
+        if properties is None:
+            return None
+        # Properties are stored as f32, which is too coarse for some numbers of f64.
+        numbers = [item for item in properties.values() if isinstance(item, float)]
+        if not all(close(float(np.float32(item)), item, x) for item in numbers):
+            return None
+        return emit(self.operator, x, **properties)
+
+
+def _apply(operator: type[HighOp]) -> Callable[..., Formula]:
+    def applied(*operands: Formula | float) -> Formula:
+        formulas = (item if isinstance(item, Formula) else Constant(item) for item in operands)
+        return Apply(operator, tuple(formulas))
+
+    return applied
+
+
+def _flatter(numbers: Mapping[str, float]) -> Properties | None:
+    """max(x, alpha·x) is a leaky ReLU only where the line below zero is the flatter one."""
+    return numbers if 0 <= numbers["alpha"] <= 1 else None
+
+
+def _opposite(numbers: Mapping[str, float]) -> Properties:
+    """Where the formula has alpha, the function has -alpha."""
+    return {"alpha": -numbers["alpha"]}
+
+
+def _prelu(match: Match, emit: Emitter) -> SSAValue | None:
+    slope = emit.known(match.values["slope"])
+    return None if slope is None else emit(ops.PReluOp, match.values["x"], emit.constant(-slope, "slope"))
+
+
+abs_, clip, erf, exp, log, max_, relu, sigmoid, softplus, tanh, where, greater, at_least, less = map(
+    _apply,
+    (
+        math.AbsOp,
+        binary.ClipOp,
+        math.ErfOp,
+        math.ExpOp,
+        math.LogOp,
+        binary.MaxOp,
+        ops.ReluOp,
+        ops.SigmoidOp,
+        ops.SoftplusOp,
+        ops.TanhOp,
+        binary.WhereOp,
+        binary.GreaterOp,
+        binary.GreaterOrEqualOp,
+        binary.LessOp,
+    ),
+)
+X, SLOPE, ALPHA, BETA = Variable("x"), Variable("slope"), Number("alpha"), Number("beta")
+EXACT, APPROXIMATE = Function(ops.GeluOp), Function(ops.GeluOp, lambda _: {"approximate": "tanh"})
+ELU = ALPHA * (exp(X) - 1)
+SIXTH = float(np.float32(1 / 6))
+
+RULES: tuple[Rule, ...] = (
+    Rule(1 / (1 + exp(-1 * X)), Function(ops.SigmoidOp)),
+    Rule(X / (1 + exp(ALPHA * X)), Function(ops.SwishOp, _opposite)),
+    Rule(X * sigmoid(ALPHA * X), Function(ops.SwishOp)),
+    Rule(log(1 + exp(X)), Function(ops.SoftplusOp)),
+    Rule(X * tanh(softplus(X)), Function(ops.MishOp)),
+    Rule(X / (1 + abs_(X)), Function(ops.SoftsignOp)),
+    Rule(0.5 * X * (1 + erf(sqrt(0.5) * X)), EXACT),
+    Rule(0.5 * X * (1 + tanh(sqrt(2 / pi) * (X + 0.044715 * X**3))), APPROXIMATE),
+    Rule(0.5 * X * (1 + tanh(sqrt(2 / pi) * X * (1 + 0.044715 * X**2))), APPROXIMATE),
+    Rule(X * clip(3 + X, 0, 6) / 6, Function(ops.HardSwishOp)),
+    Rule(X * Apply(ops.HardSigmoidOp, (X,), (("alpha", SIXTH), ("beta", 0.5))), Function(ops.HardSwishOp)),
+    Rule(clip(3 + X, 0, 6) / 6, Function(ops.HardSigmoidOp, lambda _: {"alpha": SIXTH, "beta": 0.5})),
+    Rule(clip(BETA + ALPHA * X, 0, 1), Function(ops.HardSigmoidOp)),
+    Rule(max_(X, ALPHA * X), Function(ops.LeakyReluOp, _flatter)),
+    *(
+        Rule(where(*branches), Function(operator))
+        for operator, below in ((ops.LeakyReluOp, ALPHA * X), (ops.EluOp, ELU))
+        for branches in ((greater(X, 0), X, below), (at_least(X, 0), X, below), (less(X, 0), below, X))
+    ),
+    Rule(relu(X) + ALPHA * relu(-1 * X), Function(ops.LeakyReluOp, _opposite)),
+    Rule(relu(X) + SLOPE * relu(-1 * X), _prelu),
+)
+"""
+Formulas of activation functions. What exporters write in other ways is one of these in normal form; the hard sigmoid of
+a hard swish is recognised before its product.
+"""
