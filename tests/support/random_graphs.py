@@ -80,9 +80,11 @@ class GraphBuilder:
         """Random elements between -2 and 2."""
         return self.rng.uniform(-2, 2, shape).astype(np.float32)
 
-    def constant(self, shape: Shape) -> SSAValue:
-        """A constant of the module."""
-        return self.add(constant_op(self.storage, self.array(shape), "c", self.location()))
+    def constant(self, shape: Shape, least: float = 0.0) -> SSAValue:
+        """A constant of the module, whose elements are at least so far from zero."""
+        array = self.array(shape)
+        array += np.where(array < 0, -least, least).astype(np.float32)
+        return self.add(constant_op(self.storage, array, "c", self.location()))
 
     def placeholder(self, shape: Shape, role: str) -> PlaceholderOp:
         """A new input, output or state."""
@@ -275,6 +277,84 @@ def step_batch_norm(g: GraphBuilder) -> SSAValue:
     return g(BatchNormalizationOp, value, scale, offset, mean, variance, axis=axis)
 
 
+def step_arithmetic(g: GraphBuilder) -> SSAValue:
+    """A chain of sums, products, quotients and negations with constants, one of which is sometimes read besides."""
+    value = g.pick((1, 2, 3, 4))
+    for _ in range(g.draw(st.integers(2, 4))):
+        operator = g.draw(st.sampled_from([binary.AddOp, binary.SubOp, binary.MulOp, binary.DivOp, unary.NegOp]))
+        if operator is unary.NegOp:
+            value = g(operator, value)
+            continue
+        kept = [size if g.draw(st.booleans()) else 1 for size in shape_of(value)]
+        operands = [value, g.constant(tuple(kept[g.draw(st.integers(0, len(kept))) :]), least=0.5)]
+        if operator is not binary.DivOp and g.draw(st.booleans()):
+            operands.reverse()
+        value = g(operator, *operands)
+        if not g.draw(st.integers(0, 4)):
+            g.values.append(value)
+    return value
+
+
+def step_linear_matmul(g: GraphBuilder) -> SSAValue:
+    """A product with constant weights between sums and products with constants a channel."""
+
+    def around(value: SSAValue) -> SSAValue:
+        operator = g.draw(st.sampled_from([binary.AddOp, binary.SubOp, binary.MulOp]))
+        return g(operator, value, g.constant((shape_of(value)[-1],)))
+
+    value = around(g.pick((2, 3)))
+    bias = g.constant((3,)) if g.draw(st.booleans()) else None
+    return around(g(MatMulOp, value, g.constant((shape_of(value)[-1], 3)), bias))
+
+
+def step_activation(g: GraphBuilder) -> SSAValue:
+    """An activation function in arithmetic, whose parts are sometimes read besides."""
+
+    def number(value: float) -> SSAValue:
+        return g(SplatOp, value=value, shape=())
+
+    x = g.pick()
+    kind = g.draw(st.sampled_from(["sigmoid", "swish", "softplus", "leaky", "gelu"]))
+    if kind == "swish":
+        return g(binary.MulOp, g(SigmoidOp, x), x)
+    if kind == "leaky":
+        return g(binary.MaxOp, x, g(binary.MulOp, number(0.25), x))
+    if kind == "gelu":
+        inner = g(binary.AddOp, g(unary.ErfOp, g(binary.DivOp, x, number(math.sqrt(2)))), number(1.0))
+        return g(binary.MulOp, g(binary.MulOp, x, inner), number(0.5))
+    bounded = g(TanhOp, x)
+    power = g(unary.ExpOp, g(unary.NegOp, bounded))
+    total = g(binary.AddOp, number(1.0), power)
+    if g.draw(st.booleans()):
+        g.values.append(power)
+    return g(unary.LogOp, total) if kind == "softplus" else g(unary.ReciprocalOp, total)
+
+
+def step_exponentials(g: GraphBuilder) -> SSAValue:
+    """Exponentials over their sum, or the logarithm of that."""
+    x = g.pick((1, 2, 3, 4))
+    axes = [g.draw(st.integers(0, rank_of(x) - 1))]
+    shifted = g(binary.SubOp, x, g(ReduceMaxOp, x, axes=axes))
+    power = g(unary.ExpOp, shifted)
+    total = g(ReduceSumOp, power, axes=axes)
+    if g.draw(st.booleans()):
+        return g(binary.SubOp, shifted, g(unary.LogOp, total))
+    return g(binary.DivOp, power, total)
+
+
+def step_standardize(g: GraphBuilder) -> SSAValue:
+    """Differences from the mean over the root of their mean square, or values over the root of theirs."""
+    x = g.pick((1, 2, 3, 4))
+    axes = list(range(g.draw(st.integers(0, rank_of(x) - 1)), rank_of(x)))
+    centred = g(binary.SubOp, x, g(ReduceMeanOp, x, axes=axes)) if g.draw(st.booleans()) else x
+    variance = g(ReduceMeanOp, g(binary.MulOp, centred, centred), axes=axes)
+    deviation = g(unary.SqrtOp, g(binary.AddOp, variance, g(SplatOp, value=0.5, shape=())))
+    value = g(binary.DivOp, centred, deviation)
+    for operator in (binary.MulOp, binary.AddOp):
+        value = g(operator, value, g.constant(shape_of(x)[axes[0] :])) if g.draw(st.booleans()) else value
+    return value
+
+
 Step = Callable[[GraphBuilder], SSAValue]
 
 STEPS: tuple[Step, ...] = (
@@ -297,6 +377,11 @@ STEPS: tuple[Step, ...] = (
     step_reduce,
     step_normalize,
     step_batch_norm,
+    step_arithmetic,
+    step_linear_matmul,
+    step_activation,
+    step_exponentials,
+    step_standardize,
 )
 """What a graph is made of; what stands here twice is drawn twice as often."""
 

@@ -11,10 +11,15 @@ from random_graphs import (
     Graph,
     Step,
     graphs,
+    step_activation,
+    step_arithmetic,
     step_batch_norm,
+    step_exponentials,
     step_linear_conv,
+    step_linear_matmul,
     step_normalize,
     step_sandwich,
+    step_standardize,
     step_transpose,
 )
 from validation import assert_text_round_trips, validate
@@ -28,7 +33,15 @@ ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
 """For passes that reassociate or compute in other steps; the others change no bit."""
 
 EXACT_HIGH = ("fold-constants", "sink-transposes", "schedule", "remove-unused-storage", "canonicalize", "cse", "dce")
-ROUNDING_HIGH = ("fold-into-convolution", "fold-transposes-into-matmul", "lower")
+ROUNDING_HIGH = (
+    "fold-into-weights",
+    "fold-transposes-into-matmul",
+    "lower",
+    "merge-arithmetic",
+    "recognize-activations",
+    "recognize-normalization",
+    "recognize-softmax",
+)
 LOW = (
     "decompose-data-movement",
     "eliminate-copies",
@@ -52,7 +65,11 @@ and have their own test.
 """
 
 FAVOURITES: dict[str, tuple[Step, ...]] = {
-    "fold-into-convolution": (step_linear_conv, step_batch_norm),
+    "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
+    "merge-arithmetic": (step_arithmetic, step_batch_norm),
+    "recognize-activations": (step_activation,),
+    "recognize-normalization": (step_standardize,),
+    "recognize-softmax": (step_exponentials,),
     "lower": (step_batch_norm, step_normalize),
     "sink-transposes": (step_sandwich, step_transpose),
 }

@@ -1,0 +1,210 @@
+"""`fold-into-weights`: absorb batch-norm and arithmetic with constants a channel into constant weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
+from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.transforms.linear_operators import DESCRIPTIONS, Linear, linear_operator
+from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+
+
+@dataclass(frozen=True)
+class FoldIntoWeightsPass(ModulePass):
+    """
+    Fold batch-norm, products and sums with constants a channel into the weights and the bias of the convolution or
+    matrix product before or behind them (Glow's OptimizeBatchNorm, FoldArithmeticChainUnderConvIntoBN,
+    ConvTransposeBiasAddFold, FoldMatMulAddIntoFullyConnected).
+
+    What follows folds where nothing else reads the linear operator's result, what precedes where nothing else reads
+    what it gives, and an addend before only where there is no padding. A number by which a product of two variable
+    matrices is multiplied, as in attention, goes through it to the weights that one of them comes from.
+    """
+
+    name = "fold-into-weights"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in high_functions(op):
+            for candidate in list(function.block.ops):
+                if candidate.parent is not None and type(candidate) in DESCRIPTIONS:
+                    _fold_around(candidate, storage)
+            for candidate in list(function.block.ops):
+                if candidate.parent is not None and isinstance(candidate, AFFINE):
+                    _fold_number(candidate, storage)
+            erase_dead(function.block)
+
+
+@dataclass
+class _Chain:
+    """Arithmetic that follows or precedes a linear operator, as one factor and one addend a channel."""
+
+    total: Affine
+    ops: list[Operation]
+    end: SSAValue
+    """The value behind the chain, or the one before it."""
+
+
+def _fold_around(op: Operation, storage: Storage) -> None:
+    """Fold what precedes and what follows one linear operator."""
+    linear = linear_operator(op)
+    if linear is None:
+        return
+    bias = None if linear.bias is None else storage.value_of(linear.bias)
+    known = storage.value_of(linear.weights) is not None and (linear.bias is None or bias is not None)
+    before = _preceding(linear, storage) if known else None
+    after = _following(linear, storage, known)
+    if (before is None or not before.ops) and (after is None or not after.ops):
+        if linear.bias is None:
+            _add_vector(linear, storage)
+        return
+    _rewrite(linear, before, after, storage)
+
+
+def _following(linear: Linear, storage: Storage, known: bool) -> _Chain | None:
+    """The longest chain behind `linear`: of sums alone unless the weights are `known`."""
+    channels = linear.channels
+    chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.op.results[0])
+    if linear.bias is not None and storage.value_of(linear.bias) is None:
+        return None
+    while chain.end.has_one_use():
+        op = next(iter(chain.end.uses)).operation
+        step = _per_channel(op, chain.end, channels, storage)
+        if step is None or not (known or step.is_identity_but_for_addend()):
+            break
+        chain = _Chain(chain.total.then(step), [*chain.ops, op], op.results[0])
+    return chain
+
+
+def _preceding(linear: Linear, storage: Storage) -> _Chain:
+    """The longest chain in front of `linear` whose result nothing else reads."""
+    channels = shape_of(linear.data)[-1]
+    chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.data)
+    while chain.end.has_one_use() and isinstance(chain.end.owner, AFFINE):
+        op = chain.end.owner
+        data = data_operand(op, storage)
+        step = None if data is None else _per_channel(op, data, channels, storage)
+        if data is None or step is None or (step.addend.any() and not linear.answers_evenly):
+            break
+        chain = _Chain(step.then(chain.total), [op, *chain.ops], data)
+    return chain
+
+
+def _per_channel(op: Operation, data: SSAValue, channels: int, storage: Storage) -> Affine | None:
+    """`op` as a finite factor and addend a channel: infinity times a zero of the weights would be NaN."""
+    parts = affine_parts(op, data, storage)
+    vector = None if parts is None else parts.per_channel(channels)
+    if vector is None or not (np.isfinite(vector.factor).all() and np.isfinite(vector.addend).all()):
+        return None
+    return vector
+
+
+def _rewrite(
+    linear: Linear,
+    before: _Chain | None,
+    after: _Chain | None,
+    storage: Storage,
+    locations: Sequence[LocationAttr] = (),
+) -> bool:
+    """Replace the linear operator and the chains around it by one; whether no number overflows, so that it does."""
+    array = storage.value_of(linear.weights)
+    bias = None if linear.bias is None else storage.value_of(linear.bias)
+    dtype = numpy_dtype(element_of(linear.op.results[0]))
+    shift = np.zeros(linear.channels) if bias is None else bias.astype(np.float64)
+    weights = array
+    with np.errstate(all="ignore"):
+        if before is not None and before.ops and array is not None:
+            if before.total.addend.any():
+                shift = shift + linear.answer(array, before.total.addend)
+            if not before.total.is_identity_but_for_addend():
+                weights = linear.scaled(array, before.total.factor, linear.inputs)
+        if after is not None:
+            shift = shift * after.total.factor + after.total.addend
+            if weights is not None and not after.total.is_identity_but_for_addend():
+                weights = linear.scaled(weights, after.total.factor, linear.outputs)
+        weights, shift = None if weights is None else weights.astype(dtype, copy=False), shift.astype(dtype)
+    if not np.isfinite(shift).all() or not (weights is None or np.isfinite(weights).all()):
+        return False
+    ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
+    emit = Emitter(ops[-1], storage)
+    hint = linear.weights.name_hint or "weights"
+    data = before.end if before is not None else linear.data
+    replaced = linear.weights if weights is None or weights is array else emit.constant(weights, hint)
+    shifted = emit.constant(shift, f"{hint}_bias") if linear.bias is not None or shift.any() else None
+    new = linear.rebuilt(data, replaced, shifted, fuse_locations([*(op.location for op in ops), *locations]))
+    emit.insert(new)
+    replace(ops[-1], [new.results[0]])
+    for op in reversed(ops[:-1]):
+        block = op.parent_block()
+        assert block is not None
+        block.erase_op(op)
+    return True
+
+
+def _add_vector(linear: Linear, storage: Storage) -> None:
+    """Make a vector that is no constant, and is added to what the operator gives, its bias."""
+    result = linear.op.results[0]
+    if not result.has_one_use():
+        return
+    op = next(iter(result.uses)).operation
+    if not isinstance(op, AddOp) or op.result.type != result.type:
+        return
+    vector = op.right if op.left is result else op.left
+    channels = linear.channels
+    if shape_of(vector)[-1:] != (channels,) or size_of(vector) != channels or storage.value_of(vector) is not None:
+        return
+    emit = Emitter(op, storage)
+    if shape_of(vector) != (channels,):
+        vector = emit(ReshapeOp, vector, shape=(channels,))
+    location = fuse_locations([linear.op.location, op.location])
+    new = emit.insert(linear.rebuilt(linear.data, linear.weights, vector, location))
+    replace(op, [new.results[0]])
+
+
+def _fold_number(op: Operation, storage: Storage) -> None:
+    """Fold a factor that is one number into weights that it reaches through transposes and products."""
+    data = data_operand(op, storage)
+    parts = None if data is None else affine_parts(op, data, storage)
+    if data is None or parts is None or parts.factor.size != 1 or parts.addend.any() or data is op.results[0]:
+        return
+    linear = _weights_behind(data, storage)
+    factor = parts.factor.reshape(-1)
+    if linear is None or not np.isfinite(factor).all():
+        return
+    vector = np.broadcast_to(factor, (linear.channels,))
+    total = Affine(vector, np.zeros(linear.channels))
+    if _rewrite(linear, None, _Chain(total, [], linear.op.results[0]), storage, [op.location]):
+        remaining = data_operand(op, storage)
+        assert remaining is not None
+        replace(op, [remaining])
+
+
+def _weights_behind(value: SSAValue, storage: Storage) -> Linear | None:
+    """The linear operator with constant weights that all of `value` is proportional to."""
+    while value.has_one_use():
+        op = value.owner
+        linear = linear_operator(op) if isinstance(op, Operation) else None
+        if linear is not None and storage.value_of(linear.weights) is not None:
+            known = linear.bias is None or storage.value_of(linear.bias) is not None
+            return linear if known else None
+        if isinstance(op, ReshapeOp | TransposeOp):
+            value = op.input
+        elif isinstance(op, MatMulOp) and op.bias is None:
+            value = op.left
+        else:
+            return None
+    return None

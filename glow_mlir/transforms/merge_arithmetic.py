@@ -1,0 +1,108 @@
+"""`merge-arithmetic`: make chains of arithmetic with constants one product and one sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
+from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.affine import Affine, affine_parts, data_operand
+from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+
+
+@dataclass(frozen=True)
+class MergeArithmeticPass(ModulePass):
+    """
+    Merge sums, differences, products, quotients, negations and batch-norms with constants that follow each other into
+    at most one product and one sum (Glow's FoldBatchNormalizationWithArithmeticChain).
+
+    A quotient by a constant becomes a product, a batch-norm with constants a product and a sum. Steps of a chain stay
+    apart where their numbers together would overflow, vanish or take more memory than before, and where something else
+    reads the value between them.
+    """
+
+    name = "merge-arithmetic"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in high_functions(op):
+            for chain in _chains(function.block, storage):
+                _rewrite(chain, storage)
+            erase_dead(function.block)
+
+
+COSTLY = (DivOp, BatchNormalizationOp)
+"""Operators that are rewritten also where they stand alone."""
+
+NAMES: dict[type[Operation], str] = {MulOp: "factor", AddOp: "addend"}
+"""Operator → name of its constant."""
+
+
+@dataclass
+class _Chain:
+    """Operators that follow each other, and what they do together to `data`."""
+
+    data: SSAValue
+    ops: list[Operation]
+    steps: list[Affine]
+    total: Affine
+
+
+def _chains(block: Block, storage: Storage) -> list[_Chain]:
+    """The longest chains that can be merged, in no particular order."""
+    by_end: dict[SSAValue, _Chain] = {}
+    for op in block.ops:
+        data = data_operand(op, storage)
+        step = None if data is None else affine_parts(op, data, storage)
+        if data is None or step is None or not step.is_safe(element_of(data), [step]):
+            continue
+        chain = by_end.get(data) if data.has_one_use() else None
+        longer = None if chain is None else _extended(chain, op, step)
+        if longer is not None:
+            del by_end[data]
+        by_end[op.results[0]] = longer or _Chain(data, [op], [step], step)
+    return list(by_end.values())
+
+
+def _extended(chain: _Chain, op: Operation, step: Affine) -> _Chain | None:
+    """The chain with one operator more, unless its numbers are better kept apart."""
+    steps, total = [*chain.steps, step], chain.total.then(step)
+    most = max(part.size for affine in steps for part in (affine.factor, affine.addend))
+    if max(total.factor.size, total.addend.size) > most or not total.is_safe(element_of(chain.data), steps):
+        return None
+    return _Chain(chain.data, [*chain.ops, op], steps, total)
+
+
+def _rewrite(chain: _Chain, storage: Storage) -> None:
+    """Replace a chain by a product and a sum, where that is fewer operators or cheaper ones."""
+    parts = [
+        (operator, array)
+        for operator, array, neutral in ((MulOp, chain.total.factor, 1.0), (AddOp, chain.total.addend, 0.0))
+        if (array != neutral).any()
+    ]
+    if len(parts) >= len(chain.ops) and not isinstance(chain.ops[0], COSTLY):
+        return
+    last = chain.ops[-1]
+    emit = Emitter(last, storage)
+    dtype = numpy_dtype(element_of(chain.data))
+    location = fuse_locations(op.location for op in chain.ops)
+    # What precedes may be another chain, rewritten before this one.
+    value = data_operand(chain.ops[0], storage)
+    assert value is not None
+    for operator, array in parts:
+        value = emit(operator, value, emit.constant(array.astype(dtype), NAMES[operator]))
+        emit.emitted[-1].location = location
+    replace(last, [value])
+    for op in reversed(chain.ops[:-1]):
+        block = op.parent_block()
+        assert block is not None
+        block.erase_op(op)

@@ -1,0 +1,124 @@
+// Chains of arithmetic with constants become one product and one sum.
+
+// RUN: glow-opt %s -p merge-arithmetic --split-input-file | filecheck %s
+// RUN: glow-opt %s -p merge-arithmetic,merge-arithmetic --split-input-file | filecheck %s
+// RUN: glow-opt %s -p merge-arithmetic --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+
+// A chain of everything, here with a constant for each row and one for each column.
+
+// CHECK-LABEL: glow_high.func @chain(
+// CHECK:         %[[FACTOR:.*]] = glow_high.get @{{.*}} : tensor<2xf32>
+// CHECK-NEXT:    %[[PRODUCT:.*]] = glow_high.mul %x, %[[FACTOR]] : tensor<2x2xf32>
+// CHECK-NEXT:    %[[ADDEND:.*]] = glow_high.get @{{.*}} : tensor<2xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %[[PRODUCT]], %[[ADDEND]] : tensor<2x2xf32>
+// CHECK-NEXT:    glow_high.save %[[SUM]], @y
+
+// LOCATIONS: glow_high.add {{.*}} loc(fused["first", "second", "third", "fourth"])
+glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<2x2xf32> {output}
+glow_high.func @chain(@x, @y) {
+  %x = glow_high.get @x : tensor<2x2xf32>
+  %two = glow_high.get @two : tensor<2xf32>
+  %three = glow_high.splat {value = 3.0, shape = []} : tensor<f32>
+  %1 = glow_high.mul %x, %two : tensor<2x2xf32> loc("first")
+  %2 = glow_high.sub %two, %1 : tensor<2x2xf32> loc("second")
+  %3 = glow_high.neg %2 : tensor<2x2xf32> loc("third")
+  %4 = glow_high.div %3, %three : tensor<2x2xf32> loc("fourth")
+  glow_high.save %4, @y
+}
+
+// -----
+
+// Alone, a quotient becomes a product, and a batch-norm with constants a product and a sum, whatever its axis.
+
+// CHECK-LABEL: glow_high.func @alone(
+// CHECK:         glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
+// CHECK-NEXT:    glow_high.save
+// CHECK:         glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
+// CHECK:         glow_high.add %{{.*}}, %{{.*}} : tensor<2x2xf32>
+// CHECK-NEXT:    glow_high.save
+glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<2x2xf32> {output}
+glow_high.placeholder @z : tensor<2x2xf32> {output}
+glow_high.func @alone(@x, @y, @z) {
+  %x = glow_high.get @x : tensor<2x2xf32>
+  %two = glow_high.get @two : tensor<2xf32>
+  %1 = glow_high.div %x, %two : tensor<2x2xf32>
+  glow_high.save %1, @y
+  %2 = glow_high.batch_normalization %x, %two, %two, %two, %two {axis = 0} : tensor<2x2xf32>
+  glow_high.save %2, @z
+}
+
+// -----
+
+// What is read in between ends a chain, and so does what is no constant.
+
+// CHECK-LABEL: glow_high.func @read(
+// CHECK:         glow_high.mul %x, %two
+// CHECK-NEXT:    glow_high.save
+// CHECK-NEXT:    glow_high.mul
+// CHECK-NEXT:    glow_high.mul %{{.*}}, %x
+// CHECK-NEXT:    glow_high.mul
+glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<2x2xf32> {output}
+glow_high.placeholder @z : tensor<2x2xf32> {output}
+glow_high.func @read(@x, @y, @z) {
+  %x = glow_high.get @x : tensor<2x2xf32>
+  %two = glow_high.get @two : tensor<2xf32>
+  %1 = glow_high.mul %x, %two : tensor<2x2xf32>
+  glow_high.save %1, @y
+  %2 = glow_high.mul %1, %two : tensor<2x2xf32>
+  %3 = glow_high.mul %2, %x : tensor<2x2xf32>
+  %4 = glow_high.mul %3, %two : tensor<2x2xf32>
+  glow_high.save %4, @z
+}
+
+// -----
+
+// Apart stay addends that cancel, since such a sum rounds to integers; factors that vanish together; a row and a column,
+// which make a matrix; quotients by what has no reciprocal; integers.
+
+// CHECK-LABEL: glow_high.func @apart(
+// CHECK:         glow_high.add %x, %large
+// CHECK-NEXT:    glow_high.sub %{{.*}}, %large
+// CHECK:         glow_high.mul %x, %small
+// CHECK-NEXT:    glow_high.mul %{{.*}}, %small
+// CHECK:         glow_high.mul %x, %row
+// CHECK-NEXT:    glow_high.mul %{{.*}}, %column
+// CHECK:         glow_high.div %x, %zero
+// CHECK:         glow_high.div %i, %three
+glow_high.constant @row : tensor<1x2xf32> {value = dense<[[2.0, 4.0]]> : tensor<1x2xf32>}
+glow_high.constant @column : tensor<2x1xf32> {value = dense<[[2.0], [4.0]]> : tensor<2x1xf32>}
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @i : tensor<2xi32> {input}
+glow_high.placeholder @y : tensor<2x2xf32> {output}
+glow_high.placeholder @z : tensor<2x2xf32> {output}
+glow_high.placeholder @v : tensor<2x2xf32> {output}
+glow_high.placeholder @w : tensor<2x2xf32> {output}
+glow_high.placeholder @j : tensor<2xi32> {output}
+glow_high.func @apart(@x, @i, @y, @z, @v, @w, @j) {
+  %x = glow_high.get @x : tensor<2x2xf32>
+  %i = glow_high.get @i : tensor<2xi32>
+  %row = glow_high.get @row : tensor<1x2xf32>
+  %column = glow_high.get @column : tensor<2x1xf32>
+  %large = glow_high.splat {value = 12582912.0, shape = []} : tensor<f32>
+  %small = glow_high.splat {value = 1.0e-30, shape = []} : tensor<f32>
+  %zero = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %three = glow_high.splat {value = 3 : i32, shape = []} : tensor<i32>
+  %1 = glow_high.add %x, %large : tensor<2x2xf32>
+  %2 = glow_high.sub %1, %large : tensor<2x2xf32>
+  glow_high.save %2, @y
+  %3 = glow_high.mul %x, %small : tensor<2x2xf32>
+  %4 = glow_high.mul %3, %small : tensor<2x2xf32>
+  glow_high.save %4, @z
+  %5 = glow_high.mul %x, %row : tensor<2x2xf32>
+  %6 = glow_high.mul %5, %column : tensor<2x2xf32>
+  glow_high.save %6, @v
+  %7 = glow_high.div %x, %zero : tensor<2x2xf32>
+  glow_high.save %7, @w
+  %8 = glow_high.div %i, %three : tensor<2xi32>
+  glow_high.save %8, @j
+}
