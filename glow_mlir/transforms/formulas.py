@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -20,11 +21,22 @@ COMMUTATIVE: frozenset[type[Operation]] = frozenset((binary.MaxOp, binary.MinOp)
 """Operators of `Apply` whose two operands may come in either order; sums and products have formulas of their own."""
 
 
+Needed = frozenset[type[Operation]]
+"""Operators of which one must be there."""
+
+ROOTS: Needed = frozenset((math.SqrtOp, binary.PowOp))
+"""Operators that take roots."""
+
+
 class Formula:
     """A pattern of a value. Python's arithmetic on formulas and numbers makes larger ones."""
 
     def roots(self) -> tuple[type[Operation], ...]:
         """The types of the operators whose result the formula may match."""
+        return ()
+
+    def needs(self) -> tuple[Needed, ...]:
+        """Sets of operators of which a graph where the formula matches has one each."""
         return ()
 
     def __mul__(self, other: Formula | float) -> Product:
@@ -83,6 +95,9 @@ class Shared(Formula):
     def roots(self) -> tuple[type[Operation], ...]:
         return self.formula.roots()
 
+    def needs(self) -> tuple[Needed, ...]:
+        return self.formula.needs()
+
 
 @dataclass(frozen=True)
 class Apply(Formula):
@@ -90,10 +105,13 @@ class Apply(Formula):
 
     operator: type[HighOp]
     operands: tuple[Formula, ...]
-    properties: tuple[tuple[str, object], ...] = ()
+    properties: tuple[tuple[str, AttributeValue], ...] = ()
 
     def roots(self) -> tuple[type[Operation], ...]:
         return (self.operator,)
+
+    def needs(self) -> tuple[Needed, ...]:
+        return (frozenset((self.operator,)), *(need for operand in self.operands for need in operand.needs()))
 
 
 @dataclass(frozen=True)
@@ -105,6 +123,9 @@ class Reduced(Formula):
 
     def roots(self) -> tuple[type[Operation], ...]:
         return (self.operator,)
+
+    def needs(self) -> tuple[Needed, ...]:
+        return (frozenset((self.operator,)), *self.operand.needs())
 
 
 @dataclass(frozen=True)
@@ -119,6 +140,10 @@ class Product(Formula):
             return (binary.MulOp, binary.DivOp)
         return (binary.MulOp, binary.DivOp, math.NegOp, math.ReciprocalOp, binary.PowOp, math.SqrtOp)
 
+    def needs(self) -> tuple[Needed, ...]:
+        extracts = any(power % 1 for _, power in self.factors)
+        return (*((ROOTS,) if extracts else ()), *(need for factor, _ in self.factors for need in factor.needs()))
+
 
 @dataclass(frozen=True)
 class Sum(Formula):
@@ -129,6 +154,9 @@ class Sum(Formula):
 
     def roots(self) -> tuple[type[Operation], ...]:
         return (binary.AddOp, binary.SubOp)
+
+    def needs(self) -> tuple[Needed, ...]:
+        return tuple(need for term in self.terms for need in term.needs())
 
 
 def _as_product(item: Formula | float) -> Product:

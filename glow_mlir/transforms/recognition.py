@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.formulas import Formula
+from glow_mlir.transforms.formulas import Formula, Needed
 from glow_mlir.transforms.matching import Match, Matcher
 from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
@@ -27,6 +27,11 @@ class Rule:
 
     formula: Formula
     build: Build
+
+    @cached_property
+    def needs(self) -> tuple[Needed, ...]:
+        """Sets of operators of which a graph where the rule applies has one each: a quick test."""
+        return self.formula.needs()
 
 
 def apply_rules(module: ModuleOp, rules: Sequence[Rule]) -> None:
@@ -43,22 +48,28 @@ def apply_rules(module: ModuleOp, rules: Sequence[Rule]) -> None:
     storage = Storage(module)
     matcher = Matcher(storage)
     for function in high_functions(module):
-        for op in list(function.block.ops):
+        ops = list(function.block.ops)
+        present = {type(op) for op in ops}
+        for op in ops:
             if type(op) in by_root and op.parent is not None and is_float(element_of(op.results[0])):
-                assert isinstance(op, HighOp)
-                _apply_first(op, by_root[type(op)], matcher)
+                _apply_first(op, by_root[type(op)], matcher, present)
         erase_dead(function.block)
 
 
-def _apply_first(op: HighOp, rules: Sequence[Rule], matcher: Matcher) -> None:
+def _apply_first(op: Operation, rules: Sequence[Rule], matcher: Matcher, present: set[type[Operation]]) -> None:
+    """Apply the first rule that matches at `op`; `present` are the operators that there are, and gets new ones."""
     for rule in rules:
+        if any(present.isdisjoint(need) for need in rule.needs):
+            continue
         match = matcher.find(rule.formula, op)
-        if match is not None and _replace(op, rule, match, matcher.storage):
+        emitted = None if match is None else _replace(op, rule, match, matcher.storage)
+        if emitted is not None:
+            present.update(type(new) for new in emitted)
             return
 
 
-def _replace(op: HighOp, rule: Rule, match: Match, storage: Storage) -> bool:
-    """Replace the result of `op` by what the rule builds; whether that fits."""
+def _replace(op: Operation, rule: Rule, match: Match, storage: Storage) -> list[Operation] | None:
+    """Replace the result of `op` by what the rule builds, and return that; `None` where it does not fit."""
     emit = Emitter(op, storage)
     try:
         value = rule.build(match, emit)
@@ -67,7 +78,7 @@ def _replace(op: HighOp, rule: Rule, match: Match, storage: Storage) -> bool:
     if value is None or value.type != op.results[0].type:
         for new in reversed(emit.emitted):
             _erase(new)
-        return False
+        return None
     location = fuse_locations(covered.location for covered in reversed(match.ops))
     for new in emit.emitted:
         new.location = location
@@ -75,7 +86,7 @@ def _replace(op: HighOp, rule: Rule, match: Match, storage: Storage) -> bool:
     for covered in match.ops[1:]:
         if covered.parent is not None and not any(result.uses for result in covered.results):
             _erase(covered)
-    return True
+    return emit.emitted
 
 
 def _erase(op: Operation) -> None:

@@ -355,6 +355,13 @@ def step_standardize(g: GraphBuilder) -> SSAValue:
     return value
 
 
+def step_power(g: GraphBuilder) -> SSAValue:
+    """A power of something positive."""
+    base = g(binary.AddOp, g(unary.AbsOp, g(TanhOp, g.pick())), g(SplatOp, value=0.5, shape=()))
+    exponent: float = g.draw(st.sampled_from([-2.0, -1.0, -0.75, -0.5, 0.25, 0.5, 0.75, 1.3, 1.5, 2.0, 3.0, 4.0]))
+    return g(binary.PowOp, base, g(SplatOp, value=exponent, shape=()))
+
+
 Step = Callable[[GraphBuilder], SSAValue]
 
 STEPS: tuple[Step, ...] = (
@@ -382,6 +389,7 @@ STEPS: tuple[Step, ...] = (
     step_activation,
     step_exponentials,
     step_standardize,
+    step_power,
 )
 """What a graph is made of; what stands here twice is drawn twice as often."""
 

@@ -18,6 +18,7 @@ from random_graphs import (
     step_linear_conv,
     step_linear_matmul,
     step_normalize,
+    step_power,
     step_sandwich,
     step_standardize,
     step_transpose,
@@ -34,6 +35,7 @@ ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
 
 EXACT_HIGH = ("fold-constants", "sink-transposes", "schedule", "remove-unused-storage", "canonicalize", "cse", "dce")
 ROUNDING_HIGH = (
+    "expand-powers",
     "fold-into-weights",
     "fold-transposes-into-matmul",
     "lower",
@@ -65,6 +67,7 @@ and have their own test.
 """
 
 FAVOURITES: dict[str, tuple[Step, ...]] = {
+    "expand-powers": (step_power,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
     "merge-arithmetic": (step_arithmetic, step_batch_norm),
     "recognize-activations": (step_activation,),

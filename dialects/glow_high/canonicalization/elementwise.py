@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import broadcast, element_of, shape_of
 
 NEUTRAL: Mapping[type[Elementwise], tuple[tuple[int, int], ...]] = {
@@ -34,6 +36,30 @@ NEUTRAL: Mapping[type[Elementwise], tuple[tuple[int, int], ...]] = {
     binary.XorOp: ((1, 0), (0, 0)),
 }
 """Operator → (position of an operand, number that leaves the other operand as it is)."""
+
+ABSORBING: Mapping[type[Elementwise], int] = {
+    binary.AndOp: 0,
+    binary.BitwiseAndOp: 0,
+    binary.MulOp: 0,
+    binary.OrOp: 1,
+}
+"""Operator → number that the result is where an operand is; not for floats, of which some are NaN."""
+
+CANCELLING: tuple[type[Elementwise], ...] = (binary.BitwiseXorOp, binary.SubOp, binary.XorOp)
+"""Operators that give 0 where both operands are the same; not for floats, of which some are infinite or NaN."""
+
+SELECTING: tuple[type[Elementwise], ...] = (
+    binary.AndOp,
+    binary.BitwiseAndOp,
+    binary.BitwiseOrOp,
+    binary.MaxOp,
+    binary.MinOp,
+    binary.OrOp,
+)
+"""Operators that give the operand where both are the same."""
+
+OPPOSITE: Mapping[type[Elementwise], type[Elementwise]] = {binary.AddOp: binary.SubOp, binary.SubOp: binary.AddOp}
+"""Operator → what it is with its second operand negated."""
 
 INVOLUTIONS: tuple[type[Elementwise], ...] = (math.BitwiseNotOp, math.NegOp, math.NotOp)
 """Operators that undo themselves."""
@@ -67,6 +93,10 @@ def _unchanged_operand(op: Elementwise) -> SSAValue | None:
             return op.operands[1 - position]
     first = op.operands[0]
     inner = first.owner
+    if isinstance(op, binary.WhereOp):
+        return _chosen_branch(op)
+    if isinstance(op, SELECTING) and first is op.operands[1]:
+        return first
     if isinstance(op, math.CastOp) and element_of(op.result) == element_of(first):
         return first
     if isinstance(op, INVOLUTIONS) and isinstance(inner, Elementwise) and type(inner) is type(op):
@@ -80,6 +110,14 @@ def _unchanged_operand(op: Elementwise) -> SSAValue | None:
         not_negative = low is not None and low >= 0 and (inner.high is None or (high is not None and high >= 0))
         return first if not_negative else None
     return None
+
+
+def _chosen_branch(op: binary.WhereOp) -> SSAValue | None:
+    """The branch that is taken everywhere, where that is known."""
+    condition = splat_number(op.condition)
+    if condition is not None:
+        return op.yes if condition else op.no
+    return op.yes if op.yes is op.no else None
 
 
 def _is(value: SSAValue, neutral: int) -> bool:
@@ -126,9 +164,64 @@ class ClipOfClip(RewritePattern):
             rewriter.replace(op, merged)
 
 
-DROP_EXPAND = DropExpand()
+class Vanish(RewritePattern):
+    """An operand that decides the result, or two that cancel, make a splat; not for floats."""
 
-PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {binary.ClipOp: (ClipOfClip(),)}
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, Elementwise)
+        result = op.result
+        absorbing = ABSORBING.get(type(op))
+        if is_float(element_of(result)):
+            return
+        if absorbing is not None and any(_is(operand, absorbing) for operand in op.operands):
+            value = absorbing
+        elif isinstance(op, CANCELLING) and op.operands[0] is op.operands[1]:
+            value = 0
+        else:
+            return
+        element = element_of(result)
+        assert isinstance(element, IntegerType)
+        splat = SplatOp.make(value=IntegerAttr(value, element), shape=shape_of(result), location=op.location)
+        rewriter.replace(op, splat)
+
+
+class NegatedOperand(RewritePattern):
+    """Adding the opposite is subtracting, and the other way round."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, binary.AddOp | binary.SubOp)
+        left, right = op.left, op.right
+        if isinstance(op, binary.AddOp) and isinstance(left.owner, math.NegOp):
+            left, right = right, left
+        if isinstance(right.owner, math.NegOp):
+            rewriter.replace(op, OPPOSITE[type(op)].make(left, right.owner.input, location=op.location))
+
+
+class TimesMinusOne(RewritePattern):
+    """A product with -1 is a negation."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: binary.MulOp, rewriter: PatternRewriter, /) -> None:
+        for position, operand in enumerate(op.operands):
+            other = op.operands[1 - position]
+            if splat_number(operand) == -1 and other.type == op.result.type:
+                rewriter.replace(op, math.NegOp.make(other, location=op.location))
+                return
+
+
+DROP_EXPAND, VANISH, NEGATED_OPERAND = DropExpand(), Vanish(), NegatedOperand()
+
+PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {
+    binary.AddOp: (NEGATED_OPERAND,),
+    binary.AndOp: (VANISH,),
+    binary.BitwiseAndOp: (VANISH,),
+    binary.BitwiseXorOp: (VANISH,),
+    binary.ClipOp: (ClipOfClip(),),
+    binary.MulOp: (VANISH, TimesMinusOne()),
+    binary.OrOp: (VANISH,),
+    binary.SubOp: (VANISH, NEGATED_OPERAND),
+    binary.XorOp: (VANISH,),
+}
 """Operator → its own patterns, besides those that all elementwise operators have."""
 
 

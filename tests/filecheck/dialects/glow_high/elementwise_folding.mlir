@@ -153,13 +153,11 @@ glow_high.func @and_of_true(@b, @y_2x3xi1) {
   glow_high.save %0, @y_2x3xi1
 }
 
-// `and` with false does.
+// `and` with false is false.
 // CHECK-LABEL: glow_high.func @and_of_false(@b, @y_2x3xi1)
 glow_high.func @and_of_false(@b, @y_2x3xi1) {
-  // CHECK-NEXT: %b = glow_high.get @b : tensor<2x3xi1>
-  // CHECK-NEXT: %s = glow_high.splat {value = false, shape = []} : tensor<i1>
-  // CHECK-NEXT: %0 = glow_high.and %b, %s : tensor<2x3xi1>
-  // CHECK-NEXT: glow_high.save %0, @y_2x3xi1
+  // CHECK-NEXT: %[[FALSE:.*]] = glow_high.splat {value = false, shape = [2, 3]} : tensor<2x3xi1>
+  // CHECK-NEXT: glow_high.save %[[FALSE]], @y_2x3xi1
   %b = glow_high.get @b : tensor<2x3xi1>
   %s = glow_high.splat {value = false, shape = []} : tensor<i1>
   %0 = glow_high.and %b, %s : tensor<2x3xi1>
@@ -401,5 +399,81 @@ glow_high.func @expand_twice_and_add(@w, @y_2x3xf32) {
   %w = glow_high.get @w : tensor<3xf32>
   %0 = glow_high.expand %w {shape = [2, 3]} : tensor<2x3xf32>
   %1 = glow_high.add %0, %0 : tensor<2x3xf32>
+  glow_high.save %1, @y_2x3xf32
+}
+
+// What is the same whatever the other operand is: integers alone, since a float may be NaN.
+// CHECK-LABEL: glow_high.func @times_zero(@n, @y_2x3xi32)
+glow_high.func @times_zero(@n, @y_2x3xi32) {
+  // CHECK-NEXT: %[[ZERO:.*]] = glow_high.splat {value = 0 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  // CHECK-NEXT: glow_high.save %[[ZERO]], @y_2x3xi32
+  %n = glow_high.get @n : tensor<2x3xi32>
+  %s = glow_high.splat {value = 0 : i32, shape = []} : tensor<i32>
+  %0 = glow_high.mul %s, %n : tensor<2x3xi32>
+  glow_high.save %0, @y_2x3xi32
+}
+
+// CHECK-LABEL: glow_high.func @or_of_true(@b, @y_2x3xi1)
+glow_high.func @or_of_true(@b, @y_2x3xi1) {
+  // CHECK-NEXT: %[[TRUE:.*]] = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  // CHECK-NEXT: glow_high.save %[[TRUE]], @y_2x3xi1
+  %b = glow_high.get @b : tensor<2x3xi1>
+  %s = glow_high.splat {value = true, shape = []} : tensor<i1>
+  %0 = glow_high.or %b, %s : tensor<2x3xi1>
+  glow_high.save %0, @y_2x3xi1
+}
+
+// CHECK-LABEL: glow_high.func @sub_of_itself(@n, @y_2x3xi32)
+glow_high.func @sub_of_itself(@n, @y_2x3xi32) {
+  // CHECK-NEXT: glow_high.splat {value = 0 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %n = glow_high.get @n : tensor<2x3xi32>
+  %0 = glow_high.sub %n, %n : tensor<2x3xi32>
+  glow_high.save %0, @y_2x3xi32
+}
+
+// CHECK-LABEL: glow_high.func @sub_of_float_itself(@v, @y_2x3xf32)
+glow_high.func @sub_of_float_itself(@v, @y_2x3xf32) {
+  // CHECK: glow_high.sub %v, %v : tensor<2x3xf32>
+  %v = glow_high.get @v : tensor<2x3xf32>
+  %0 = glow_high.sub %v, %v : tensor<2x3xf32>
+  glow_high.save %0, @y_2x3xf32
+}
+
+// The larger of two that are the same, and a choice between them.
+// CHECK-LABEL: glow_high.func @same(@v, @b, @y_2x3xf32)
+glow_high.func @same(@v, @b, @y_2x3xf32) {
+  // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
+  // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
+  %v = glow_high.get @v : tensor<2x3xf32>
+  %b = glow_high.get @b : tensor<2x3xi1>
+  %0 = glow_high.max %v, %v : tensor<2x3xf32>
+  %1 = glow_high.where %b, %0, %0 : tensor<2x3xf32>
+  glow_high.save %1, @y_2x3xf32
+}
+
+// A choice that is known.
+// CHECK-LABEL: glow_high.func @known_choice(@v, @w, @y_2x3xf32)
+glow_high.func @known_choice(@v, @w, @y_2x3xf32) {
+  // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
+  // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
+  %v = glow_high.get @v : tensor<2x3xf32>
+  %w = glow_high.get @w : tensor<3xf32>
+  %s = glow_high.splat {value = false, shape = []} : tensor<i1>
+  %0 = glow_high.where %s, %w, %v : tensor<2x3xf32>
+  glow_high.save %0, @y_2x3xf32
+}
+
+// Adding the opposite is subtracting; a product with -1 is the opposite.
+// CHECK-LABEL: glow_high.func @add_of_neg(@v, @w, @y_2x3xf32)
+glow_high.func @add_of_neg(@v, @w, @y_2x3xf32) {
+  // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
+  // CHECK-NEXT: %w = glow_high.get @w : tensor<3xf32>
+  // CHECK-NEXT: %[[DIFFERENCE:.*]] = glow_high.sub %w, %v : tensor<2x3xf32>
+  // CHECK-NEXT: glow_high.save %[[DIFFERENCE]], @y_2x3xf32
+  %v = glow_high.get @v : tensor<2x3xf32>
+  %w = glow_high.get @w : tensor<3xf32>
+  %s = glow_high.splat {value = -1.0, shape = [1]} : tensor<1xf32>
+  %0 = glow_high.mul %v, %s : tensor<2x3xf32>
+  %1 = glow_high.add %0, %w : tensor<2x3xf32>
   glow_high.save %1, @y_2x3xf32
 }

@@ -1,0 +1,104 @@
+"""`deduplicate`: give what is equal one form, so that common subexpressions show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.storage import Storage, scalar_attribute
+from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+
+COMMUTATIVE: tuple[type[Operation], ...] = (
+    binary.AddOp,
+    binary.AndOp,
+    binary.BitwiseAndOp,
+    binary.BitwiseOrOp,
+    binary.BitwiseXorOp,
+    binary.EqualOp,
+    binary.MaxOp,
+    binary.MinOp,
+    binary.MulOp,
+    binary.OrOp,
+    binary.XorOp,
+)
+"""Operators whose operands may be exchanged without changing a bit."""
+
+
+MOST_COMPARED = 1 << 16
+"""Elements of a constant up to which it is searched for others than the first."""
+
+
+@dataclass(frozen=True)
+class DeduplicatePass(ModulePass):
+    """
+    Read equal constants under one name, uniform ones in elementwise operators as splats, and put the operands of commutative operators into one
+    order: constants last, others as they are defined (Glow's constant de-duplication, and constants to the right-hand
+    side of OptimizeArithmeticNodes). `cse` then finds what is computed twice.
+    """
+
+    name = "deduplicate"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        renamed = _equal_constants(storage)
+        for function in high_functions(op):
+            _read_once(function.block, renamed)
+            _splat_uniform(function.block, storage)
+            _order_operands(function.block, storage)
+            erase_dead(function.block)
+
+
+def _equal_constants(storage: Storage) -> dict[str, ConstantOp]:
+    """Name of a constant → the first one of its value and type."""
+    first: dict[object, ConstantOp] = {}
+    renamed: dict[str, ConstantOp] = {}
+    for name, op in storage.by_name.items():
+        if isinstance(op, ConstantOp):
+            renamed[name] = first.setdefault((op.weights or op.value, op.tensor_type), op)
+    return renamed
+
+
+def _read_once(block: Block, renamed: dict[str, ConstantOp]) -> None:
+    """Let all reads of equal constants read the same one."""
+    for op in list(block.ops):
+        constant = renamed.get(op.storage_name) if isinstance(op, GetOp) else None
+        if constant is not None and isinstance(op, GetOp) and constant.sym_name.data != op.storage_name:
+            new = GetOp.of(constant, op.location)
+            block.insert_op_before(new, op)
+            replace(op, [new.result])
+
+
+def _splat_uniform(block: Block, storage: Storage) -> None:
+    """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
+    for op in list(block.ops):
+        array = storage.value_of(op.result) if isinstance(op, GetOp) else None
+        if array is None or not 0 < array.size <= MOST_COMPARED or (array != array.reshape(-1)[0]).any():
+            continue
+        assert isinstance(op, GetOp)
+        users = [use for use in op.result.uses if isinstance(use.operation, Elementwise)]
+        if not users:
+            continue
+        value = scalar_attribute(array.reshape(-1)[0], element_of(op.result))
+        splat = SplatOp.make(value=value, shape=array.shape, location=op.location)
+        block.insert_op_after(splat, op)
+        for use in users:
+            use.operation.operands[use.index] = splat.result
+
+
+def _order_operands(block: Block, storage: Storage) -> None:
+    """Sort the operands of commutative operators: by where they are defined, constants behind all others."""
+    places: dict[SSAValue, tuple[bool, int]] = {}
+    for place, op in enumerate(block.ops):
+        known = isinstance(op, SplatOp) or (isinstance(op, GetOp) and storage.value_of(op.result) is not None)
+        for result in op.results:
+            places[result] = (known, place)
+        if isinstance(op, COMMUTATIVE) and places[op.operands[0]] > places[op.operands[1]]:
+            op.operands = [op.operands[1], op.operands[0]]

@@ -1,0 +1,76 @@
+// Small powers become products and square roots.
+
+// RUN: glow-opt %s -p expand-powers --split-input-file | filecheck %s
+// RUN: glow-opt %s -p expand-powers --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+
+// CHECK-LABEL: glow_high.func @powers(
+// CHECK:         %[[SQUARE:.*]] = glow_high.mul %x, %x
+// CHECK-NEXT:    %[[CUBE:.*]] = glow_high.mul %x, %[[SQUARE]]
+// CHECK-NEXT:    %[[ROOT:.*]] = glow_high.sqrt %x
+// CHECK-NEXT:    %[[FOURTH_ROOT:.*]] = glow_high.sqrt %[[ROOT]]
+// CHECK-NEXT:    %[[THREE_QUARTERS:.*]] = glow_high.mul %[[ROOT]], %[[FOURTH_ROOT]]
+// CHECK-NEXT:    %[[INVERSE_ROOT:.*]] = glow_high.sqrt %x
+// CHECK-NEXT:    %[[INVERSE:.*]] = glow_high.reciprocal %[[INVERSE_ROOT]]
+// CHECK-NEXT:    glow_high.save %[[CUBE]], @cube
+// CHECK-NEXT:    glow_high.save %[[THREE_QUARTERS]], @quarters
+// CHECK-NEXT:    glow_high.save %[[INVERSE]], @inverse
+
+// LOCATIONS: glow_high.mul {{.*}} loc("power")
+// LOCATIONS: glow_high.mul {{.*}} loc("power")
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @cube : tensor<4xf32> {output}
+glow_high.placeholder @quarters : tensor<4xf32> {output}
+glow_high.placeholder @inverse : tensor<4xf32> {output}
+glow_high.func @powers(@x, @cube, @quarters, @inverse) {
+  %x = glow_high.get @x : tensor<4xf32>
+  %three = glow_high.splat {value = 3 : i64, shape = [1]} : tensor<1xi64>
+  %quarters = glow_high.splat {value = 0.75, shape = []} : tensor<f32>
+  %inverse = glow_high.splat {value = -0.5, shape = []} : tensor<f32>
+  %1 = glow_high.pow %x, %three : tensor<4xf32> loc("power")
+  %2 = glow_high.pow %x, %quarters : tensor<4xf32>
+  %3 = glow_high.pow %x, %inverse : tensor<4xf32>
+  glow_high.save %1, @cube
+  glow_high.save %2, @quarters
+  glow_high.save %3, @inverse
+}
+
+// -----
+
+// Other exponents stay, as do powers of integers, of zero, and of a base that broadcasts.
+
+// CHECK-LABEL: glow_high.func @stay(
+// CHECK:         glow_high.pow %x, %third
+// CHECK-NEXT:    glow_high.pow %x, %large
+// CHECK-NEXT:    glow_high.pow %x, %zero
+// CHECK-NEXT:    glow_high.pow %x, %x
+// CHECK-NEXT:    glow_high.pow %i, %two
+// CHECK-NEXT:    glow_high.pow %x, %wide
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @i : tensor<4xi32> {input}
+glow_high.placeholder @a : tensor<4xf32> {output}
+glow_high.placeholder @b : tensor<4xf32> {output}
+glow_high.placeholder @c : tensor<4xf32> {output}
+glow_high.placeholder @d : tensor<4xf32> {output}
+glow_high.placeholder @e : tensor<4xi32> {output}
+glow_high.placeholder @f : tensor<2x4xf32> {output}
+glow_high.func @stay(@x, @i, @a, @b, @c, @d, @e, @f) {
+  %x = glow_high.get @x : tensor<4xf32>
+  %i = glow_high.get @i : tensor<4xi32>
+  %third = glow_high.splat {value = 0.333, shape = []} : tensor<f32>
+  %large = glow_high.splat {value = 5.0, shape = []} : tensor<f32>
+  %zero = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %two = glow_high.splat {value = 2 : i32, shape = []} : tensor<i32>
+  %wide = glow_high.splat {value = 2.0, shape = [2, 4]} : tensor<2x4xf32>
+  %1 = glow_high.pow %x, %third : tensor<4xf32>
+  %2 = glow_high.pow %x, %large : tensor<4xf32>
+  %3 = glow_high.pow %x, %zero : tensor<4xf32>
+  %4 = glow_high.pow %x, %x : tensor<4xf32>
+  %5 = glow_high.pow %i, %two : tensor<4xi32>
+  %6 = glow_high.pow %x, %wide : tensor<2x4xf32>
+  glow_high.save %1, @a
+  glow_high.save %2, @b
+  glow_high.save %3, @c
+  glow_high.save %4, @d
+  glow_high.save %5, @e
+  glow_high.save %6, @f
+}
