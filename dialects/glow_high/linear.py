@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import TensorType
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
@@ -19,7 +21,7 @@ def _matrix(shape: Shape, transposed: bool) -> tuple[int, int]:
 
 
 @irdl_op_definition
-class MatMulOp(HighOp):
+class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     """
     Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
 
@@ -57,6 +59,12 @@ class MatMulOp(HighOp):
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), element),)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_high.canonicalization.linear import PATTERNS
+
+        return PATTERNS
 
 
 @irdl_op_definition

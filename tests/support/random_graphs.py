@@ -362,6 +362,39 @@ def step_power(g: GraphBuilder) -> SSAValue:
     return g(binary.PowOp, base, g(SplatOp, value=exponent, shape=()))
 
 
+def step_projections(g: GraphBuilder) -> SSAValue:
+    """Products of one matrix with several constant ones, with and without bias."""
+    value = g.pick((2, 3))
+    products: list[SSAValue] = []
+    for _ in range(g.draw(st.integers(2, 3))):
+        bias = g.constant((2,)) if g.draw(st.booleans()) else None
+        products.append(g(MatMulOp, value, g.constant((shape_of(value)[-1], 2)), bias))
+    g.values += products[1:]
+    return products[0]
+
+
+def step_small_conv(g: GraphBuilder) -> SSAValue:
+    """A convolution whose window is the image, or exceeds it on all sides."""
+    value = g.pick((3, 4))
+    *spatial, channels = shape_of(value)[1:]
+    reach = g.draw(st.integers(0, 2))
+    dilation = g.draw(st.integers(1, 2)) if reach else 1
+    kernel = [2 * reach + 1 for _ in spatial] if reach else spatial
+    properties = {"pads": [reach * dilation] * (2 * len(spatial)), "dilations": [dilation] * len(spatial)}
+    bias = g.constant((2,)) if g.draw(st.booleans()) else None
+    return g(ConvOp, value, g.constant((2, *kernel, channels)), bias, **properties)
+
+
+def step_twice(g: GraphBuilder) -> SSAValue:
+    """The same sum or maximum twice, with exchanged operands, or with two constants of one value."""
+    value = g.pick()
+    operator = g.draw(st.sampled_from([binary.AddOp, binary.MaxOp, binary.MulOp]))
+    array = g.array(shape_of(value)) if g.draw(st.booleans()) else np.ones(shape_of(value), np.float32)
+    others = [g.add(constant_op(g.storage, array, "c", g.location())) for _ in range(2)]
+    g.values.append(g(operator, value, others[0]))
+    return g(operator, others[1], value)
+
+
 Step = Callable[[GraphBuilder], SSAValue]
 
 STEPS: tuple[Step, ...] = (
@@ -390,6 +423,9 @@ STEPS: tuple[Step, ...] = (
     step_exponentials,
     step_standardize,
     step_power,
+    step_projections,
+    step_small_conv,
+    step_twice,
 )
 """What a graph is made of; what stands here twice is drawn twice as often."""
 

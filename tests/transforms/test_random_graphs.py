@@ -19,9 +19,12 @@ from random_graphs import (
     step_linear_matmul,
     step_normalize,
     step_power,
+    step_projections,
     step_sandwich,
+    step_small_conv,
     step_standardize,
     step_transpose,
+    step_twice,
 )
 from validation import assert_text_round_trips, validate
 
@@ -33,16 +36,27 @@ SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCh
 ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
 """For passes that reassociate or compute in other steps; the others change no bit."""
 
-EXACT_HIGH = ("fold-constants", "sink-transposes", "schedule", "remove-unused-storage", "canonicalize", "cse", "dce")
+EXACT_HIGH = (
+    "canonicalize",
+    "cse",
+    "dce",
+    "deduplicate",
+    "fold-constants",
+    "remove-unused-storage",
+    "schedule",
+    "sink-transposes",
+)
 ROUNDING_HIGH = (
     "expand-powers",
     "fold-into-weights",
     "fold-transposes-into-matmul",
     "lower",
     "merge-arithmetic",
+    "merge-matmuls",
     "recognize-activations",
     "recognize-normalization",
     "recognize-softmax",
+    "simplify-convolutions",
 )
 LOW = (
     "decompose-data-movement",
@@ -69,6 +83,9 @@ and have their own test.
 FAVOURITES: dict[str, tuple[Step, ...]] = {
     "expand-powers": (step_power,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
+    "deduplicate": (step_twice,),
+    "merge-matmuls": (step_projections,),
+    "simplify-convolutions": (step_small_conv,),
     "merge-arithmetic": (step_arithmetic, step_batch_norm),
     "recognize-activations": (step_activation,),
     "recognize-normalization": (step_standardize,),
