@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
 from glow_mlir.storage import Storage
 
 AFFINE = (AddOp, SubOp, MulOp, DivOp, NegOp, BatchNormalizationOp)
@@ -44,29 +43,13 @@ class Affine:
         parts = [_vector(part, channels) for part in (self.factor, self.addend)]
         return None if parts[0] is None or parts[1] is None else Affine(parts[0], parts[1])
 
-    def is_safe(self, element: object, parts: Sequence[Affine]) -> bool:
-        """
-        Whether it stands for the composition of `parts` in that element type: all its numbers are finite, and none got
-        lost, a factor by underflow or an addend by cancellation.
-        """
-        info = np.finfo(numpy_dtype(element))  # pyright: ignore[reportArgumentType]
-        if not all(np.isfinite(part).all() and (np.abs(part) <= info.max).all() for part in (self.factor, self.addend)):
-            return False
-        if ((np.abs(self.factor) < info.tiny) & (self.factor != 0)).any():
-            return False
-        return len(parts) < 2 or _kept(self.addend, parts)
-
-
-def _kept(addend: np.ndarray, parts: Sequence[Affine]) -> bool:
-    """Whether no addend of `parts`, scaled by what follows, is far larger than what they sum up to."""
-    largest: np.ndarray = ZERO
-    for part in parts:
-        largest = np.maximum(np.abs(largest * part.factor), np.abs(part.addend))
-    return bool(((np.abs(addend) >= largest * MOST_CANCELLED) | (largest == 0)).all())
-
-
-MOST_CANCELLED = 2.0**-10
-"""Addends whose sum is smaller than this share of the largest stay apart: `(x + c) - c` may be meant to round."""
+    def is_safe(self, element: Attribute) -> bool:
+        """Whether all its numbers are finite in that element type, and no factor gets lost by underflow."""
+        info = np.finfo(numpy_dtype(element))
+        for part in (self.factor, self.addend):
+            if not np.isfinite(part).all() or (np.abs(part) > info.max).any():
+                return False
+        return not ((np.abs(self.factor) < info.tiny) & (self.factor != 0)).any()
 
 
 def _vector(array: np.ndarray, channels: int) -> np.ndarray | None:

@@ -39,9 +39,9 @@ MOST_COMPARED = 1 << 16
 @dataclass(frozen=True)
 class DeduplicatePass(ModulePass):
     """
-    Read equal constants under one name, uniform ones in elementwise operators as splats, and put the operands of commutative operators into one
-    order: constants last, others as they are defined (Glow's constant de-duplication, and constants to the right-hand
-    side of OptimizeArithmeticNodes). `cse` then finds what is computed twice.
+    Read equal constants under one name, uniform ones in elementwise operators as splats, and put the operands of
+    commutative operators into one order: constants last, others as they are defined (Glow's constant de-duplication,
+    and constants to the right-hand side of OptimizeArithmeticNodes). `cse` then finds what is computed twice.
     """
 
     name = "deduplicate"

@@ -86,7 +86,8 @@ def _following(linear: Linear, storage: Storage, known: bool) -> _Chain | None:
         step = _per_channel(op, chain.end, channels, storage)
         if step is None or not (known or step.is_identity_but_for_addend()):
             break
-        chain = _Chain(chain.total.then(step), [*chain.ops, op], op.results[0])
+        chain.ops.append(op)
+        chain.total, chain.end = chain.total.then(step), op.results[0]
     return chain
 
 
@@ -100,7 +101,9 @@ def _preceding(linear: Linear, storage: Storage) -> _Chain:
         step = None if data is None else _per_channel(op, data, channels, storage)
         if data is None or step is None or (step.addend.any() and not linear.answers_evenly):
             break
-        chain = _Chain(step.then(chain.total), [op, *chain.ops], data)
+        chain.ops.append(op)
+        chain.total, chain.end = step.then(chain.total), data
+    chain.ops.reverse()
     return chain
 
 

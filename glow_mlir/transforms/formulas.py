@@ -2,8 +2,8 @@
 Formulas that are patterns: `0.5 * X * (1 + erf(X / sqrt(2)))` finds that computation in a graph, however it is written.
 
 Products and sums are compared in a normal form — a number times powers of values, a number plus values — so that the
-order and grouping of operands, `x / c` or `x * (1 / c)`, `x * x` or `pow(x, 2)`, and `1 / sqrt(x)`, `reciprocal(sqrt(x))`
-or `pow(x, -0.5)` make no difference.
+order and grouping of operands, `x / c` or `x * (1 / c)`, `x * x` or `pow(x, 2)`, and `1 / sqrt(x)`,
+`reciprocal(sqrt(x))` or `pow(x, -0.5)` make no difference.
 """
 
 from __future__ import annotations

@@ -49,9 +49,7 @@ class Linear:
         summed = tuple(axis for axis, size in enumerate(self.outputs) if size == 1)
         return products.sum(axis=summed).reshape(-1)
 
-    def rebuilt(
-        self, data: SSAValue, weights: SSAValue, bias: SSAValue | None, location: LocationAttr
-    ) -> HighOp:
+    def rebuilt(self, data: SSAValue, weights: SSAValue, bias: SSAValue | None, location: LocationAttr) -> HighOp:
         """The same operator with other operands."""
         properties = {name: value for name, value in self.op.properties.items() if name != "operandSegmentSizes"}
         return type(self.op).make(data, weights, bias, location=location, **properties)

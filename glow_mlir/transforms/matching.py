@@ -34,6 +34,9 @@ from glow_mlir.transforms.formulas import (
 MOST_PARTS = 6
 """Factors or terms beyond which no formula goes, so that the search ends early in long chains."""
 
+MOST_LEVELS = 8
+"""How often the members of a product or sum are split, so that the search in long chains takes no longer either."""
+
 ROUNDINGS = 4
 """Units in the last place by which a number may miss that of a formula: it may be the product of several."""
 
@@ -218,7 +221,9 @@ class Matcher:
 
     def _expansions(self, value: SSAValue, splits: dict[type[Operation], Split], parts: Parts) -> Iterator[Parts]:
         """`parts`, and what it becomes as its members are split further and further."""
-        while len(parts.weights) <= MOST_PARTS:
+        for _ in range(MOST_LEVELS):
+            if len(parts.weights) > MOST_PARTS:
+                return
             yield parts
             grown = self._split(parts, splits, value)
             if grown is None:
@@ -249,7 +254,7 @@ class Matcher:
     def _members(
         self, value: SSAValue, weight: float, splits: dict[type[Operation], Split], root: SSAValue
     ) -> list[tuple[SSAValue, float]] | None:
-        """What a member splits into: only what nothing else reads, and under a root only what is no product."""
+        """What a member splits into, if nothing else reads it; a root of a product stays one, since (x²)^½ is |x|."""
         split = splits.get(type(value.owner)) if isinstance(value.owner, HighOp) else None
         if split is None or (value is not root and not value.has_one_use()) or weight % 1:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -47,14 +48,20 @@ NAMES: dict[type[Operation], str] = {MulOp: "factor", AddOp: "addend"}
 """Operator → name of its constant."""
 
 
+MOST_CANCELLED = 2.0**-10
+"""Addends whose sum is smaller than this share of the largest stay apart: `(x + c) - c` may be meant to round."""
+
+
 @dataclass
 class _Chain:
-    """Operators that follow each other, and what they do together to `data`."""
+    """Operators that follow each other, and what they do together to the operand of the first."""
 
-    data: SSAValue
     ops: list[Operation]
-    steps: list[Affine]
     total: Affine
+    most: int
+    """Elements of the largest constant."""
+    largest: np.ndarray
+    """The largest addend, scaled by what follows it."""
 
 
 def _chains(block: Block, storage: Storage) -> list[_Chain]:
@@ -63,23 +70,28 @@ def _chains(block: Block, storage: Storage) -> list[_Chain]:
     for op in block.ops:
         data = data_operand(op, storage)
         step = None if data is None else affine_parts(op, data, storage)
-        if data is None or step is None or not step.is_safe(element_of(data), [step]):
+        if data is None or step is None or not step.is_safe(element_of(data)):
             continue
         chain = by_end.get(data) if data.has_one_use() else None
-        longer = None if chain is None else _extended(chain, op, step)
-        if longer is not None:
-            del by_end[data]
-        by_end[op.results[0]] = longer or _Chain(data, [op], [step], step)
+        if chain is not None and _extend(chain, op, step):
+            by_end[op.results[0]] = by_end.pop(data)
+        else:
+            most = max(step.factor.size, step.addend.size)
+            by_end[op.results[0]] = _Chain([op], step, most, np.abs(step.addend))
     return list(by_end.values())
 
 
-def _extended(chain: _Chain, op: Operation, step: Affine) -> _Chain | None:
-    """The chain with one operator more, unless its numbers are better kept apart."""
-    steps, total = [*chain.steps, step], chain.total.then(step)
-    most = max(part.size for affine in steps for part in (affine.factor, affine.addend))
-    if max(total.factor.size, total.addend.size) > most or not total.is_safe(element_of(chain.data), steps):
-        return None
-    return _Chain(chain.data, [*chain.ops, op], steps, total)
+def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
+    """Append an operator to a chain, unless its numbers are better kept apart; whether it is appended."""
+    total, most = chain.total.then(step), max(chain.most, step.factor.size, step.addend.size)
+    if max(total.factor.size, total.addend.size) > most or not total.is_safe(element_of(op.results[0])):
+        return False
+    largest = np.maximum(chain.largest * np.abs(step.factor), np.abs(step.addend))
+    if ((np.abs(total.addend) < largest * MOST_CANCELLED) & (largest > 0)).any():
+        return False
+    chain.ops.append(op)
+    chain.total, chain.most, chain.largest = total, most, largest
+    return True
 
 
 def _rewrite(chain: _Chain, storage: Storage) -> None:
@@ -93,7 +105,7 @@ def _rewrite(chain: _Chain, storage: Storage) -> None:
         return
     last = chain.ops[-1]
     emit = Emitter(last, storage)
-    dtype = numpy_dtype(element_of(chain.data))
+    dtype = numpy_dtype(element_of(last.results[0]))
     location = fuse_locations(op.location for op in chain.ops)
     # What precedes may be another chain, rewritten before this one.
     value = data_operand(chain.ops[0], storage)

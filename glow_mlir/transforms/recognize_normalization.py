@@ -105,7 +105,13 @@ def mean(x: Formula) -> Formula:
     return Reduced(ReduceMeanOp, x)
 
 
-X, SCALE, BIAS, FACTOR, EPSILON = Variable("x"), Variable("scale"), Variable("bias"), Variable("factor"), Number("epsilon")
+X, SCALE, BIAS, FACTOR, EPSILON = (
+    Variable("x"),
+    Variable("scale"),
+    Variable("bias"),
+    Variable("factor"),
+    Number("epsilon"),
+)
 MEAN = Shared("mean", mean(X))
 CENTRED = Shared("centred", X - MEAN)
 VARIANCES = (EPSILON + mean(CENTRED**2), EPSILON + mean(X**2) - MEAN**2, EPSILON + mean((X - MEAN) ** 2))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace as changed
+from dataclasses import dataclass
+from dataclasses import replace as changed
 
 import numpy as np
 from xdsl.context import Context
@@ -66,20 +67,14 @@ def seen_taps(window: Window, axis: int, size: int) -> tuple[int, int]:
     """The range of taps along a spatial axis that meet an element of the image of that size at some place."""
     stride, dilation, before = window.strides[axis], window.dilations[axis], window.padding(axis)[0]
     last = (window.output(axis, size) - 1) * stride - before
-    seen = [
-        tap
-        for tap in range(window.kernel[axis])
-        if last + tap * dilation >= 0 and tap * dilation - before < size
-    ]
+    seen = [tap for tap in range(window.kernel[axis]) if last + tap * dilation >= 0 and tap * dilation - before < size]
     return (seen[0], seen[-1] + 1) if seen else (0, window.kernel[axis])
 
 
 def cropped(window: Window, taps: list[tuple[int, int]]) -> Window:
     """The window with only those taps, whose results are as many; the same one where a padding would be negative."""
     ends = [(first, size - last) for (first, last), size in zip(taps, window.kernel, strict=True)]
-    leading = [
-        window.padding(axis)[0] - first * window.dilations[axis] for axis, (first, _) in enumerate(ends)
-    ]
+    leading = [window.padding(axis)[0] - first * window.dilations[axis] for axis, (first, _) in enumerate(ends)]
     trailing = [window.padding(axis)[1] - last * window.dilations[axis] for axis, (_, last) in enumerate(ends)]
     if min(*leading, *trailing) < 0:
         return window

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
@@ -24,8 +25,8 @@ CONTEXT = new_context()
 class Export(GraphBuilder):
     """A graph of the input `x`; numbers and lists as operands are initializers."""
 
-    def __call__(self, kind: str, *operands: str | float | list[float], **attributes: object) -> str:
-        names = [item if isinstance(item, str) else self.weight(np.float32(item)) for item in operands]
+    def __call__(self, kind: str, *operands: str | float | list[float], **attributes: Any) -> str:
+        names = [item if isinstance(item, str) else self.weight(np.asarray(item, np.float32)) for item in operands]
         return self.node(kind, *names, **attributes)
 
     def over(self, kind: str, operand: str, axis: int = -1) -> str:

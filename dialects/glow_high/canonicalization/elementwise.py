@@ -7,6 +7,7 @@ They keep every number but two properties of floats: the sign of a zero to which
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
@@ -179,10 +180,8 @@ class Vanish(RewritePattern):
             value = 0
         else:
             return
-        element = element_of(result)
-        assert isinstance(element, IntegerType)
-        splat = SplatOp.make(value=IntegerAttr(value, element), shape=shape_of(result), location=op.location)
-        rewriter.replace(op, splat)
+        attribute = IntegerAttr(value, cast("IntegerType", element_of(result)))
+        rewriter.replace(op, SplatOp.make(value=attribute, shape=shape_of(result), location=op.location))
 
 
 class NegatedOperand(RewritePattern):
