@@ -314,7 +314,7 @@ def step_activation(g: GraphBuilder) -> SSAValue:
         return g(SplatOp, value=value, shape=())
 
     x = g.pick()
-    kind = g.draw(st.sampled_from(["sigmoid", "swish", "softplus", "leaky", "gelu"]))
+    kind = g.draw(st.sampled_from(["sigmoid", "swish", "leaky", "gelu"]))
     if kind == "swish":
         return g(binary.MulOp, g(SigmoidOp, x), x)
     if kind == "leaky":
@@ -327,7 +327,7 @@ def step_activation(g: GraphBuilder) -> SSAValue:
     total = g(binary.AddOp, number(1.0), power)
     if g.draw(st.booleans()):
         g.values.append(power)
-    return g(unary.LogOp, total) if kind == "softplus" else g(unary.ReciprocalOp, total)
+    return g(unary.ReciprocalOp, total)
 
 
 def step_exponentials(g: GraphBuilder) -> SSAValue:

@@ -72,11 +72,6 @@ def gelu_factored(g: Export) -> str:
     return g("Mul", g("Mul", "x", 0.5), g("Add", g("Tanh", g("Mul", g("Mul", "x", 0.7978845608), cube)), 1))
 
 
-def softplus(g: Export) -> str:
-    """log(exp(x) + 1)."""
-    return g("Log", g("Add", g("Exp", "x"), 1))
-
-
 def prelu_of_keras(g: Export) -> str:
     """relu(x) + (-slope) · relu(-x)."""
     slope = g("Neg", [float(place) for place in range(8)])
@@ -165,7 +160,7 @@ EXPORTS: dict[str, list[Build]] = {
         lambda g: g("Where", g("Less", "x", 0), g("Mul", 0.25, "x"), "x"),
     ],
     "log_softmax": [log_softmax, lambda g: g("Log", g("Softmax", "x", axis=1))],
-    "mish": [lambda g: g("Mul", "x", g("Tanh", g("Softplus", "x"))), lambda g: g("Mul", g("Tanh", softplus(g)), "x")],
+    "mish": [lambda g: g("Mul", "x", g("Tanh", g("Softplus", "x")))],
     "prelu": [prelu_of_keras],
     "rms_normalization": [rms_norm],
     "sigmoid": [
@@ -173,7 +168,6 @@ EXPORTS: dict[str, list[Build]] = {
         lambda g: g("Div", [1.0], g("Add", g("Exp", g("Mul", "x", -1)), 1)),
     ],
     "softmax": [softmax, softmax_over_channels],
-    "softplus": [softplus],
     "softsign": [lambda g: g("Div", "x", g("Add", 1, g("Abs", "x")))],
     "swish": [
         lambda g: g("Mul", "x", g("Sigmoid", "x")),
