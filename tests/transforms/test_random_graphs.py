@@ -81,16 +81,16 @@ and have their own test.
 """
 
 FAVOURITES: dict[str, tuple[Step, ...]] = {
+    "deduplicate": (step_twice,),
     "expand-powers": (step_power,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
-    "deduplicate": (step_twice,),
-    "merge-matmuls": (step_projections,),
-    "simplify-convolutions": (step_small_conv,),
+    "lower": (step_batch_norm, step_normalize),
     "merge-arithmetic": (step_arithmetic, step_batch_norm),
+    "merge-matmuls": (step_projections,),
     "recognize-activations": (step_activation,),
     "recognize-normalization": (step_standardize,),
     "recognize-softmax": (step_exponentials,),
-    "lower": (step_batch_norm, step_normalize),
+    "simplify-convolutions": (step_small_conv,),
     "sink-transposes": (step_sandwich, step_transpose),
 }
 """Steps that give a pass something to do, and that chance gives too rarely."""
