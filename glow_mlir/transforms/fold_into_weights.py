@@ -13,9 +13,8 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
 from glow_mlir.transforms.emitter import Emitter
@@ -66,25 +65,21 @@ def _fold_around(op: Operation, storage: Storage) -> None:
         return
     bias = None if linear.bias is None else storage.value_of(linear.bias)
     known = storage.value_of(linear.weights) is not None and (linear.bias is None or bias is not None)
-    before = _preceding(linear, storage) if known else None
-    after = _following(linear, storage, known)
-    if (before is None or not before.ops) and (after is None or not after.ops):
-        if linear.bias is None:
-            _add_vector(linear, storage)
+    if not known:  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
         return
-    _rewrite(linear, before, after, storage)
+    before, after = _preceding(linear, storage), _following(linear, storage)
+    if before.ops or after.ops:
+        _rewrite(linear, before, after, storage)
 
 
-def _following(linear: Linear, storage: Storage, known: bool) -> _Chain | None:
-    """The longest chain behind `linear`: of sums alone unless the weights are `known`."""
+def _following(linear: Linear, storage: Storage) -> _Chain:
+    """The longest chain behind `linear` that nothing else reads into."""
     channels = linear.channels
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.op.results[0])
-    if linear.bias is not None and storage.value_of(linear.bias) is None:
-        return None
     while chain.end.has_one_use():
         op = next(iter(chain.end.uses)).operation
         step = _per_channel(op, chain.end, channels, storage)
-        if step is None or not (known or step.is_identity_but_for_addend()):
+        if step is None:
             break
         chain.ops.append(op)
         chain.total, chain.end = chain.total.then(step), op.results[0]
@@ -156,26 +151,6 @@ def _rewrite(
         assert block is not None
         block.erase_op(op)
     return True
-
-
-def _add_vector(linear: Linear, storage: Storage) -> None:
-    """Make a vector that is no constant, and is added to what the operator gives, its bias."""
-    result = linear.op.results[0]
-    if not result.has_one_use():
-        return
-    op = next(iter(result.uses)).operation
-    if not isinstance(op, AddOp) or op.result.type != result.type:
-        return
-    vector = op.right if op.left is result else op.left
-    channels = linear.channels
-    if shape_of(vector)[-1:] != (channels,) or size_of(vector) != channels or storage.value_of(vector) is not None:
-        return
-    emit = Emitter(op, storage)
-    if shape_of(vector) != (channels,):
-        vector = emit(ReshapeOp, vector, shape=(channels,))
-    location = fuse_locations([linear.op.location, op.location])
-    new = emit.insert(linear.rebuilt(linear.data, linear.weights, vector, location))
-    replace(op, [new.results[0]])
 
 
 def _fold_number(op: Operation, storage: Storage) -> None:

@@ -1,0 +1,35 @@
+"""A mask that is added to a product of two variable matrices does not become the start of its sums."""
+
+from __future__ import annotations
+
+import numpy as np
+from execute import compile_module, sample
+
+from glow_mlir.context import new_context
+from glow_mlir.pipelines import OPTIMIZE, parse_pipeline
+from glow_mlir.textual import parse_module
+
+SCORES = """
+glow_high.placeholder @q : tensor<4x32xf32> {input}
+glow_high.placeholder @k : tensor<32x6xf32> {input}
+glow_high.placeholder @mask : tensor<6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_high.func @main(@q, @k, @mask, @y) {
+  %q = glow_high.get @q : tensor<4x32xf32>
+  %k = glow_high.get @k : tensor<32x6xf32>
+  %mask = glow_high.get @mask : tensor<6xf32>
+  %1 = glow_high.matmul %q, %k : tensor<4x6xf32>
+  %2 = glow_high.add %1, %mask : tensor<4x6xf32>
+  glow_high.save %2, @y
+}"""
+
+
+def test_masks_cost_one_rounding() -> None:
+    context = new_context()
+    module = parse_module(SCORES, context)
+    for item in parse_pipeline(OPTIMIZE).passes:
+        item.apply(context, module)
+    inputs = {"q": sample((4, 32), "f4"), "k": sample((32, 6), "f4", 1), "mask": np.full(6, 1e6, np.float32)}
+    exact = inputs["q"].astype(np.float64) @ inputs["k"] + 1e6
+    found = compile_module(module).run(inputs)["y"]
+    assert np.abs(found - exact).max() <= np.spacing(np.float32(1e6))
