@@ -33,6 +33,8 @@ from glow_mlir.dialects.attribute_syntax import (
     print_properties,
     to_attribute,
 )
+from glow_mlir.dialects.glow_high.transposition import Untransposed
+from glow_mlir.dialects.shapes import Shape
 
 TENSOR = base(TensorType)
 """Constraint of operands and results: any tensor. `infer_types` says more."""
@@ -55,6 +57,9 @@ class HighOp(IRDLOperation, ABC):
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs (result, operand) that may live in one buffer: each element is read before it is written."""
 
+    TRANSPOSES_ALL: ClassVar[bool] = False
+    """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
+
     @abstractmethod
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         """
@@ -62,6 +67,14 @@ class HighOp(IRDLOperation, ABC):
 
         It may read operands only through `glow_mlir.dialects.shapes`, since the derived instruction uses it on buffers.
         """
+
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        """
+        The operator on the origins of operands that are transposed by `permutation`; `None` where it has no such form.
+
+        `permutation` has as many axes as the first operand, or, with `TRANSPOSES_ALL`, as the result.
+        """
+        return None
 
     @classmethod
     def make(

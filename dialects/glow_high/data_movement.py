@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
@@ -12,6 +13,16 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.transposition import (
+    Untransposed,
+    along_axis,
+    along_lists,
+    changed,
+    identity,
+    moved,
+    split_pairs,
+    untransposed_reshape,
+)
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, optional_ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import (
     Shape,
@@ -68,6 +79,10 @@ class ReshapeOp(DataMovement):
         require(math.prod(shape) == size, f"shape {shape} has {math.prod(shape)} elements, the input {size}")
         return (tensor(shape, element_of(self.input)),)
 
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
+        return untransposed_reshape(self, shape_of(self.input), ints(self.shape), permutation)
+
 
 @irdl_op_definition
 class TransposeOp(DataMovement):
@@ -107,6 +122,7 @@ class ConcatOp(DataMovement):
     """
 
     name = "glow_high.concat"
+    TRANSPOSES_ALL: ClassVar[bool] = True
 
     parts = var_operand_def(TENSOR)
     axis = int_prop()
@@ -126,6 +142,9 @@ class ConcatOp(DataMovement):
         element = element_of(self.parts[0])
         require(all(element_of(operand) == element for operand in self.parts), "operands differ in element type")
         return (tensor((*shapes[0][:axis], total, *shapes[0][axis + 1 :]), element),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)
 
 
 @irdl_op_definition
@@ -166,6 +185,9 @@ class SliceOp(DataMovement):
             inside = not taken or (0 <= taken[0] < size and 0 <= taken[-1] < size)
             require(inside, f"[{taken.start}, {taken.stop}) leaves axis {axis} of {size} elements")
         return (tensor([len(taken) for taken in ranges], element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_lists(self, permutation, "starts", "ends", "steps")
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
@@ -218,6 +240,9 @@ class PadOp(DataMovement):
         padded = [before + size + after for size, (before, after) in zip(shape, widths, strict=True)]
         return (tensor(padded, element_of(self.input)),)
 
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return Untransposed(changed(self, pads=split_pairs(ints(self.pads), permutation)), permutation)
+
 
 @irdl_op_definition
 class ExpandOp(DataMovement):
@@ -243,6 +268,12 @@ class ExpandOp(DataMovement):
         given = shape_of(self.input)
         require(broadcast(given, shape) == shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        shape = ints(self.shape)
+        leading = len(shape) - len(permutation)
+        properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
+        return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
 
 
 @irdl_op_definition
@@ -270,3 +301,6 @@ class TileOp(DataMovement):
         require(min(repeats, default=0) >= 0, "repeats must not be negative")
         tiled = [size * count for size, count in zip(shape, repeats, strict=True)]
         return (tensor(tiled, element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_lists(self, permutation, "repeats")

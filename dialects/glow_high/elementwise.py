@@ -14,8 +14,9 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
 
 def is_numeric(element: Attribute) -> bool:
@@ -51,6 +52,7 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
     TRUTH: ClassVar[bool] = False
     """Whether the result is a truth value whatever the operands are."""
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "*"),)
+    TRANSPOSES_ALL: ClassVar[bool] = True
 
     result = result_def(TENSOR)
 
@@ -76,6 +78,9 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
         element = self.check_elements()
         shape = broadcast(*(shape_of(value) for value in self.inputs()))
         return (tensor(shape, i1 if self.TRUTH else element),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return Untransposed(dict(self.properties), permutation)
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         from glow_mlir.dialects.glow_high.canonicalization.elementwise import fold_elementwise

@@ -16,6 +16,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
 
@@ -63,6 +64,15 @@ class GatherOp(DataMovement):
         require(shape[axis] > 0 or size_of(self.indices) == 0, f"axis {axis} has no elements to take")
         return (tensor((*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)
 
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        axis = normalize_axis(integer(self.axis), len(permutation))
+        taken = permutation[axis]
+        # In the place of the axis `taken` are those of the indices, and what comes behind it moves.
+        extra = rank_of(self.indices)
+        places = [(origin,) if origin < taken else (origin + extra - 1,) for origin in permutation]
+        places[axis] = tuple(range(taken, taken + extra))
+        return Untransposed(changed(self, axis=taken), tuple(place for group in places for place in group))
+
 
 @irdl_op_definition
 class GatherElementsOp(HighOp):
@@ -77,6 +87,7 @@ class GatherElementsOp(HighOp):
     """
 
     name = "glow_high.gather_elements"
+    TRANSPOSES_ALL: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
     indices = operand_def(TENSOR)
@@ -87,6 +98,9 @@ class GatherElementsOp(HighOp):
         check_indices(self.indices)
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(shape_of(self.indices), element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)
 
 
 def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int) -> None:
@@ -167,6 +181,7 @@ class ScatterElementsOp(Scatter):
     """
 
     name = "glow_high.scatter_elements"
+    TRANSPOSES_ALL: ClassVar[bool] = True
 
     axis = int_prop(0)
 
@@ -175,6 +190,9 @@ class ScatterElementsOp(Scatter):
         require(shape_of(self.indices) == shape_of(self.updates), "indices and updates must have one shape")
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(shape_of(self.input), element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)
 
 
 @irdl_op_definition
@@ -230,3 +248,6 @@ class ReverseSequenceOp(HighOp):
         require(batch != time, "batch_axis and time_axis are the same")
         require(shape_of(self.lengths) == (shape[batch],), f"lengths must have shape ({shape[batch]},)")
         return (tensor(shape, element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation, "batch_axis", "time_axis")

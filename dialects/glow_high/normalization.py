@@ -8,6 +8,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
 from glow_mlir.dialects.properties import float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import (
     Shape,
@@ -46,6 +47,9 @@ class AlongAxis(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "the operator")
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)
 
 
 @irdl_op_definition
@@ -100,6 +104,9 @@ class BatchNormalizationOp(HighOp):
         require_channels(self.inputs()[1:], channels)
         return same_as_input(self, self.input, "batch_normalization")
 
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)
+
 
 class OverImages(HighOp):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
@@ -120,6 +127,9 @@ class OverImages(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require_channels(self.inputs()[1:], shape_of(self.input)[self.channel_axis()])
         return same_as_input(self, self.input, "the operator")
+
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        return None if permutation[0] else along_axis(self, permutation)
 
 
 @irdl_op_definition
@@ -200,6 +210,9 @@ class LayerNormalizationOp(HighOp):
         require_broadcast(self.inputs()[1:], shape_of(self.input))
         return same_as_input(self, self.input, "layer_normalization")
 
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        return over_trailing_axes(self, self.normalized_axes()[0], permutation)
+
 
 @irdl_op_definition
 class RmsNormalizationOp(HighOp):
@@ -225,6 +238,9 @@ class RmsNormalizationOp(HighOp):
         self.normalized_axes()
         require_broadcast(self.inputs()[1:], shape_of(self.input))
         return same_as_input(self, self.input, "rms_normalization")
+
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        return over_trailing_axes(self, self.normalized_axes()[0], permutation)
 
 
 @irdl_op_definition
@@ -257,3 +273,6 @@ class LrnOp(HighOp):
         require(integer(self.size) > 0, "size must be positive")
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "lrn")
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)

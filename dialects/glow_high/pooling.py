@@ -8,6 +8,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -17,8 +18,11 @@ from glow_mlir.dialects.properties import (
     optional_ints_prop,
     text_prop,
 )
-from glow_mlir.dialects.shapes import element_of, require, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, join_image, split_image
+from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, is_channels_last, join_image, split_image
+
+WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
+"""Properties with one item a spatial axis."""
 
 
 class Pool(HighOp):
@@ -43,6 +47,19 @@ class Pool(HighOp):
         require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements")
         shape = join_image(batch, window.outputs(spatial), channels, self.layout)
         return (tensor(shape, element_of(self.input)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        """Only to channels last: the spatial axes may change places, and channels that came first go back."""
+        rank = len(permutation)
+        channels = permutation[-1 if is_channels_last(self.layout) else 1]
+        if permutation[0] or channels != rank - 1:
+            return None
+        spatial = permutation[1:-1] if is_channels_last(self.layout) else permutation[2:]
+        order = tuple(axis - 1 for axis in spatial)
+        lists = {name: moved(ints(self.properties[name]), order) for name in WINDOW_LISTS if name in self.properties}
+        if self.pads is not None:
+            lists["pads"] = split_pairs(ints(self.pads), order)
+        return Untransposed(changed(self, layout=CHANNELS_LAST, **lists), permutation)
 
 
 @irdl_op_definition

@@ -10,6 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.glow_high.elementwise import ANY, DOMAINS, NUMERIC
+from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, tensor
 
@@ -19,6 +20,13 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def kept_permutation(permutation: Shape, reduced: tuple[int, ...], keepdims: bool) -> Shape:
+    """The permutation of the axes that a reduction leaves, where those of its operand are transposed."""
+    if keepdims:
+        return permutation
+    return ranking([origin for axis, origin in enumerate(permutation) if axis not in reduced])
 
 
 class Reduction(HighOp):
@@ -49,6 +57,11 @@ class Reduction(HighOp):
         require(DOMAINS[self.DOMAIN](element), f"{element} is not a {self.DOMAIN} element type")
         shape = reduced_shape(shape_of(self.input), self.reduced_axes(), flag(self.keepdims))
         return (tensor(shape, element),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        reduced = self.reduced_axes()
+        properties = changed(self, axes=sorted(permutation[axis] for axis in reduced))
+        return Untransposed(properties, kept_permutation(permutation, reduced, flag(self.keepdims)))
 
 
 @irdl_op_definition
@@ -146,6 +159,11 @@ class _Position(HighOp):
         require(bool(shape) and shape[axis] > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
 
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        axis = normalize_axis(integer(self.axis), len(permutation))
+        kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
+        return Untransposed(changed(self, axis=permutation[axis]), kept)
+
 
 @irdl_op_definition
 class ArgMaxOp(_Position):
@@ -181,6 +199,9 @@ class _Running(HighOp):
         require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
         normalize_axis(integer(self.axis), rank_of(self.input))
         return (tensor(shape_of(self.input), element),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)
 
 
 @irdl_op_definition
@@ -233,3 +254,6 @@ class TopKOp(HighOp):
         require(bool(shape) and 0 <= k <= shape[axis], f"cannot take {k} elements along axis {axis} of shape {shape}")
         taken = (*shape[:axis], k, *shape[axis + 1 :])
         return tensor(taken, element), tensor(taken, i64)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return along_axis(self, permutation)

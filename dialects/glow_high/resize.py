@@ -6,9 +6,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import TENSOR
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -20,7 +22,7 @@ from glow_mlir.dialects.properties import (
     text,
     text_prop,
 )
-from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
 MODES = ("nearest", "linear", "cubic")
 """How elements between those of the input are made."""
@@ -98,3 +100,14 @@ class ResizeOp(DataMovement):
         require(nearest or not is_bool(element), f"truth values have no {text(self.mode)} between")
         require(not (nearest and flag(self.antialias)), "antialias needs mode linear or cubic")
         return (tensor(shape, element),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        resized = [permutation[axis] for axis, ratio in enumerate(self.ratios()) if ratio != 1.0]
+        if text(self.mode) != "nearest" and resized != sorted(resized):
+            return None  # One axis comes after the other, and each rounds.
+        lists: dict[str, AttributeValue] = {"shape": moved(ints(self.shape), permutation)}
+        if self.scales is not None:
+            lists["scales"] = moved(floats(self.scales), permutation)
+        if self.roi is not None:
+            lists["roi"] = split_pairs(floats(self.roi), permutation)
+        return Untransposed(changed(self, **lists), permutation)

@@ -35,7 +35,10 @@ from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, par
 from glow_mlir.dialects.glow_low.body import Body, affine_maps, elements, maps_attribute, verify_body, verify_maps
 from glow_mlir.dialects.shapes import element_of, require, shape_of
 
-_OWN = {"name", "print", "parse", "verify_", "make", "inputs", "get_irdl_definition", "traits", "irdl_options", "fold"}
+_OWN = {
+    *("name", "print", "parse", "verify_", "make", "inputs", "get_irdl_definition", "traits", "irdl_options", "fold"),
+    "untransposed",
+}
 """Members that the instruction has itself."""
 
 _RESERVED = {

@@ -1,18 +1,21 @@
-"""`fold-transposes-into-matmul`: let a matrix product read its right operand transposed, instead of transposing it."""
+"""`fold-transposes-into-matmul`: let a matrix product read transposed operands as they are, or permute its weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.transposition import inverse, ranking
 from glow_mlir.dialects.properties import flag, ints
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
@@ -27,6 +30,9 @@ class FoldTransposesIntoMatmulPass(ModulePass):
 
     What the transpose does besides stays: `[0, 2, 3, 1]` is `[0, 2, 1, 3]`, which moves whole rows, and the flag.
     Transposes of constants are for `fold-constants`, and products of integers have no kernel that reads transposed.
+
+    A transpose and a flattening before constant weights change the order of the products in each sum: the weights are
+    permuted instead.
     """
 
     name = "fold-transposes-into-matmul"
@@ -36,13 +42,70 @@ class FoldTransposesIntoMatmulPass(ModulePass):
         for function in high_functions(op):
             for candidate in list(function.block.ops):
                 if isinstance(candidate, MatMulOp | FullyConnectedOp):
-                    fold_transpose(candidate, storage)
+                    if not fold_flattening(candidate, storage):
+                        fold_transpose(candidate, storage)
             erase_dead(function.block)
+
+
+def operands_of(op: MatMulOp | FullyConnectedOp) -> tuple[SSAValue, SSAValue, SSAValue | None]:
+    """Left and right operand, and bias."""
+    return (op.left, op.right, op.bias) if isinstance(op, MatMulOp) else (op.input, op.weights, op.bias)
+
+
+def fold_flattening(op: MatMulOp | FullyConnectedOp, storage: Storage) -> bool:
+    """Fold the transpose before the reshape that gives the left operand, where the weights are constant."""
+    left, right, bias = operands_of(op)
+    reshape = left.owner
+    transpose = reshape.input.owner if isinstance(reshape, ReshapeOp) else None
+    weights = storage.value_of(right)
+    if not isinstance(transpose, TransposeOp) or weights is None:
+        return False
+    if isinstance(op, MatMulOp) and flag(op.transpose_left):
+        return False
+    order = depth_order(transpose, shape_of(left)[-1])
+    if order is None:
+        return False
+    emit = Emitter(op, storage)
+    rows = emit(ReshapeOp, transpose.input, shape=shape_of(left))
+    emit.emitted[-1].location = fuse_locations([transpose.location, left.owner.location])
+    depth = weights.ndim - (1 if isinstance(op, MatMulOp) and flag(op.transpose_right) else 2)
+    constant = emit.constant(permuted(weights, depth, *order), right.name_hint or "weights")
+    new = op.inferred([rows, constant, *([] if bias is None else [bias])], op.properties)
+    new.location = fuse_locations([transpose.location, op.location])
+    replace(op, [emit.insert(new).results[0]])
+    return True
+
+
+def depth_order(transpose: TransposeOp, depth: int) -> tuple[Shape, Shape] | None:
+    """
+    The sizes, and the order in the origin, of the last axes of a transpose, which `depth` elements of a row are.
+
+    Axes of size one are left out. `None` where the axes of the rows are not those of the origin in the same order.
+    """
+    shape, permutation = shape_of(transpose.result), ints(transpose.permutation)
+    axes = [axis for axis, size in enumerate(shape) if size != 1]
+    first, product = len(axes), 1
+    while first > 0 and product < depth:
+        first -= 1
+        product *= shape[axes[first]]
+    origins = [permutation[axis] for axis in axes]
+    rows, columns = origins[:first], origins[first:]
+    if product != depth or [*rows, *sorted(columns)] != sorted(origins):
+        return None
+    return tuple(shape[axis] for axis in axes[first:]), ranking(columns)
+
+
+def permuted(weights: np.ndarray, axis: int, sizes: Shape, order: Shape) -> np.ndarray:
+    """The weights with `axis`, which is made of axes of those sizes, in the order that these have in the origin."""
+    split = weights.reshape(*weights.shape[:axis], *sizes, *weights.shape[axis + 1 :])
+    trailing = range(axis + len(sizes), split.ndim)
+    moved = split.transpose(*range(axis), *(axis + place for place in inverse(order)), *trailing)
+    return np.ascontiguousarray(moved).reshape(weights.shape)
 
 
 def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
     """Fold the transpose of the right operand, where there is one that the flag makes cheaper."""
-    left, right, bias = (op.left, op.right, op.bias) if isinstance(op, MatMulOp) else (op.input, op.weights, op.bias)
+    left, right, bias = operands_of(op)
     transpose = right.owner
     if not isinstance(transpose, TransposeOp) or not is_float(element_of(right)):
         return

@@ -2,114 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
-from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.normalization import (
-    BatchNormalizationOp,
-    GroupNormalizationOp,
-    HardmaxOp,
-    InstanceNormalizationOp,
-    LogSoftmaxOp,
-    LrnOp,
-    SoftmaxOp,
-)
-from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, ReduceSumOp
-from glow_mlir.dialects.properties import flag, integer, ints
-from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of, shape_of, size_of
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.transposition import Untransposed, composed, identity, inverse, keeps_order, moved
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
-Properties = dict[str, Attribute]
+LOOK_AHEAD = 16
+"""How many operators are visited in search of a transpose that undoes another one."""
 
-
-def _same(op: HighOp, permutation: Shape) -> Properties:
-    return dict(op.properties)
-
-
-def _mapped_axis(op: HighOp, permutation: Shape) -> Properties:
-    """Properties with `axis` renamed: axis i of the transposed operand is axis permutation[i] of the operand."""
-    axis = normalize_axis(integer(op.properties["axis"]), len(permutation))
-    return {**op.properties, "axis": to_attribute(permutation[axis])}
-
-
-def _mapped_image_axis(op: HighOp, permutation: Shape) -> Properties | None:
-    """Like `_mapped_axis`, for operators whose batch is axis 0; `None` where the transpose moves it."""
-    return None if permutation[0] else _mapped_axis(op, permutation)
-
-
-def _mapped_axes(op: HighOp, permutation: Shape) -> Properties | None:
-    """Properties of a reduction that keeps its axes; `None` for one that drops them."""
-    if not flag(op.properties["keepdims"]):
-        return None
-    axes = sorted(permutation[normalize_axis(axis, len(permutation))] for axis in ints(op.properties["axes"]))
-    return {**op.properties, "axes": to_attribute(axes)}
-
-
-def _mapped_bounds(op: HighOp, permutation: Shape) -> Properties:
-    """Properties of a slice, whose lists have one element an axis."""
-    lists = {name: value for name, value in op.properties.items() if name in ("starts", "ends", "steps")}
-    return {**op.properties, **{name: to_attribute(_moved(ints(value), permutation)) for name, value in lists.items()}}
-
-
-def _mapped_pads(op: HighOp, permutation: Shape) -> Properties:
-    """Properties of a pad, whose list has the leading widths of all axes before the trailing ones."""
-    pads = ints(op.properties["pads"])
-    rank = len(permutation)
-    moved = (*_moved(pads[:rank], permutation), *_moved(pads[rank:], permutation))
-    return {**op.properties, "pads": to_attribute(moved)}
-
-
-def _moved(items: Shape, permutation: Shape) -> Shape:
-    """A list with one element an axis of the transposed operand, in the order of the operand's axes."""
-    return tuple(items[permutation.index(axis)] for axis in range(len(permutation)))
-
-
-Rule = Callable[[HighOp, Shape], "Properties | None"]
-
-SINKABLE: dict[type[HighOp], Rule] = {
-    BatchNormalizationOp: _mapped_axis,
-    ConcatOp: _mapped_axis,
-    GroupNormalizationOp: _mapped_image_axis,
-    HardmaxOp: _mapped_axis,
-    InstanceNormalizationOp: _mapped_image_axis,
-    LogSoftmaxOp: _mapped_axis,
-    LrnOp: _mapped_axis,
-    PadOp: _mapped_pads,
-    ReduceMaxOp: _mapped_axes,
-    ReduceMeanOp: _mapped_axes,
-    ReduceMinOp: _mapped_axes,
-    ReduceSumOp: _mapped_axes,
-    SliceOp: _mapped_bounds,
-    SoftmaxOp: _mapped_axis,
-}
-"""Operator → its properties on operands that are not transposed; its result is then the transposed one's origin."""
-
-CHANNEL_OPERANDS: dict[type[HighOp], int] = dict.fromkeys(
-    (BatchNormalizationOp, GroupNormalizationOp, InstanceNormalizationOp, PadOp), 1
-)
-"""Operator → how many leading operands the transpose concerns, where not all."""
+WORTH_RAISING = 2
+"""How much smaller a tensor has to be for its transpose to go back; so a transpose stays behind the border of a pad."""
 
 
 @dataclass(frozen=True)
 class SinkTransposesPass(ModulePass):
     """
-    Move transposes below elementwise operators, concatenations and normalizations, and merge those that meet
-    (Glow's SinkCode for Transpose).
+    Move transposes below operators that compute as well on the origins of transposed operands, and merge those that
+    meet (Glow's SinkCode for Transpose).
 
-    An operator is rewritten where every operand is a transpose by the same permutation, a constant or of one element.
+    An operator says by `untransposed` whether and how it does. Where one operand is transposed, the others have to be
+    transposed by the same permutation, constant, or such that their transpose is a reshape. A transpose that met none
+    goes back above operators that made its tensor larger (Glow's HoistCode): at least twice as large, or where the
+    smaller tensor is transposed in the same way for another reader.
     """
 
     name = "sink-transposes"
@@ -123,6 +52,7 @@ class SinkTransposesPass(ModulePass):
                 elif isinstance(candidate, HighOp):
                     sink_below(candidate, storage)
             erase_dead(function.block)
+            raise_transposes(function.block, storage)
 
 
 def merge_transpose(op: TransposeOp, storage: Storage) -> None:
@@ -130,16 +60,13 @@ def merge_transpose(op: TransposeOp, storage: Storage) -> None:
     permutation = ints(op.permutation)
     source = op.input
     if isinstance(source.owner, TransposeOp):
-        inner = ints(source.owner.permutation)
-        permutation = tuple(inner[axis] for axis in permutation)
+        permutation = composed(ints(source.owner.permutation), permutation)
         source = source.owner.input
-    shape = shape_of(source)
-    moved = [axis for axis in permutation if shape[axis] != 1]
     emit = Emitter(op, storage)
-    if permutation == tuple(range(len(permutation))):
+    if permutation == identity(len(permutation)):
         replace(op, [source])
         tally("identities erased")
-    elif moved == sorted(moved):
+    elif keeps_order(shape_of(source), permutation):
         replace(op, [emit(ReshapeOp, source, shape=shape_of(op.result))])
         tally("transposes turned into reshapes")
     elif source is not op.input:
@@ -147,48 +74,157 @@ def merge_transpose(op: TransposeOp, storage: Storage) -> None:
         tally("transposes merged")
 
 
+def concerned(op: HighOp) -> Sequence[SSAValue]:
+    """The operands that `untransposed` is about."""
+    return op.operands if op.TRANSPOSES_ALL else op.operands[:1]
+
+
 def sink_below(op: HighOp, storage: Storage) -> None:
-    """Rewrite `op` on the origins of its transposed operands, and transpose its result."""
-    rule = _same if isinstance(op, Elementwise) else SINKABLE.get(type(op))
-    if rule is None or len(op.results) != 1:
+    """Rewrite `op` on the origins of its transposed operands, and transpose its results."""
+    operands = concerned(op)
+    permutation = common_permutation(op, operands, storage)
+    form = None if permutation is None else op.untransposed(permutation)
+    if permutation is None or form is None:
         return
-    count = CHANNEL_OPERANDS.get(type(op), len(op.operands))
-    permutation = common_permutation(op, op.operands[:count], storage)
-    properties = None if permutation is None else rule(op, permutation)
-    if permutation is None or properties is None:
+    if form.before is not None and not meets_inverse(op.results[0], form.permutation, storage):
         return
     emit = Emitter(op, storage)
-    operands = [
-        origin(value, permutation, emit) if position < count else value for position, value in enumerate(op.operands)
-    ]
-    new = emit.insert(type(op).inferred(operands, properties, op.location))
-    replace(op, [emit(TransposeOp, new.results[0], permutation=permutation)])
+    origins = [origin(value, permutation, emit) for value in operands]
+    if form.before is not None:
+        origins = [emit(TransposeOp, value, permutation=form.before) for value in origins]
+    new = emit.insert(rebuilt(op, origins, form))
+    replace(op, [emit(TransposeOp, result, permutation=form.permutation) for result in new.results])
     tally("transposes sunk")
 
 
+def rebuilt(op: HighOp, operands: Sequence[SSAValue], form: Untransposed) -> HighOp:
+    """`op` with other leading operands, and properties to fit."""
+    return type(op).inferred([*operands, *op.operands[len(operands) :]], form.properties, op.location)
+
+
 def common_permutation(op: HighOp, operands: Sequence[SSAValue], storage: Storage) -> Shape | None:
-    """The permutation by which all operands but constants are transposed, or `None`."""
-    found: Shape | None = None
-    rank = rank_of(op.results[0])
-    for value in operands:
-        if isinstance(value.owner, TransposeOp) and rank_of(value) == rank:
-            permutation = ints(value.owner.permutation)
-            if found not in (None, permutation):
-                return None
-            found = permutation
-        elif size_of(value.type) != 1 and storage.value_of(value) is None:
-            return None
+    """The permutation by which all operands are or can be transposed, and one really is, or `None`."""
+    transposes = [(value, value.owner) for value in operands if isinstance(value.owner, TransposeOp)]
+    if not transposes:
+        return None
+    rank = rank_of(op.results[0]) if op.TRANSPOSES_ALL else rank_of(operands[0])
+    (found, *others) = {lifted(ints(transpose.permutation), rank) for _, transpose in transposes}
+    if others or not all(is_origin_known(value, found, storage) for value in operands):
+        return None
     return found
+
+
+def lifted(permutation: Shape, rank: int) -> Shape:
+    """The permutation of a tensor that broadcasting gives new leading axes, up to `rank`."""
+    leading = rank - len(permutation)
+    return (*identity(leading), *(leading + axis for axis in permutation))
+
+
+def padded_shape(value: SSAValue, rank: int) -> Shape:
+    """The shape with the unit axes in front that broadcasting gives it."""
+    return (1,) * (rank - rank_of(value)) + shape_of(value)
+
+
+def is_origin_known(value: SSAValue, permutation: Shape, storage: Storage) -> bool:
+    """Whether `value` is the transpose, by `permutation`, of something that costs nothing to have."""
+    if isinstance(value.owner, TransposeOp):
+        return lifted(ints(value.owner.permutation), len(permutation)) == permutation
+    shape = padded_shape(value, len(permutation))
+    return keeps_order(shape, inverse(permutation)) or storage.value_of(value) is not None
 
 
 def origin(value: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
     """The operand whose transpose by `permutation` is `value`."""
-    if isinstance(value.owner, TransposeOp) and rank_of(value) == len(permutation):
+    if isinstance(value.owner, TransposeOp):
         return value.owner.input
-    shape = (1,) * (len(permutation) - rank_of(value)) + shape_of(value)
     if size_of(value.type) == 1:
         return value
+    shape = padded_shape(value, len(permutation))
     array = emit.known(value)
-    assert array is not None
-    inverse = tuple(int(axis) for axis in np.argsort(permutation))
-    return emit.constant(np.ascontiguousarray(array.reshape(shape).transpose(inverse)), value.name_hint or "constant")
+    if array is None:
+        return emit(ReshapeOp, value, shape=moved(shape, permutation))
+    transposed = np.ascontiguousarray(array.reshape(shape).transpose(inverse(permutation)))
+    return emit.constant(transposed, value.name_hint or "constant")
+
+
+def meets_inverse(value: SSAValue, permutation: Shape, storage: Storage) -> bool:
+    """Whether a transpose by `permutation`, put in front of the readers of `value`, would meet its inverse below."""
+    pending = [value]
+    for _ in range(LOOK_AHEAD):
+        if not pending:
+            return False
+        value = pending.pop()
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, TransposeOp):
+                if keeps_order(moved(shape_of(value), permutation), composed(permutation, ints(user.permutation))):
+                    return True
+            elif passes_through(user, value, permutation, storage):
+                pending.append(user.results[0])
+    return False
+
+
+def passes_through(user: Operation, value: SSAValue, permutation: Shape, storage: Storage) -> bool:
+    """Whether a transpose of the operand `value` would become one of the result by the same permutation."""
+    if not isinstance(user, HighOp) or len(user.results) != 1 or rank_of(user.results[0]) != len(permutation):
+        return False
+    operands = concerned(user)
+    if value not in operands or rank_of(value) != len(permutation):
+        return False
+    form = user.untransposed(permutation)
+    if form is None or form.before is not None or form.permutation != permutation:
+        return False
+    return all(other is value or is_origin_known(other, permutation, storage) for other in operands)
+
+
+def raise_transposes(block: Block, storage: Storage) -> None:
+    """Move transposes that are left above operators whose operand is smaller, from the last to the first."""
+    for candidate in reversed(list(block.ops)):
+        if isinstance(candidate, TransposeOp):
+            raise_transpose(candidate, storage)
+
+
+def raise_transpose(op: TransposeOp, storage: Storage) -> None:
+    """Move one transpose to where its tensor is smallest among the operators above it that nothing else reads."""
+    chain = operators_above(op, storage)
+    sizes = [0 if has_equal(value, op) else size_of(value.type) for _, value in chain]
+    if not chain or WORTH_RAISING * min(sizes) > size_of(op.input.type):
+        return
+    permutation = ints(op.permutation)
+    back = inverse(permutation)
+    chain = chain[: sizes.index(min(sizes)) + 1]
+    owner, source = chain[-1]
+    emit = Emitter(owner, storage)
+    value = emit(TransposeOp, source, permutation=permutation)
+    emit.emitted[-1].location = op.location
+    for owner, source in reversed(chain):
+        emit = Emitter(owner, storage)
+        form = owner.untransposed(back)
+        assert form is not None
+        operands = [value if other is source else origin(other, back, emit) for other in concerned(owner)]
+        value = emit.insert(rebuilt(owner, operands, form)).results[0]
+    replace(op, [value])
+    for owner, _ in chain:
+        Rewriter.erase_op(owner)
+
+
+def has_equal(value: SSAValue, op: TransposeOp) -> bool:
+    """Whether something else reads `value` transposed as `op` transposes."""
+    others = (use.operation for use in value.uses if use.operation is not op)
+    return any(isinstance(other, TransposeOp) and other.permutation == op.permutation for other in others)
+
+
+def operators_above(op: TransposeOp, storage: Storage) -> list[tuple[HighOp, SSAValue]]:
+    """The operators above `op` that could compute on the transpose of one operand, which comes with each of them."""
+    back = inverse(ints(op.permutation))
+    chain: list[tuple[HighOp, SSAValue]] = []
+    value = op.input
+    while value.has_one_use() and isinstance(value.owner, HighOp):
+        owner = value.owner
+        unknown = [operand for operand in concerned(owner) if not is_origin_known(operand, back, storage)]
+        sources = list(dict.fromkeys(unknown))
+        if len(sources) != 1 or not passes_through(owner, sources[0], back, storage):
+            break
+        value = sources[0]
+        chain.append((owner, value))
+    return chain

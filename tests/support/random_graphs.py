@@ -86,6 +86,10 @@ class GraphBuilder:
         array += np.where(array < 0, -least, least).astype(np.float32)
         return self.add(constant_op(self.storage, array, "c", self.location()))
 
+    def known(self, array: np.ndarray) -> SSAValue:
+        """A constant of the module with that value."""
+        return self.add(constant_op(self.storage, array, "k", self.location()))
+
     def placeholder(self, shape: Shape, role: str) -> PlaceholderOp:
         """A new input, output or state."""
         name = f"{role}{len(self.bindings)}"

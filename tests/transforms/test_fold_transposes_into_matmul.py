@@ -14,6 +14,7 @@ from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.textual import parse_module
+from glow_mlir.weights import add_weights
 
 SIZES = (2, 3, 4, 5)
 
@@ -67,3 +68,31 @@ def test_machine_code(permutation: tuple[int, ...]) -> None:
     module, inputs = product(permutation, False)
     expected = run_function(module.clone(), inputs)
     assert_same(expected, compile_module(module).run(inputs))
+
+
+@pytest.mark.parametrize("flagged", [False, True])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("permutation", [*permutations(range(4))])
+def test_flattening(permutation: tuple[int, ...], rows: int, flagged: bool) -> None:
+    """The weights behind a flattened transpose are permuted, where the transpose does not move the rows."""
+    sizes = (rows, *SIZES[1:])
+    shape = [sizes[axis] for axis in permutation]
+    depth = 60
+    weights = (7, depth) if flagged else (depth, 7)
+    text = f"""
+    glow_high.placeholder @x : tensor<{"x".join(map(str, sizes))}xf32> {{input}}
+    glow_high.placeholder @y : tensor<{rows}x7xf32> {{output}}
+    glow_high.func @main(@x, @y) {{
+      %x = glow_high.get @x : tensor<{"x".join(map(str, sizes))}xf32>
+      %w = glow_high.get @w : tensor<{weights[0]}x{weights[1]}xf32>
+      %1 = glow_high.transpose %x {{permutation = {list(permutation)}}} : tensor<{"x".join(map(str, shape))}xf32>
+      %2 = glow_high.reshape %1 {{shape = [{rows}, {depth}]}} : tensor<{rows}x{depth}xf32>
+      %3 = glow_high.matmul %2, %w {{transpose_right = {str(flagged).lower()}}} : tensor<{rows}x7xf32>
+      glow_high.save %3, @y
+    }}"""
+    digest = add_weights(sample(weights, "f4", 1))
+    constant = f'glow_high.constant @w : tensor<{weights[0]}x{weights[1]}xf32> {{weights = "{digest}"}}'
+    module = parse_module(constant + text, new_context())
+    validate(module, "fold-transposes-into-matmul", {"x": sample(sizes, "f4")}, rtol=1e-5, atol=1e-5)
+    kept = [op for op in module.walk() if isinstance(op, TransposeOp)]
+    assert bool(kept) == (rows > 1 and permutation[0] != 0)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from layout_steps import TRANSPOSE_STEPS
 from random_graphs import (
     Graph,
     Step,
@@ -91,7 +92,7 @@ FAVOURITES: dict[str, tuple[Step, ...]] = {
     "recognize-normalization": (step_standardize,),
     "recognize-softmax": (step_exponentials,),
     "simplify-convolutions": (step_small_conv,),
-    "sink-transposes": (step_sandwich, step_transpose),
+    "sink-transposes": (step_sandwich, step_transpose, *TRANSPOSE_STEPS),
 }
 """Steps that give a pass something to do, and that chance gives too rarely."""
 

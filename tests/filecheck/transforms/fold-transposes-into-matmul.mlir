@@ -120,3 +120,36 @@ glow_high.func @stay(@x, @i, @r, @s, @t, @u, @v, @w) {
   glow_high.save %10, @v
   glow_high.save %9, @w
 }
+
+// -----
+
+// A flattened image before constant weights: their rows are permuted. Where rows of the image mix, nothing changes.
+
+// CHECK-LABEL: glow_high.func @flatten(
+// CHECK:         %[[R:.*]] = glow_high.reshape %x {shape = [2, 4]}
+// CHECK-NEXT:    %[[W:.*]] = glow_high.get @[[NAME:.*]] : tensor<4x1xf32>
+// CHECK-NEXT:    %[[Y:.*]] = glow_high.matmul %[[R]], %[[W]] : tensor<2x1xf32>
+// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %x {permutation = [3, 1, 2, 0]}
+// CHECK-NEXT:    %[[S:.*]] = glow_high.reshape %[[T]] {shape = [2, 4]}
+// CHECK-NEXT:    glow_high.matmul %[[S]], %w
+
+// LOCATIONS: {value = dense<{{.*}}1.000000e+00], [3.000000e+00], [2.000000e+00], [4.000000e+00]]>
+// LOCATIONS: glow_high.reshape %x {{.*}} loc(fused["turn", "flatten"])
+// LOCATIONS: glow_high.matmul {{.*}} loc(fused["turn", "product"])
+glow_high.constant @w : tensor<4x1xf32> {value = dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>}
+glow_high.placeholder @x : tensor<2x1x2x2xf32> {input}
+glow_high.placeholder @y : tensor<2x1xf32> {output}
+glow_high.placeholder @z : tensor<2x1xf32> {output}
+glow_high.func @flatten(@x, @y, @z) {
+  %x = glow_high.get @x : tensor<2x1x2x2xf32>
+  %w = glow_high.get @w : tensor<4x1xf32>
+  %1 = glow_high.transpose %x {permutation = [0, 3, 1, 2]} : tensor<2x2x1x2xf32> loc("turn")
+  %2 = glow_high.reshape %1 {shape = [2, 4]} : tensor<2x4xf32> loc("flatten")
+  %3 = glow_high.matmul %2, %w : tensor<2x1xf32> loc("product")
+  glow_high.save %3, @y
+  %4 = glow_high.transpose %x {permutation = [3, 1, 2, 0]} : tensor<2x1x2x2xf32>
+  %5 = glow_high.reshape %4 {shape = [2, 4]} : tensor<2x4xf32>
+  %6 = glow_high.matmul %5, %w : tensor<2x1xf32>
+  glow_high.save %6, @z
+}
