@@ -49,9 +49,9 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from glow_mlir.dialects.glow_high.canonicalization.data_movement import PATTERNS
+        from glow_mlir.dialects.glow_high.canonicalization import data_movement, slices
 
-        return PATTERNS.get(cls, ())
+        return (*data_movement.PATTERNS.get(cls, ()), *slices.PATTERNS.get(cls, ()))
 
 
 @irdl_op_definition

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import strategies as st
 from random_graphs import GraphBuilder, Step
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high import data_movement as data
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
-from glow_mlir.dialects.glow_high.activations import ReluOp
+from glow_mlir.dialects.glow_high.activations import ReluOp, SigmoidOp, TanhOp
+from glow_mlir.dialects.glow_high.canonicalization.slices import bounds
+from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, LrnOp, RmsNormalizationOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, CumSumOp, ReduceMaxOp, TopKOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.shapes import rank_of, shape_of
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.shapes import rank_of, shape_of, size_of
 
 
 def step_shuffle(g: GraphBuilder) -> SSAValue:
@@ -106,3 +114,124 @@ TRANSPOSE_STEPS: tuple[Step, ...] = (
     step_transposed_pool,
 )
 """For `sink-transposes`."""
+
+
+def step_limits(g: GraphBuilder) -> SSAValue:
+    """Operators in a row that limit elements, behind one that limits them as well or not."""
+    value = g.pick()
+    if g.draw(st.booleans()):
+        value = g(g.draw(st.sampled_from([SigmoidOp, unary.ExpOp, unary.AbsOp, TanhOp])), value)
+    for _ in range(g.draw(st.integers(1, 3))):
+        kind = g.draw(st.sampled_from(["relu", "clip", "max", "min"]))
+        low, high = (g(SplatOp, value=g.draw(st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0])), shape=()) for _ in range(2))
+        if kind == "relu":
+            value = g(ReluOp, value)
+        elif kind == "clip":
+            value = g(binary.ClipOp, value, *g.draw(st.sampled_from([(low, high), (low, None), (None, high)])))
+        else:
+            operands = [value, low] if g.draw(st.booleans()) else [low, value]
+            value = g(binary.MaxOp if kind == "max" else binary.MinOp, *operands)
+        if g.draw(st.booleans()):
+            value = g(data.ReshapeOp, value, shape=(size_of(value),))
+    return value
+
+
+def step_casts(g: GraphBuilder) -> SSAValue:
+    """Conversions in a row, of numbers that overflow some of the types."""
+    value = g(binary.MulOp, g(TanhOp, g.pick()), g(SplatOp, value=g.draw(st.sampled_from([4.0, 300.0])), shape=()))
+    for _ in range(g.draw(st.integers(2, 4))):
+        value = g(unary.CastOp, value, to=ELEMENT_TYPES[g.draw(st.sampled_from(CAST_TYPES))])
+    return g(unary.CastOp, value, to=f32)
+
+
+CAST_TYPES = ("float16", "float32", "float64", "int8", "int16", "int64", "uint8", "uint32", "bool")
+
+
+def step_parts(g: GraphBuilder) -> SSAValue:
+    """A tensor cut along an axis, some of the parts put together again, and cut once more."""
+    value = g.pick((1, 2, 3, 4))
+    axis = g.draw(st.integers(0, rank_of(value) - 1))
+    size = shape_of(value)[axis]
+    cuts = sorted({0, size, *g.draw(st.lists(st.integers(0, size), max_size=3))})
+    parts = [cut(g, value, axis, range(first, last)) for first, last in pairwise(cuts)]
+    parts += [g(SplatOp, value=0.5, shape=shape_of(parts[0]))] * g.draw(st.integers(0, 2))
+    chosen = g.draw(st.lists(st.sampled_from(parts), max_size=4))
+    value = g(data.ConcatOp, [*parts[: len(cuts) - 1], *chosen], axis=axis - g.draw(st.integers(0, 1)) * rank_of(value))
+    if g.draw(st.booleans()):
+        inner = g(data.ConcatOp, [value, parts[0]], axis=axis)
+        value = g(data.ConcatOp, [parts[-1], inner], axis=axis)
+    size = shape_of(value)[axis]
+    first, last = sorted(g.draw(st.lists(st.integers(0, size - 1), min_size=2, max_size=2)))
+    taken = range(first, last + 1) if g.draw(st.booleans()) else range(last, first - 1, -2)
+    return cut(g, value, axis, taken)
+
+
+def cut(g: GraphBuilder, value: SSAValue, axis: int, taken: range) -> SSAValue:
+    """A part of a tensor along one axis."""
+    ranges = [range(size) for size in shape_of(value)]
+    ranges[axis] = taken
+    return g(data.SliceOp, value, **bounds(ranges))
+
+
+def step_padded_window(g: GraphBuilder) -> SSAValue:
+    """A pad, sometimes cut again, and a convolution or pool behind it."""
+    value = g.pick((3, 4))
+    spatial = rank_of(value) - 2
+    if g.draw(st.booleans()):
+        value = g(ReluOp, value)
+    fill = g(SplatOp, value=g.draw(st.sampled_from([0.0, 0.0, -math.inf, 0.5])), shape=())
+    widths = [g.draw(st.integers(0, 1)) for _ in range(2 * spatial)]
+    value = g(data.PadOp, value, fill, pads=[0, *widths[:spatial], 0, 0, *widths[spatial:], 0])
+    kind = g.draw(st.sampled_from([ConvOp, MaxPoolOp, AvgPoolOp, LpPoolOp]))
+    pads = [g.draw(st.integers(0, 1)) for _ in range(2 * spatial)]
+    if kind is ConvOp:
+        return g(ConvOp, value, g.constant((2, *(1 for _ in range(spatial)), shape_of(value)[-1])), pads=pads)
+    more = {"count_include_pad": g.draw(st.booleans())} if kind is AvgPoolOp else {}
+    size = g.draw(st.integers(1, 2))
+    pads = [min(width, size - 1) for width in pads]
+    return g(kind, value, kernel_shape=[size] * spatial, pads=pads, ceil_mode=g.draw(st.booleans()), **more)
+
+
+def step_gather(g: GraphBuilder) -> SSAValue:
+    """A gather with indices at even distances, or nearly so."""
+    value = g.pick((1, 2, 3, 4))
+    axis = g.draw(st.integers(0, rank_of(value) - 1))
+    size = shape_of(value)[axis]
+    first, step, count = (g.draw(st.integers(*limits)) for limits in ((-size, size - 1), (-2, 2), (1, 4)))
+    places = np.clip(first + step * np.arange(count), -size, size - 1)
+    if g.draw(st.booleans()):
+        places = places.reshape(1, -1)
+    return g(GatherOp, value, g.known(places.astype(np.int64)), axis=axis)
+
+
+def step_splats(g: GraphBuilder) -> SSAValue:
+    """Sums and products with tensors of equal elements, and of those alone."""
+    value = g.pick((1, 2, 3, 4))
+    equal = g(SplatOp, value=g.draw(st.sampled_from([0.0, -0.0, 1.5])), shape=shape_of(value))
+    other = g.known(np.full(shape_of(value)[-1:], 2.5, np.float32))
+    both = g(binary.AddOp, equal, g(SigmoidOp, equal))
+    operands = [value, g.draw(st.sampled_from([equal, other, both]))]
+    return g(g.draw(st.sampled_from([binary.AddOp, binary.MulOp, binary.SubOp])), *operands)
+
+
+def step_reshaped(g: GraphBuilder) -> SSAValue:
+    """Functions of elements between a reshape and one back."""
+    value = g.pick((2, 3, 4))
+    shape = shape_of(value)
+    value = g(data.ReshapeOp, value, shape=(shape[0] * shape[1], *shape[2:]))
+    value = g(g.draw(st.sampled_from([ReluOp, TanhOp])), value)
+    other = g.draw(st.sampled_from([value, g.constant(shape_of(value)), g(SplatOp, value=2.0, shape=(1,))]))
+    return g(data.ReshapeOp, g(binary.AddOp, value, other), shape=shape)
+
+
+LAYOUT_STEPS: tuple[Step, ...] = (
+    *TRANSPOSE_STEPS,
+    step_limits,
+    step_casts,
+    step_parts,
+    step_padded_window,
+    step_gather,
+    step_splats,
+    step_reshaped,
+)
+"""All steps of this file."""

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from layout_steps import TRANSPOSE_STEPS
+from layout_steps import (
+    LAYOUT_STEPS,
+    TRANSPOSE_STEPS,
+    step_casts,
+    step_gather,
+    step_limits,
+    step_padded_window,
+    step_parts,
+    step_reshaped,
+    step_splats,
+)
 from random_graphs import (
     Graph,
     Step,
@@ -43,8 +53,13 @@ EXACT_HIGH = (
     "dce",
     "deduplicate",
     "fold-constants",
+    "gather-to-slice",
+    "merge-pads",
+    "remove-identity-clips",
     "remove-unused-storage",
     "schedule",
+    "shrink-splats",
+    "sink-reshapes",
     "sink-transposes",
 )
 ROUNDING_HIGH = (
@@ -82,16 +97,22 @@ and have their own test.
 """
 
 FAVOURITES: dict[str, tuple[Step, ...]] = {
+    "canonicalize": (step_limits, step_casts, step_parts, step_gather),
     "deduplicate": (step_twice,),
     "expand-powers": (step_power,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
+    "gather-to-slice": (step_gather,),
     "lower": (step_batch_norm, step_normalize),
     "merge-arithmetic": (step_arithmetic, step_batch_norm),
     "merge-matmuls": (step_projections,),
+    "merge-pads": (step_padded_window,),
     "recognize-activations": (step_activation,),
     "recognize-normalization": (step_standardize,),
     "recognize-softmax": (step_exponentials,),
+    "remove-identity-clips": (step_limits,),
+    "shrink-splats": (step_splats,),
     "simplify-convolutions": (step_small_conv,),
+    "sink-reshapes": (step_reshaped, step_limits),
     "sink-transposes": (step_sandwich, step_transpose, *TRANSPOSE_STEPS),
 }
 """Steps that give a pass something to do, and that chance gives too rarely."""
@@ -122,7 +143,7 @@ def test_pass_on_graphs_changes_rounding_only(name: str, data: st.DataObject) ->
 
 
 @settings(max_examples=25, **SLOW)
-@given(graph=graphs(), data=st.data())
+@given(graph=st.one_of(graphs(), graphs(LAYOUT_STEPS)), data=st.data())
 def test_passes_on_graphs_in_any_order(graph: Graph, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(EXACT_HIGH + ROUNDING_HIGH), min_size=2, max_size=6))
     validate(graph.module, ",".join(names), graph.inputs, context=CONTEXT, **ROUNDING)

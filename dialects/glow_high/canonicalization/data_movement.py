@@ -7,20 +7,13 @@ from collections.abc import Mapping
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.data_movement import (
-    ConcatOp,
-    ExpandOp,
-    PadOp,
-    ReshapeOp,
-    SliceOp,
-    TileOp,
-    TransposeOp,
-)
-from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp, TileOp, TransposeOp
+from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.properties import integer, ints, number, text
-from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_of
+from glow_mlir.dialects.properties import flag, ints, number, text
+from glow_mlir.dialects.shapes import shape_of
 
 
 def splat_number(value: SSAValue | None) -> float | int | None:
@@ -71,40 +64,6 @@ class TransposeOfUnitAxes(RewritePattern):
             rewriter.replace(op, ReshapeOp.make(op.input, shape=shape_of(op.result), location=op.location))
 
 
-class SliceOfSlice(RewritePattern):
-    """A part of a part is a part."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
-        inner = op.input.owner
-        if not isinstance(inner, SliceOp) or not size_of(op.result):
-            return
-        ranges = [
-            whole[part.start : part.stop if part.stop >= 0 else None : part.step]
-            for whole, part in zip(inner.ranges(), op.ranges(), strict=True)
-        ]
-        bounds = {
-            "starts": [taken.start for taken in ranges],
-            "ends": [max(taken.stop, -1) for taken in ranges],
-            "steps": [taken.step for taken in ranges],
-        }
-        rewriter.replace(op, SliceOp.make(inner.input, **bounds, location=op.location))
-
-
-class PadOfPad(RewritePattern):
-    """Two borders of zeros make one."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: PadOp, rewriter: PatternRewriter, /) -> None:
-        inner = op.input.owner
-        if not isinstance(inner, PadOp):
-            return
-        fills = [(splat_number(pad.value) if pad.value is not None else 0, text(pad.mode)) for pad in (op, inner)]
-        if fills[0] == fills[1] and fills[0][0] is not None and fills[0][1] == "constant":
-            pads = [sum(pair) for pair in zip(ints(inner.pads), ints(op.pads), strict=True)]
-            rewriter.replace(op, PadOp.make(inner.input, op.value, pads=pads, location=op.location))
-
-
 class ExpandOfExpand(RewritePattern):
     """Only the last shape counts."""
 
@@ -125,42 +84,41 @@ class TileOfUnitAxes(RewritePattern):
             rewriter.replace(op, ExpandOp.make(op.input, shape=shape_of(op.result), location=op.location))
 
 
-class ConcatOfEmpty(RewritePattern):
-    """Operands without elements add nothing."""
+class TileOfTile(RewritePattern):
+    """The whole repeated, and that repeated."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
-        parts = [part for part in op.parts if size_of(part)]
-        if parts and len(parts) < len(op.parts):
-            rewriter.replace(op, ConcatOp.make(parts, axis=integer(op.axis), location=op.location))
+    def match_and_rewrite(self, op: TileOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if isinstance(inner, TileOp):
+            repeats = [one * other for one, other in zip(ints(inner.repeats), ints(op.repeats), strict=True)]
+            rewriter.replace(op, TileOp.make(inner.input, repeats=repeats, location=op.location))
 
 
-class GatherOfOne(RewritePattern):
-    """A gather with one known index is a slice."""
+class ResizeOfUnitAxes(RewritePattern):
+    """Between one element and itself there is nothing else: a resize of axes of size one is an expand."""
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:
-        index = splat_number(op.indices)
-        if index is None or size_of(op.indices) != 1:
+    def match_and_rewrite(self, op: ResizeOp, rewriter: PatternRewriter, /) -> None:
+        given, shape = shape_of(op.input), shape_of(op.result)
+        kept = tuple(1 if before == 1 else after for before, after in zip(given, shape, strict=True))
+        repeats = text(op.mode) in ("nearest", "linear") and text(op.coordinates) != "tf_crop_and_resize"
+        if kept == shape or 0 in shape or not repeats or flag(op.exclude_outside) or flag(op.antialias):
             return
-        shape = shape_of(op.input)
-        axis = normalize_axis(integer(op.axis), len(shape))
-        place = int(index) + (shape[axis] if index < 0 else 0)
-        place = min(max(place, 0), shape[axis] - 1)
-        starts = [place if position == axis else 0 for position in range(len(shape))]
-        ends = [place + 1 if position == axis else size for position, size in enumerate(shape)]
-        part = SliceOp.make(op.input, starts=starts, ends=ends, location=op.location)
-        rewriter.replace(op, [part, ReshapeOp.make(part, shape=shape_of(op.result), location=op.location)])
+        properties = {**op.properties, "shape": to_attribute(kept)}
+        if op.scales is not None:
+            ratios = [1.0 if size == 1 else ratio for size, ratio in zip(given, op.ratios(), strict=True)]
+            properties["scales"] = to_attribute(ratios)
+        resized = ResizeOp.inferred([op.input], properties, op.location)
+        rewriter.replace(op, [resized, ExpandOp.make(resized, shape=shape, location=op.location)])
 
 
 PATTERNS: Mapping[type[HighOp], tuple[RewritePattern, ...]] = {
-    ConcatOp: (ConcatOfEmpty(),),
     ExpandOp: (MovementOfSplat(), ExpandOfExpand()),
-    GatherOp: (GatherOfOne(),),
-    PadOp: (PadOfPad(),),
     ReshapeOp: (MovementOfSplat(), ReshapeOfReshape()),
-    SliceOp: (MovementOfSplat(), SliceOfSlice()),
-    TileOp: (MovementOfSplat(), TileOfUnitAxes()),
+    ResizeOp: (ResizeOfUnitAxes(),),
+    SliceOp: (MovementOfSplat(),),
+    TileOp: (MovementOfSplat(), TileOfUnitAxes(), TileOfTile()),
     TransposeOp: (MovementOfSplat(), TransposeOfTranspose(), TransposeOfUnitAxes()),
 }
-"""Operator → its patterns."""
+"""Operator → its patterns, besides those of `slices`."""

@@ -11,12 +11,12 @@ from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
-from glow_mlir.dialects.glow_high.activations import ReluOp
+from glow_mlir.dialects.glow_high.canonicalization import casts, clips
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
@@ -65,14 +65,7 @@ OPPOSITE: Mapping[type[Elementwise], type[Elementwise]] = {binary.AddOp: binary.
 INVOLUTIONS: tuple[type[Elementwise], ...] = (math.BitwiseNotOp, math.NegOp, math.NotOp)
 """Operators that undo themselves."""
 
-IDEMPOTENT: tuple[type[Elementwise], ...] = (
-    ReluOp,
-    math.AbsOp,
-    math.CeilOp,
-    math.FloorOp,
-    math.RoundOp,
-    math.SignOp,
-)
+IDEMPOTENT: tuple[type[Elementwise], ...] = (math.AbsOp, math.CeilOp, math.FloorOp, math.RoundOp, math.SignOp)
 """Operators that change nothing when applied again."""
 
 INTEGRAL: tuple[type[Elementwise], ...] = (math.CeilOp, math.FloorOp, math.RoundOp)
@@ -106,10 +99,6 @@ def _unchanged_operand(op: Elementwise) -> SSAValue | None:
         isinstance(op, INTEGRAL) and isinstance(inner, INTEGRAL)
     ):
         return first
-    if isinstance(op, ReluOp) and isinstance(inner, binary.ClipOp):
-        low, high = splat_number(inner.low), splat_number(inner.high)
-        not_negative = low is not None and low >= 0 and (inner.high is None or (high is not None and high >= 0))
-        return first if not_negative else None
     return None
 
 
@@ -140,29 +129,6 @@ class DropExpand(RewritePattern):
             if broadcast(*shapes) == shape_of(op.results[0]):
                 op.operands[position] = operand.owner.input
                 rewriter.notify_op_modified(op)
-
-
-class ClipOfClip(RewritePattern):
-    """Two clips to known ranges that overlap are one."""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: binary.ClipOp, rewriter: PatternRewriter, /) -> None:
-        inner = op.input.owner
-        if not isinstance(inner, binary.ClipOp):
-            return
-        limits = (op.low, inner.low, op.high, inner.high)
-        numbers = [splat_number(limit) for limit in limits]
-        if any(limit is not None and number is None for limit, number in zip(limits, numbers, strict=True)):
-            return
-        lows = [(number, limit) for number, limit in zip(numbers[:2], limits[:2], strict=True) if number is not None]
-        highs = [(number, limit) for number, limit in zip(numbers[2:], limits[2:], strict=True) if number is not None]
-        low = max(lows, key=lambda pair: pair[0], default=(None, None))
-        high = min(highs, key=lambda pair: pair[0], default=(None, None))
-        if low[0] is not None and high[0] is not None and low[0] > high[0]:
-            return
-        merged = binary.ClipOp.make(inner.input, low[1], high[1], location=op.location)
-        if merged.result.type == op.result.type:
-            rewriter.replace(op, merged)
 
 
 class Vanish(RewritePattern):
@@ -215,7 +181,8 @@ PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {
     binary.AndOp: (VANISH,),
     binary.BitwiseAndOp: (VANISH,),
     binary.BitwiseXorOp: (VANISH,),
-    binary.ClipOp: (ClipOfClip(),),
+    **clips.PATTERNS,
+    **casts.PATTERNS,
     binary.MulOp: (VANISH, TimesMinusOne()),
     binary.OrOp: (VANISH,),
     binary.SubOp: (VANISH, NEGATED_OPERAND),

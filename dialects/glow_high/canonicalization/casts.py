@@ -1,0 +1,76 @@
+"""Rewrites of conversions between element types: of two in a row, the first is gone where it loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, Signedness
+from xdsl.ir import Attribute
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_unsigned
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.shapes import element_of
+
+PRECISIONS: tuple[tuple[type[Attribute], int, int], ...] = (
+    (Float64Type, 53, 11),
+    (Float32Type, 24, 8),
+    (Float16Type, 11, 5),
+    (BFloat16Type, 8, 8),
+)
+"""Float type, bits of its significand, bits of its exponent."""
+
+
+def precision(element: Attribute) -> tuple[int, int]:
+    """Bits of the significand and of the exponent of a float type."""
+    return next((digits, exponent) for type_, digits, exponent in PRECISIONS if isinstance(element, type_))
+
+
+def width(element: Attribute) -> int:
+    """Bits of an integer type, without those of a sign."""
+    integer = cast("IntegerType[int, Signedness]", element)
+    return integer.width.data - (0 if is_unsigned(element) else 1)
+
+
+def holds(wide: Attribute, narrow: Attribute) -> bool:
+    """Whether `wide` has every number of `narrow`, so that a conversion loses nothing."""
+    if is_bool(narrow) or wide == narrow:
+        return True
+    if is_float(narrow):
+        pairs = zip(precision(wide), precision(narrow), strict=True) if is_float(wide) else ()
+        return is_float(wide) and all(more >= less for more, less in pairs)
+    if is_float(wide):
+        return precision(wide)[0] >= width(narrow)
+    return is_integer(wide) and width(wide) >= width(narrow) and (is_unsigned(narrow) or not is_unsigned(wide))
+
+
+def is_needless(source: Attribute, between: Attribute, target: Attribute) -> bool:
+    """
+    Whether a conversion to `between` changes nothing that one to `target` then sees.
+
+    Integers wrap into a narrower integer, but floats saturate: an integer as a float is not the same on the way there.
+    """
+    if all(is_integer(element) for element in (source, between, target)):
+        return holds(between, source) or _bits(target) <= _bits(between)
+    saturates = is_integer(source) and is_float(between) and is_integer(target)
+    return holds(between, source) and (not saturates or holds(target, source))
+
+
+def _bits(element: Attribute) -> int:
+    return cast("IntegerType[int, Signedness]", element).width.data
+
+
+class CastOfCast(RewritePattern):
+    """A conversion that loses nothing, or only what the next loses too, is left out (Glow's OptimizeConversions)."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: CastOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if isinstance(inner, CastOp) and is_needless(element_of(inner.input), element_of(op.input), op.to):
+            rewriter.replace(op, CastOp.make(inner.input, to=op.to, location=op.location))
+
+
+PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {CastOp: (CastOfCast(),)}
+"""Operator → its patterns."""

@@ -1,0 +1,227 @@
+"""Rewrites of parts, and of what is put together of parts: slices, concatenations, borders, gathers that are slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of, size_of
+
+
+def bounds(ranges: Sequence[range]) -> dict[str, AttributeValue | None]:
+    """The properties of the slice that takes those indices along each axis."""
+    return {
+        "starts": [taken.start for taken in ranges],
+        "ends": [max(taken.stop, -1) for taken in ranges],
+        "steps": [taken.step for taken in ranges] if any(taken.step != 1 for taken in ranges) else None,
+    }
+
+
+def concat_axis(op: ConcatOp) -> int:
+    """The axis of a concatenation, counted from the front."""
+    return normalize_axis(integer(op.axis), rank_of(op.result))
+
+
+class SliceOfSlice(RewritePattern):
+    """A part of a part is a part."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if not isinstance(inner, SliceOp) or not size_of(op.result):
+            return
+        ranges = [
+            whole[part.start : part.stop if part.stop >= 0 else None : part.step]
+            for whole, part in zip(inner.ranges(), op.ranges(), strict=True)
+        ]
+        rewriter.replace(op, SliceOp.make(inner.input, **bounds(ranges), location=op.location))
+
+
+class SliceOfConcat(RewritePattern):
+    """
+    A part of a concatenation is a part of the operand that it lies in (Glow's EliminateConcatSlice).
+
+    Where it lies in several but not all operands, and nothing else reads the concatenation, the others are left out.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        concat = op.input.owner
+        if not isinstance(concat, ConcatOp) or not size_of(op.result):
+            return
+        axis, ranges = concat_axis(concat), list(op.ranges())
+        first, last = sorted((ranges[axis][0], ranges[axis][-1]))
+        ends = list(accumulate(shape_of(part)[axis] for part in concat.parts))
+        begins = [0, *ends[:-1]]
+        chosen = [
+            index for index, (begin, end) in enumerate(zip(begins, ends, strict=True)) if begin <= last and first < end
+        ]
+        if len(chosen) == len(concat.parts) or (len(chosen) > 1 and not concat.result.has_one_use()):
+            return
+        offset, taken = begins[chosen[0]], ranges[axis]
+        ranges[axis] = range(taken.start - offset, max(taken.stop - offset, -1), taken.step)
+        if len(chosen) == 1:
+            part = concat.parts[chosen[0]]
+            rewriter.replace(op, SliceOp.make(part, **bounds(ranges), location=op.location))
+            return
+        narrow = ConcatOp.make([concat.parts[index] for index in chosen], axis=axis, location=concat.location)
+        rewriter.replace(op, [narrow, SliceOp.make(narrow, **bounds(ranges), location=op.location)])
+
+
+class SliceOfPad(RewritePattern):
+    """A part within the border is a part of what the border surrounds."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        pad = op.input.owner
+        if not isinstance(pad, PadOp) or not size_of(op.result):
+            return
+        ranges: list[range] = []
+        for taken, (before, _), size in zip(op.ranges(), pad.widths(), shape_of(pad.input), strict=True):
+            if min(taken) < before or max(taken) >= before + size:
+                return
+            ranges.append(range(taken.start - before, max(taken.stop - before, -1), taken.step))
+        rewriter.replace(op, SliceOp.make(pad.input, **bounds(ranges), location=op.location))
+
+
+class ConcatOfEmpty(RewritePattern):
+    """Operands without elements add nothing."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
+        parts = [part for part in op.parts if size_of(part)]
+        if parts and len(parts) < len(op.parts):
+            rewriter.replace(op, ConcatOp.make(parts, axis=integer(op.axis), location=op.location))
+
+
+class ConcatOfConcat(RewritePattern):
+    """
+    A concatenation among the operands along the same axis gives its own ones, where nothing else reads it.
+
+    The outermost one takes in all at once, so that a chain of them is rewritten once.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
+        axis = concat_axis(op)
+        if op.result.has_one_use() and _is_along(next(iter(op.result.uses)).operation, axis):
+            return
+        parts: list[SSAValue] = []
+        pending = list(reversed(op.parts))
+        while pending:
+            part = pending.pop()
+            inner = part.owner
+            if isinstance(inner, ConcatOp) and _is_along(inner, axis) and part.has_one_use():
+                pending += reversed(inner.parts)
+            else:
+                parts.append(part)
+        if parts != list(op.parts):
+            rewriter.replace(op, ConcatOp.make(parts, axis=axis, location=op.location))
+
+
+def _is_along(op: Operation, axis: int) -> bool:
+    """Whether `op` is a concatenation along `axis`."""
+    return isinstance(op, ConcatOp) and concat_axis(op) == axis
+
+
+class ConcatOfNeighbours(RewritePattern):
+    """
+    Operands side by side that are consecutive parts of one tensor are one part, and splats of one number one splat.
+
+    All parts of a tensor in their order are the tensor (Glow's EliminateSliceConcat, OptimizeConcatNodes).
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
+        axis = concat_axis(op)
+        runs: list[list[SSAValue]] = []
+        for part in op.parts:
+            if runs and _continues(runs[-1][-1], part, axis):
+                runs[-1].append(part)
+            else:
+                runs.append([part])
+        if len(runs) == len(op.parts):
+            return
+        joined = [_joined(run, axis) for run in runs]
+        new = [part for part, run in zip(joined, runs, strict=True) if isinstance(part, Operation) and len(run) > 1]
+        rewriter.replace(op, [*new, ConcatOp.make(joined, axis=axis, location=op.location)])
+
+
+def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
+    """Whether `right` is what follows `left` along `axis` in one tensor, or a splat of the same number."""
+    one, other = left.owner, right.owner
+    if isinstance(one, SplatOp) and isinstance(other, SplatOp):
+        return one.value == other.value
+    if not isinstance(one, SliceOp) or not isinstance(other, SliceOp) or one.input is not other.input:
+        return False
+    if not size_of(left) or not size_of(right):
+        return False
+    pairs = list(zip(one.ranges(), other.ranges(), strict=True))
+    same = all(before == after for place, (before, after) in enumerate(pairs) if place != axis)
+    before, after = pairs[axis]
+    return same and before.step == after.step == 1 and before.stop == after.start
+
+
+def _joined(run: Sequence[SSAValue], axis: int) -> SSAValue | Operation:
+    """One value in place of a run of operands."""
+    first, last = run[0].owner, run[-1].owner
+    if len(run) == 1:
+        return run[0]
+    if isinstance(first, SliceOp) and isinstance(last, SliceOp):
+        ranges = list(first.ranges())
+        ranges[axis] = range(ranges[axis].start, last.ranges()[axis].stop)
+        return SliceOp.make(first.input, **bounds(ranges), location=first.location)
+    assert isinstance(first, SplatOp)
+    shape = list(shape_of(run[0]))
+    shape[axis] = sum(shape_of(part)[axis] for part in run)
+    return SplatOp.make(value=first.value, shape=shape, location=first.location)
+
+
+class PadOfPad(RewritePattern):
+    """Two borders of the same number, or of the nearest element, make one."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: PadOp, rewriter: PatternRewriter, /) -> None:
+        inner = op.input.owner
+        if not isinstance(inner, PadOp):
+            return
+        fills = [(splat_number(pad.value) if pad.value is not None else 0, text(pad.mode)) for pad in (op, inner)]
+        if fills[0] == fills[1] and fills[0][0] is not None and fills[0][1] in ("constant", "edge"):
+            pads = [sum(pair) for pair in zip(ints(inner.pads), ints(op.pads), strict=True)]
+            rewriter.replace(op, PadOp.make(inner.input, op.value, pads=pads, mode=op.mode, location=op.location))
+
+
+class GatherOfOne(RewritePattern):
+    """A gather with one known index is a slice."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:
+        index = splat_number(op.indices)
+        if index is None or size_of(op.indices) != 1:
+            return
+        shape = shape_of(op.input)
+        axis = normalize_axis(integer(op.axis), len(shape))
+        place = int(index) + (shape[axis] if index < 0 else 0)
+        place = min(max(place, 0), shape[axis] - 1)
+        ranges = [range(place, place + 1) if position == axis else range(size) for position, size in enumerate(shape)]
+        part = SliceOp.make(op.input, **bounds(ranges), location=op.location)
+        rewriter.replace(op, [part, ReshapeOp.make(part, shape=shape_of(op.result), location=op.location)])
+
+
+PATTERNS: Mapping[type[HighOp], tuple[RewritePattern, ...]] = {
+    ConcatOp: (ConcatOfEmpty(), ConcatOfConcat(), ConcatOfNeighbours()),
+    GatherOp: (GatherOfOne(),),
+    PadOp: (PadOfPad(),),
+    SliceOp: (SliceOfSlice(), SliceOfConcat(), SliceOfPad()),
+}
+"""Operator → its patterns, besides those of `data_movement`."""

@@ -1,0 +1,110 @@
+"""`merge-pads`: let convolutions and pools pad their input themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.ranges import Range, meets_input, value_ranges
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
+from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+
+Windowed = ConvOp | MaxPoolOp | AvgPoolOp | LpPoolOp
+
+
+@dataclass(frozen=True)
+class MergePadsPass(ModulePass):
+    """
+    Add the border of a pad to the padding of the convolutions and pools that read it (Glow's MergePadIntoConvolution).
+
+    A border of zeros merges with convolutions, and with pools for which padding counts as zeros; one of numbers that no
+    element of the input goes below merges with max-pools, whose padding never counts. It does so where every reader of
+    the pad can take it, since otherwise the border is made anyway.
+    """
+
+    name = "merge-pads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in high_functions(op):
+            pads = [candidate for candidate in function.block.ops if isinstance(candidate, PadOp)]
+            ranges = value_ranges(function.block, storage) if pads else {}
+            for pad in pads:
+                merge_pad(pad, ranges.get(pad.input, Range()))
+            erase_dead(function.block)
+
+
+def merge_pad(pad: PadOp, known: Range) -> None:
+    """Merge a pad of an input with that range into all its readers, or into none."""
+    fill = 0 if pad.value is None else splat_number(pad.value)
+    if fill is None or text(pad.mode) != "constant":
+        return
+    merged: list[tuple[HighOp, HighOp]] = []
+    for user in dict.fromkeys(use.operation for use in pad.result.uses):
+        new = with_border(user, pad, fill, known)
+        if new is None or not isinstance(user, HighOp):
+            for _, unused in merged:
+                unused.erase()
+            return
+        merged.append((user, new))
+    for user, new in merged:
+        block = user.parent_block()
+        assert block is not None
+        block.insert_op_before(new, user)
+        replace(user, list(new.results))
+
+
+def with_border(user: Operation, pad: PadOp, fill: float, known: Range) -> HighOp | None:
+    """What `user`, a reader of `pad`, is on the input of the pad, or `None` where it cannot take the border."""
+    if not isinstance(user, Windowed) or user.operands[0] is not pad.result or pad.result in user.operands[1:]:
+        return None
+    pads = added_pads(user, pad)
+    if pads is None:
+        return None
+    properties: dict[str, Attribute] = {**user.properties, "pads": to_attribute(pads)}
+    if isinstance(user, AvgPoolOp):
+        properties["count_include_pad"] = to_attribute(True)
+    location = fuse_locations([pad.location, user.location])
+    new = type(user).inferred([pad.input, *user.operands[1:]], properties, location)
+    if is_neutral(user, new, fill, known):
+        return new
+    new.erase()
+    return None
+
+
+def added_pads(user: Windowed, pad: PadOp) -> Shape | None:
+    """The padding of `user` with the border of `pad`, or `None` where that pads other axes too."""
+    widths = pad.widths()
+    spatial = widths[1:-1] if is_channels_last(user.layout) else widths[2:]
+    if sum(map(sum, widths)) != sum(map(sum, spatial)):
+        return None
+    border = (*(before for before, _ in spatial), *(after for _, after in spatial))
+    return tuple(old + new for old, new in zip(user.window().pads, border, strict=True))
+
+
+def is_neutral(user: Windowed, new: HighOp, fill: float, known: Range) -> bool:
+    """Whether padding of `new` counts as elements that are `fill` did for `user`."""
+    if isinstance(user, ConvOp):
+        return fill == 0
+    if flag(user.ceil_mode):
+        return False  # The last window depends on what is padding.
+    if isinstance(user, MaxPoolOp):
+        assert isinstance(new, MaxPoolOp)
+        return fill <= known.low and not math.isnan(fill) and meets_input(new)
+    if isinstance(user, AvgPoolOp):
+        return fill == 0 and (flag(user.count_include_pad) or not any(user.window().pads))
+    return fill == 0

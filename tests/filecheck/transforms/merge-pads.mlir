@@ -1,0 +1,95 @@
+// Convolutions and pools pad their input themselves.
+
+// RUN: glow-opt %s -p merge-pads --split-input-file | filecheck %s
+// RUN: glow-opt %s -p merge-pads --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+
+// The border is added to what the convolution pads already, in either layout, for all readers.
+
+// CHECK-LABEL: glow_high.func @conv(
+// CHECK-NOT:     glow_high.pad
+// CHECK:         glow_high.conv %x, %f {strides = [2, 2], pads = [1, 3, 2, 4]} : tensor<1x6x8x2xf32>
+// CHECK-NEXT:    glow_high.save
+// CHECK-NEXT:    %[[P:.*]] = glow_high.avg_pool %x {kernel_shape = [2, 2]{{.*}}pads = [0, 2, 1, 4]{{.*}}count_include_pad = true
+// CHECK-NEXT:    glow_high.save %[[P]], @z
+
+// LOCATIONS: glow_high.conv {{.*}} loc(fused["border", "conv"])
+// LOCATIONS: glow_high.avg_pool {{.*}} loc(fused["border", "pool"])
+glow_high.placeholder @x : tensor<1x8x8x3xf32> {input}
+glow_high.placeholder @f : tensor<2x1x1x3xf32> {input}
+glow_high.placeholder @y : tensor<1x6x8x2xf32> {output}
+glow_high.placeholder @z : tensor<1x8x13x3xf32> {output}
+glow_high.func @conv(@x, @f, @y, @z) {
+  %x = glow_high.get @x : tensor<1x8x8x3xf32>
+  %f = glow_high.get @f : tensor<2x1x1x3xf32>
+  %1 = glow_high.pad %x {pads = [0, 0, 2, 0, 0, 1, 4, 0]} : tensor<1x9x14x3xf32> loc("border")
+  %2 = glow_high.conv %1, %f {strides = [2, 2], pads = [1, 1, 1, 0]} : tensor<1x6x8x2xf32> loc("conv")
+  glow_high.save %2, @y
+  %3 = glow_high.avg_pool %1 {kernel_shape = [2, 2]} : tensor<1x8x13x3xf32> loc("pool")
+  glow_high.save %3, @z
+}
+
+// -----
+
+// A max-pool never counts padding: it takes a border of -∞, or of 0 where nothing is negative.
+
+// CHECK-LABEL: glow_high.func @max(
+// CHECK:         glow_high.max_pool %x {kernel_shape = [2, 2], layout = "channels_first", pads = [1, 1, 0, 0]}
+// CHECK:         %[[R:.*]] = glow_high.sigmoid %x
+// CHECK-NEXT:    glow_high.max_pool %[[R]] {kernel_shape = [2, 2], layout = "channels_first", pads = [1, 1, 0, 0]}
+glow_high.placeholder @x : tensor<1x3x8x8xf32> {input}
+glow_high.placeholder @y : tensor<1x3x8x8xf32> {output}
+glow_high.placeholder @z : tensor<1x3x8x8xf32> {output}
+glow_high.func @max(@x, @y, @z) {
+  %x = glow_high.get @x : tensor<1x3x8x8xf32>
+  %i = glow_high.splat {value = -inf, shape = []} : tensor<f32>
+  %1 = glow_high.pad %x, %i {pads = [0, 0, 1, 1, 0, 0, 0, 0]} : tensor<1x3x9x9xf32>
+  %2 = glow_high.max_pool %1 {kernel_shape = [2, 2], layout = "channels_first"} : tensor<1x3x8x8xf32>
+  glow_high.save %2, @y
+  %3 = glow_high.sigmoid %x : tensor<1x3x8x8xf32>
+  %4 = glow_high.pad %3 {pads = [0, 0, 1, 1, 0, 0, 0, 0]} : tensor<1x3x9x9xf32>
+  %5 = glow_high.max_pool %4 {kernel_shape = [2, 2], layout = "channels_first"} : tensor<1x3x8x8xf32>
+  glow_high.save %5, @z
+}
+
+// -----
+
+// Borders stay: of other numbers, over channels, of zeros before a max-pool of negative numbers, where windows are of
+// padding alone, where a pool counts its own padding in another way, and where something else reads the pad.
+
+// CHECK-LABEL: glow_high.func @stay(
+// CHECK-COUNT-6: glow_high.pad
+glow_high.placeholder @x : tensor<1x8x8x3xf32> {input}
+glow_high.placeholder @f : tensor<2x1x1x3xf32> {input}
+glow_high.placeholder @g : tensor<2x1x1x4xf32> {input}
+glow_high.placeholder @a : tensor<1x10x8x2xf32> {output}
+glow_high.placeholder @b : tensor<1x8x8x2xf32> {output}
+glow_high.placeholder @c : tensor<1x9x7x3xf32> {output}
+glow_high.placeholder @d : tensor<1x11x7x3xf32> {output}
+glow_high.placeholder @e : tensor<1x11x9x3xf32> {output}
+glow_high.placeholder @h : tensor<1x10x8x3xf32> {output}
+glow_high.func @stay(@x, @f, @g, @a, @b, @c, @d, @e, @h) {
+  %x = glow_high.get @x : tensor<1x8x8x3xf32>
+  %f = glow_high.get @f : tensor<2x1x1x3xf32>
+  %g = glow_high.get @g : tensor<2x1x1x4xf32>
+  %n = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %i = glow_high.splat {value = -inf, shape = []} : tensor<f32>
+  %0 = glow_high.pad %x, %n {pads = [0, 1, 0, 0, 0, 1, 0, 0]} : tensor<1x10x8x3xf32>
+  %1 = glow_high.conv %0, %f : tensor<1x10x8x2xf32>
+  glow_high.save %1, @a
+  %2 = glow_high.pad %x {pads = [0, 0, 0, 1, 0, 0, 0, 0]} : tensor<1x8x8x4xf32>
+  %3 = glow_high.conv %2, %g : tensor<1x8x8x2xf32>
+  glow_high.save %3, @b
+  %4 = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 1, 0, 0]} : tensor<1x10x8x3xf32>
+  %5 = glow_high.max_pool %4 {kernel_shape = [2, 2]} : tensor<1x9x7x3xf32>
+  glow_high.save %5, @c
+  %6 = glow_high.pad %x, %i {pads = [0, 2, 0, 0, 0, 2, 0, 0]} : tensor<1x12x8x3xf32>
+  %7 = glow_high.max_pool %6 {kernel_shape = [2, 2]} : tensor<1x11x7x3xf32>
+  glow_high.save %7, @d
+  %8 = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 1, 0, 0]} : tensor<1x10x8x3xf32>
+  %9 = glow_high.avg_pool %8 {kernel_shape = [2, 2], pads = [1, 1, 1, 1]} : tensor<1x11x9x3xf32>
+  glow_high.save %9, @e
+  %10 = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 1, 0, 0]} : tensor<1x10x8x3xf32>
+  %11 = glow_high.conv %10, %f : tensor<1x10x8x2xf32>
+  glow_high.save %11, @a
+  glow_high.save %10, @h
+}
