@@ -69,7 +69,7 @@ class GatherOp(DataMovement):
         taken = permutation[axis]
         # In the place of the axis `taken` are those of the indices, and what comes behind it moves.
         extra = rank_of(self.indices)
-        places = [(origin,) if origin < taken else (origin + extra - 1,) for origin in permutation]
+        places: list[tuple[int, ...]] = [(p if p < taken else p + extra - 1,) for p in permutation]
         places[axis] = tuple(range(taken, taken + extra))
         return Untransposed(changed(self, axis=taken), tuple(place for group in places for place in group))
 

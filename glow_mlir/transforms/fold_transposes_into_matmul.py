@@ -58,7 +58,7 @@ def fold_flattening(op: MatMulOp | FullyConnectedOp, storage: Storage) -> bool:
     reshape = left.owner
     transpose = reshape.input.owner if isinstance(reshape, ReshapeOp) else None
     weights = storage.value_of(right)
-    if not isinstance(transpose, TransposeOp) or weights is None:
+    if not isinstance(reshape, ReshapeOp) or not isinstance(transpose, TransposeOp) or weights is None:
         return False
     if isinstance(op, MatMulOp) and flag(op.transpose_left):
         return False
@@ -67,7 +67,7 @@ def fold_flattening(op: MatMulOp | FullyConnectedOp, storage: Storage) -> bool:
         return False
     emit = Emitter(op, storage)
     rows = emit(ReshapeOp, transpose.input, shape=shape_of(left))
-    emit.emitted[-1].location = fuse_locations([transpose.location, left.owner.location])
+    emit.emitted[-1].location = fuse_locations([transpose.location, reshape.location])
     depth = weights.ndim - (1 if isinstance(op, MatMulOp) and flag(op.transpose_right) else 2)
     constant = emit.constant(permuted(weights, depth, *order), right.name_hint or "weights")
     new = op.inferred([rows, constant, *([] if bias is None else [bias])], op.properties)

@@ -33,8 +33,8 @@ def step_shuffle(g: GraphBuilder) -> SSAValue:
     around = g.draw(st.permutations(range(rank_of(value))))
     value = g(data.TransposeOp, value, permutation=around)
     shape = list(shape_of(value))
-    axis = g.draw(st.integers(0, len(shape) - 1))
-    part = g.draw(st.sampled_from([size for size in range(1, shape[axis] + 1) if shape[axis] % size == 0]))
+    axis: int = g.draw(st.integers(0, len(shape) - 1))
+    part: int = g.draw(st.sampled_from([size for size in range(1, shape[axis] + 1) if shape[axis] % size == 0]))
     split = [*shape[:axis], part, shape[axis] // part, *shape[axis + 1 :]]
     order = list(range(len(split)))
     order[axis], order[axis + 1] = order[axis + 1], order[axis]
@@ -56,10 +56,11 @@ def step_transposed_movement(g: GraphBuilder) -> SSAValue:
     """A transpose, and an operator behind it that moves elements along an axis."""
     value = transposed(g)
     shape, rank = shape_of(value), rank_of(value)
-    axis = g.draw(st.integers(0, rank - 1))
+    axis: int = g.draw(st.integers(0, rank - 1))
     kind = g.draw(st.sampled_from(["gather", "tile", "resize", "cum_sum", "expand", "pad"]))
     if kind == "gather":
-        places = g.rng.integers(0, shape[axis], g.draw(st.sampled_from([(), (2,), (1, 2)]))).astype(np.int64)
+        taken: tuple[int, ...] = g.draw(st.sampled_from([(), (2,), (1, 2)]))
+        places = np.asarray(g.rng.integers(0, shape[axis], taken), np.int64)
         return g(GatherOp, value, g.known(places), axis=axis)
     if kind == "cum_sum":
         return g(CumSumOp, value, axis=axis, reverse=g.draw(st.booleans()))
@@ -78,7 +79,7 @@ def step_transposed_movement(g: GraphBuilder) -> SSAValue:
 def step_transposed_reduction(g: GraphBuilder) -> SSAValue:
     """A transpose, and an operator behind it that treats one axis in another way than the rest."""
     value = transposed(g)
-    axis = g.draw(st.integers(0, rank_of(value) - 1))
+    axis: int = g.draw(st.integers(0, rank_of(value) - 1))
     kind = g.draw(st.sampled_from(["max", "arg_max", "top_k", "lrn", "layer_norm", "rms_norm"]))
     if kind == "max":
         return g(ReduceMaxOp, value, axes=[axis - rank_of(value)], keepdims=False)
@@ -150,12 +151,13 @@ CAST_TYPES = ("float16", "float32", "float64", "int8", "int16", "int64", "uint8"
 def step_parts(g: GraphBuilder) -> SSAValue:
     """A tensor cut along an axis, some of the parts put together again, and cut once more."""
     value = g.pick((1, 2, 3, 4))
-    axis = g.draw(st.integers(0, rank_of(value) - 1))
+    axis: int = g.draw(st.integers(0, rank_of(value) - 1))
     size = shape_of(value)[axis]
-    cuts = sorted({0, size, *g.draw(st.lists(st.integers(0, size), max_size=3))})
+    places: list[int] = g.draw(st.lists(st.integers(0, size), max_size=3))
+    cuts = sorted({0, size, *places})
     parts = [cut(g, value, axis, range(first, last)) for first, last in pairwise(cuts)]
     parts += [g(SplatOp, value=0.5, shape=shape_of(parts[0]))] * g.draw(st.integers(0, 2))
-    chosen = g.draw(st.lists(st.sampled_from(parts), max_size=4))
+    chosen: list[SSAValue] = g.draw(st.lists(st.sampled_from(parts), max_size=4))
     value = g(data.ConcatOp, [*parts[: len(cuts) - 1], *chosen], axis=axis - g.draw(st.integers(0, 1)) * rank_of(value))
     if g.draw(st.booleans()):
         inner = g(data.ConcatOp, [value, parts[0]], axis=axis)
@@ -195,9 +197,11 @@ def step_padded_window(g: GraphBuilder) -> SSAValue:
 def step_gather(g: GraphBuilder) -> SSAValue:
     """A gather with indices at even distances, or nearly so."""
     value = g.pick((1, 2, 3, 4))
-    axis = g.draw(st.integers(0, rank_of(value) - 1))
+    axis: int = g.draw(st.integers(0, rank_of(value) - 1))
     size = shape_of(value)[axis]
-    first, step, count = (g.draw(st.integers(*limits)) for limits in ((-size, size - 1), (-2, 2), (1, 4)))
+    first: int = g.draw(st.integers(-size, size - 1))
+    step: int = g.draw(st.integers(-2, 2))
+    count: int = g.draw(st.integers(1, 4))
     places = np.clip(first + step * np.arange(count), -size, size - 1)
     if g.draw(st.booleans()):
         places = places.reshape(1, -1)

@@ -152,9 +152,10 @@ class ConcatOfNeighbours(RewritePattern):
                 runs.append([part])
         if len(runs) == len(op.parts):
             return
-        joined = [_joined(run, axis) for run in runs]
-        new = [part for part, run in zip(joined, runs, strict=True) if isinstance(part, Operation) and len(run) > 1]
-        rewriter.replace(op, [*new, ConcatOp.make(joined, axis=axis, location=op.location)])
+        joined = [_joined(run, axis) if len(run) > 1 else None for run in runs]
+        parts = [run[0] if new is None else new.results[0] for run, new in zip(runs, joined, strict=True)]
+        concat = ConcatOp.make(parts, axis=axis, location=op.location)
+        rewriter.replace(op, [*(new for new in joined if new is not None), concat])
 
 
 def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
@@ -172,11 +173,9 @@ def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
     return same and before.step == after.step == 1 and before.stop == after.start
 
 
-def _joined(run: Sequence[SSAValue], axis: int) -> SSAValue | Operation:
-    """One value in place of a run of operands."""
+def _joined(run: Sequence[SSAValue], axis: int) -> Operation:
+    """What gives one value in place of a run of operands."""
     first, last = run[0].owner, run[-1].owner
-    if len(run) == 1:
-        return run[0]
     if isinstance(first, SliceOp) and isinstance(last, SliceOp):
         ranges = list(first.ranges())
         ranges[axis] = range(ranges[axis].start, last.ranges()[axis].stop)

@@ -9,7 +9,7 @@
 // CHECK-NOT:     glow_high.pad
 // CHECK:         glow_high.conv %x, %f {strides = [2, 2], pads = [1, 3, 2, 4]} : tensor<1x6x8x2xf32>
 // CHECK-NEXT:    glow_high.save
-// CHECK-NEXT:    %[[P:.*]] = glow_high.avg_pool %x {kernel_shape = [2, 2]{{.*}}pads = [0, 2, 1, 4]{{.*}}count_include_pad = true
+// CHECK-NEXT:    %[[P:.*]] = glow_high.avg_pool %x {kernel_shape = [2, 2], count_include_pad = true, pads = [0, 2, 1, 4]}
 // CHECK-NEXT:    glow_high.save %[[P]], @z
 
 // LOCATIONS: glow_high.conv {{.*}} loc(fused["border", "conv"])

@@ -132,6 +132,7 @@ glow_high.func @nested(@x, @v, @y_2x24, @y_2x12) {
 // CHECK-NEXT:    glow_high.save %[[A]], @y_4x10
 // CHECK-NEXT:    %[[B:.*]] = glow_high.tile %x {repeats = [1, 4]} : tensor<2x24xf32>
 // CHECK-NEXT:    glow_high.save %[[B]], @y_2x24
+// CHECK-NEXT:    %u = glow_high.get @u
 // CHECK-NEXT:    %[[C:.*]] = glow_high.resize %u {shape = [1, 1, 10], mode = "linear"} : tensor<1x1x10xf32>
 // CHECK-NEXT:    %[[D:.*]] = glow_high.expand %[[C]] {shape = [1, 4, 10]} : tensor<1x4x10xf32>
 // CHECK-NEXT:    glow_high.save %[[D]], @y_1x4x10
