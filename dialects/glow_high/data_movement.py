@@ -44,6 +44,10 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
         """Whether the result always equals the first operand."""
         return False
 
+    def moves_only(self) -> bool:
+        """Whether each element of the result is one of an operand, whatever its element type."""
+        return True
+
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         return (self.operands[0],) if self.is_identity() else None
 

@@ -87,6 +87,9 @@ class ResizeOp(DataMovement):
         same = shape_of(self.input) == ints(self.shape) and all(ratio == 1.0 for ratio in self.ratios())
         return same and text(self.coordinates) != "tf_crop_and_resize"
 
+    def moves_only(self) -> bool:
+        return text(self.mode) == "nearest" and text(self.coordinates) != "tf_crop_and_resize"
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given, element = ints(self.shape), shape_of(self.input), element_of(self.input)
         for word, words in ((self.mode, MODES), (self.coordinates, COORDINATES), (self.rounding, ROUNDINGS)):

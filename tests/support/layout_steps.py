@@ -228,6 +228,38 @@ def step_reshaped(g: GraphBuilder) -> SSAValue:
     return g(data.ReshapeOp, g(binary.AddOp, value, other), shape=shape)
 
 
+def movement(g: GraphBuilder, value: SSAValue) -> SSAValue:
+    """An operator that moves the elements of a tensor of at least one axis."""
+    shape = shape_of(value)
+    kind = g.draw(st.sampled_from(["tile", "expand", "pad", "concat", "slice", "resize"]))
+    if kind == "tile":
+        return g(data.TileOp, value, repeats=[2, *(1 for _ in shape[1:])])
+    if kind == "expand":
+        return g(data.ExpandOp, value, shape=(2, *shape))
+    if kind == "pad":
+        return g(data.PadOp, value, pads=[1, *(0 for _ in range(2 * len(shape) - 1))])
+    if kind == "concat":
+        return g(data.ConcatOp, [value, g(unary.NegOp, value)], axis=0)
+    if kind == "slice":
+        return cut(g, value, 0, range(shape[0] - 1, -1, -2))
+    return g(ResizeOp, value, shape=(2 * shape[0], *shape[1:]), mode=g.draw(st.sampled_from(["nearest", "linear"])))
+
+
+def step_moved_clip(g: GraphBuilder) -> SSAValue:
+    """Elements that are computed, moved and then limited."""
+    value = movement(g, g(unary.NegOp, g.pick((1, 2, 3))))
+    limit = g(SplatOp, value=g.draw(st.sampled_from([0.0, 0.5])), shape=g.draw(st.sampled_from([(), (1,)])))
+    return g(ReluOp, value) if g.draw(st.booleans()) else g(binary.ClipOp, value, None, limit)
+
+
+def step_moved_cast(g: GraphBuilder) -> SSAValue:
+    """Elements that are moved between conversions to other types."""
+    narrow, wide = (ELEMENT_TYPES[name] for name in g.draw(st.permutations(["float16", "float64"])))
+    value = movement(g, g(unary.CastOp, g.pick((1, 2, 3)), to=narrow))
+    value = movement(g, g(unary.CastOp, value, to=wide))
+    return g(unary.CastOp, value, to=f32)
+
+
 LAYOUT_STEPS: tuple[Step, ...] = (
     *TRANSPOSE_STEPS,
     step_limits,
@@ -237,5 +269,7 @@ LAYOUT_STEPS: tuple[Step, ...] = (
     step_gather,
     step_splats,
     step_reshaped,
+    step_moved_clip,
+    step_moved_cast,
 )
 """All steps of this file."""
