@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.clips import Limits, limits_of
@@ -44,7 +45,7 @@ class RaiseClipsPass(ModulePass):
 
 
 def raise_clip(op: Operation, storage: Storage) -> list[Operation]:
-    """Move one clip above the operator that it reads; returns the clips that take its place."""
+    """Move one clip above the operator that it reads, which goes; returns the clips that take its place."""
     limits = limits_of(op)
     mover = None if limits is None else limits.input.owner
     if limits is None or not isinstance(op, HighOp) or not isinstance(mover, DataMovement):
@@ -62,6 +63,7 @@ def raise_clip(op: Operation, storage: Storage) -> list[Operation]:
     moved = [*(clip.results[0] for clip in clips), *mover.operands[count:]]
     new = emit.insert(type(mover).inferred(moved, mover.properties, mover.location))
     replace(op, [new.results[0]])
+    Rewriter.erase_op(mover)
     return [*clips]
 
 

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement
@@ -78,4 +79,5 @@ def raise_above(op: Operation, storage: Storage) -> list[Operation]:
     casts = list(emit.emitted)
     new = emit.insert(type(mover).inferred(sources, mover.properties, mover.location))
     replace(op, [new.results[0]])
+    Rewriter.erase_op(mover)
     return casts
