@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import onnx
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
@@ -39,7 +40,7 @@ VARIANTS: dict[str, Callable[[Pipeline], Pipeline]] = {
     "everything on": lambda p: p,
     "no stacking": lambda p: p.replace("stack", "stack{members=1}").without("fuse-epilogues", "fuse-prologues"),
     "no sinking": lambda p: p.without("sink-transposes"),
-    "no batch-norm folding": lambda p: p.without("fold-into-convolution"),
+    "no batch-norm folding": lambda p: p.without("fold-into-weights"),
     "no views": lambda p: p.without("eliminate-copies"),
     "no sharing": lambda p: p.without("share-buffers"),
     "no scheduling": lambda p: p.without("schedule"),
@@ -62,7 +63,7 @@ class Variant:
     milliseconds: list[float] = field(default_factory=list[float])
 
 
-def compiled(name: str, model: object, pipeline: Pipeline) -> Variant:
+def compiled(name: str, model: onnx.ModelProto, pipeline: Pipeline) -> Variant:
     """Compile a model with a pipeline."""
     modules: list[ModuleOp] = []
 
@@ -132,9 +133,9 @@ def table(model: str, variants: list[Variant]) -> str:
 
 HEAD = """# What each optimization is worth
 
-Made by `python benchmarks/ablation.py --write docs/ablation.md`: {rounds} rounds, one core of {machine}. Each row leaves one
-optimization out. Ratios are to everything on, in the same round. *Bytes moved* counts each element of each operand of each
-instruction once, as `glow_mlir/analysis/cost.py` does; scratch buffers count as written and read.
+Made by `python benchmarks/ablation.py --write docs/ablation.md`: {rounds} rounds, one core of {machine}. Each row leaves
+one optimization out. Ratios are to everything on, in the same round. *Bytes moved* counts each element of each operand
+of each instruction once, as `glow_mlir/analysis/cost.py` does; scratch buffers count as written and read.
 """
 
 

@@ -250,13 +250,28 @@ IMPORTED = Stage.of("imported")
 
 OPTIMIZED = Stage.of(
     "optimized",
-    "canonicalize",  # Identities and duplicates of single operators, so that the rest sees plain forms.
+    "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
     "fold-constants",  # What the model computes from constants alone.
+    "gather-to-slice",  # Indices that are known now.
+    "shrink-splats",  # Uniform operands need no shape.
     "sink-transposes",  # The transposes of NCHW models meet, and cancel.
+    "sink-reshapes",  # So do reshapes.
     "fold-constants",  # Transposes that met a constant.
+    "cse",  # Formulas are matched where equal parts are one.
+    "recognize-activations",
+    "recognize-softmax",
+    "recognize-normalization",
     "fold-transposes-into-matmul",  # What is left in front of matrix products.
-    "fold-into-convolution",  # After transposes no longer stand between a convolution and its normalization.
+    "merge-pads",  # Into the convolutions and pools behind them.
+    "fold-into-weights",  # After transposes no longer stand between a convolution and its normalization.
+    "merge-arithmetic",  # Chains of it that no weights took in.
+    "simplify-convolutions",
+    "merge-matmuls",
+    "remove-identity-clips",  # By the range of what they clip.
+    "raise-clips",  # To the producers of values, whose epilogues they become.
+    "sink-conversions",
     "canonicalize",  # What the folded forms made trivial.
+    "deduplicate",  # Equal constants, so that what reads them is equal.
     "cse",  # Last, where equal operators look equal.
     "remove-unused-storage",  # Constants that folding replaced.
 )
@@ -268,9 +283,11 @@ def lowered(backend: str) -> Stage:
     return Stage.of(
         "lowered",
         configured("lower", backend=backend),  # What the backend does not execute, in simpler operators.
+        "expand-powers",  # Cheaper than the functions that kernels have for them.
+        "sink-transposes",  # Those of lowerings that need another layout.
         "canonicalize",  # Lowerings emit general forms.
         "fold-constants",  # What lowerings compute from weights.
-        "fold-into-convolution",  # Scales and shifts that lowerings left behind convolutions.
+        "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
         "cse",  # Equal parts of lowered operators.
         configured("lower", backend=backend),  # What folding made anew.
         "remove-unused-storage",  # Constants that folding replaced.

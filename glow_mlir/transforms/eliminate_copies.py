@@ -24,6 +24,7 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -142,6 +143,7 @@ class CopyElimination:
         self.accesses.forget(copy)
         operands = set(copy.operands)
         self.block.erase_op(copy)
+        tally("copies eliminated")
         for value in operands:
             erase_unused_views(value)
 

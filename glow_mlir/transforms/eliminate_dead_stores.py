@@ -13,6 +13,7 @@ from glow_mlir.analysis.accesses import Access, accesses_of
 from glow_mlir.analysis.regions import Region, region_covers, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
+from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.rewriting import low_functions
 
 
@@ -63,6 +64,7 @@ def eliminate_dead_stores(block: Block) -> None:
         stores = [access for access in accesses if is_store(access)]
         if isinstance(op, Instruction) and stores and not any(demand.wants(access) for access in stores):
             block.erase_op(op)
+            tally("dead stores eliminated")
             continue
         for access in stores:
             if access.op is op and not access.reads:

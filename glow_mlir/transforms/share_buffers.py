@@ -14,6 +14,7 @@ from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
+from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -85,6 +86,7 @@ class Sharing:
         self.accesses.move(gone, root)
         join_lives(self.block, self.accesses, root, gone)
         erase_with_views(gone)
+        tally("buffers shared")
 
 
 def can_take(op: Instruction, output: int, input_: int) -> bool:

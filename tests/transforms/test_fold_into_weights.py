@@ -6,7 +6,7 @@ import numpy as np
 from execute import compile_module, sample
 
 from glow_mlir.context import new_context
-from glow_mlir.pipelines import OPTIMIZE, parse_pipeline
+from glow_mlir.pipelines import OPTIMIZE
 from glow_mlir.textual import parse_module
 
 SCORES = """
@@ -27,7 +27,7 @@ glow_high.func @main(@q, @k, @mask, @y) {
 def test_masks_cost_one_rounding() -> None:
     context = new_context()
     module = parse_module(SCORES, context)
-    for item in parse_pipeline(OPTIMIZE).passes:
+    for item in OPTIMIZE.passes():
         item.apply(context, module)
     inputs = {"q": sample((4, 32), "f4"), "k": sample((32, 6), "f4", 1), "mask": np.full(6, 1e6, np.float32)}
     exact = inputs["q"].astype(np.float64) @ inputs["k"] + 1e6

@@ -11,7 +11,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high import elementwise_binary as binary

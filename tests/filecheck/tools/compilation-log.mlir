@@ -24,7 +24,7 @@ glow_high.func @main(@x, @y) {
 // CHECK-NEXT:   0 before all passes
 // CHECK-NEXT:     found glow_high.splat : tensor<3x1x1x2xf32>
 // CHECK-NEXT:     found glow_high.conv : tensor<1x4x4x3xf32>
-// CHECK-NEXT: {{[0-9]+}} fold-into-convolution
+// CHECK-NEXT: {{[0-9]+}} fold-into-weights
 // CHECK-DAG:      merged glow_high.conv : tensor<1x4x4x3xf32> into glow_high.conv
 // CHECK-DAG:      created glow_high.conv : tensor<1x4x4x3xf32> from 'conv', 'norm'
 // CHECK:      {{[0-9]+}} select
@@ -46,7 +46,7 @@ glow_high.func @main(@x, @y) {
 
 // JSON: "format": 1
 // JSON: "norm": [
-// JSON: "pass_name": "fold-into-convolution"
+// JSON: "pass_name": "fold-into-weights"
 // JSON: "what": "merged"
 // JSON: "op": "glow_high.batch_normalization"
 
