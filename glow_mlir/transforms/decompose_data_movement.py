@@ -31,6 +31,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of, size_of
+from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage, constant_array, scalar_attribute
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -57,6 +58,7 @@ class DecomposeDataMovementPass(ModulePass):
                     decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
                     if decompose and decompose(Decomposition(instruction, function.block, accesses, storage)):
                         function.block.erase_op(instruction)
+                        tally("instructions decomposed")
 
 
 @dataclass(frozen=True)

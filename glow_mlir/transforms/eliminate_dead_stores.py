@@ -64,7 +64,7 @@ def eliminate_dead_stores(block: Block) -> None:
         stores = [access for access in accesses if is_store(access)]
         if isinstance(op, Instruction) and stores and not any(demand.wants(access) for access in stores):
             block.erase_op(op)
-            tally("dead stores eliminated")
+            tally("dead stores erased")
             continue
         for access in stores:
             if access.op is op and not access.reads:

@@ -23,6 +23,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, Weigh
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.rewriting import fuse_locations, low_functions
 
 
@@ -234,6 +235,8 @@ def emit_stack(run: Run) -> None:
     targets = run.targets()
     if targets:
         block.insert_op_before(StackBuilder(run).build(targets), last)
+        tally("stacks made")
+        tally("instructions stacked", len(run.members))
     for member in run.members:
         block.erase_op(member)
 

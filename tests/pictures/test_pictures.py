@@ -58,7 +58,7 @@ def test_graphs_lead_from_inputs_to_outputs(compiled: Compiled) -> None:
         used = {edge.source for edge in graph.edges}
         for number, node in enumerate(graph.nodes):
             if number not in sources:
-                has_constants = node.kind == "splat" or any("constant" in detail for detail in node.details)
+                has_constants = node.kind in ("fill", "splat") or any("constant" in detail for detail in node.details)
                 assert node.family == INPUT or has_constants, node
             assert node.family != INPUT or number not in sources, node
             assert node.family != OUTPUT or number not in used, node

@@ -311,7 +311,7 @@ def test_trace_nests_operators_in_requests(digits: Runner, tmp_path: Path) -> No
     operators = [event for event in events if event.get("cat") == "operator"]
     assert len(requests) == 3
     each, rest = divmod(len(operators), 3)
-    assert each >= 10
+    assert each >= 6
     assert rest == 0
     for number, event in enumerate(operators):
         around = requests[number // each]
@@ -324,10 +324,9 @@ def test_trace_nests_operators_in_requests(digits: Runner, tmp_path: Path) -> No
 
 def test_passes_are_left_out(digits: Runner, tmp_path: Path) -> None:
     digits("--stats", "whole.json")
-    digits("--stats", "ablated.json", "--disable-passes", "fold-into-weights,eliminate-copies")
+    digits("--stats", "ablated.json", "--disable-passes", "fuse-epilogues,fuse-prologues")
     kinds = [json.loads((tmp_path / f"{name}.json").read_text())["instructions"] for name in ("whole", "ablated")]
-    assert "copy" not in kinds[0]
-    assert kinds[1]["copy"] == 1
+    assert kinds[1]["stack"] > kinds[0].get("stack", 0)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])

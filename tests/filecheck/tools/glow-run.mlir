@@ -35,6 +35,7 @@ glow_high.func @main(@x, @y) {
 
 // STATS: "arena_bytes": 0
 // STATS-NEXT: "arena_lower_bound": 0
+// STATS-NEXT: "arena_efficiency": 1.0
 // STATS-NEXT: "constant_bytes": 0
 // STATS-NEXT: "code_bytes": {{[0-9]+}}
 // STATS-NEXT: "instructions": {
