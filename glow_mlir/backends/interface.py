@@ -26,6 +26,10 @@ class Backend(ABC):
         Instructions are asked with views as operands, whose strides and offsets the backend has to cope with.
         """
 
+    def walks_strides(self, op: Operation) -> bool:
+        """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
+        return False
+
     def prologue_reads(self, op: Operation) -> int:
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0

@@ -103,6 +103,8 @@ class Kernel(ABC):
     """LLVM IR passes for the function, a key of `codegen.llvm.objects.PASS_LISTS`."""
     EPILOGUE: ClassVar[bool] = False
     """Whether the kernel applies epilogues whose planes have their columns side by side."""
+    WALKS_STRIDES: ClassVar[bool] = False
+    """Whether the kernel is as fast where elements along the innermost axis of an operand lie apart."""
     PROLOGUE: ClassVar[bool] = False
     """Whether the kernel applies prologues of that kind, once to each element."""
 

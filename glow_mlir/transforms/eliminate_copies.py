@@ -51,15 +51,8 @@ class EliminateCopiesPass(ModulePass):
             CopyElimination(function.block, Accesses.of(function.block), backend).run()
 
 
-def keeps_unit_stride(op: Operation, old: SSAValue, new: Buffer) -> bool:
-    """
-    Whether an instruction walks a buffer as fast after the change of its type as before.
-
-    Loops are vectorised along the innermost axis: where its elements followed each other, they have to go on doing
-    so. Copies are exempt: they move elements in whatever order is given, and go through registers where they transpose.
-    """
-    if isinstance(op, CopyOp):
-        return True
+def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
+    """Whether elements along the innermost axis still follow each other where they did: loops are vectorised there."""
     axes = zip(shape_of(old), strides_of(old), strides_of(new), strict=True)
     inner = [(before, after) for size, before, after in axes if size > 1]
     return not inner or inner[-1][0] != 1 or inner[-1][1] == 1
@@ -158,12 +151,13 @@ class CopyElimination:
         types = types_after(Relocation.between(whole, place), moved)
         if types is None:
             return None
+        slow = {access.op for access in moved if not keeps_unit_stride(access.value, types[access.value])}
         root = root_of(place)
         views = {old: view_of(root, type_, old) for old, type_ in types.items()}
         before = [access.value for access in moved]
         for access in moved:
             access.op.operands[access.index] = views[access.value]
-        if all(self.backend.supports(op) for op in dict.fromkeys(access.op for access in moved)):
+        if all(self._takes(op, op in slow) for op in dict.fromkeys(access.op for access in moved)):
             return views
         for access, old in zip(moved, before, strict=True):
             access.op.operands[access.index] = old
@@ -171,6 +165,10 @@ class CopyElimination:
             if view is not root and isinstance(view.owner, ViewOp):
                 view.owner.erase()
         return None
+
+    def _takes(self, op: Operation, needs_strides: bool) -> bool:
+        """Whether the backend executes an instruction with its new operands, as fast as before."""
+        return self.backend.supports(op) and (not needs_strides or self.backend.walks_strides(op))
 
     def _finish(
         self,
@@ -191,7 +189,7 @@ class CopyElimination:
 
 
 def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[SSAValue, Buffer] | None:
-    """The types that the buffers of `moved` get; `None` where strides cannot say one, or would make a reader slow."""
+    """The types that the buffers of `moved` get; `None` where strides cannot say one."""
     types: dict[SSAValue, Buffer] = {}
     for access in moved:
         old = access.value
@@ -200,8 +198,6 @@ def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[
             if layout is None:
                 return None
             types[old] = buffer_type(shape_of(old), element_of(old), *layout)
-        if not keeps_unit_stride(access.op, old, types[old]):
-            return None
     return types
 
 

@@ -35,6 +35,10 @@ class CpuBackend(Backend):
     def supports(self, op: Operation) -> bool:
         return isinstance(op, WITHOUT_KERNEL) or self._kernel(op) is not None
 
+    def walks_strides(self, op: Operation) -> bool:
+        found = self._kernel(op)
+        return found is not None and found.WALKS_STRIDES
+
     def prologue_reads(self, op: Operation) -> int:
         found = self._kernel(op)
         return int(found is not None and found.PROLOGUE)

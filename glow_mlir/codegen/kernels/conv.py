@@ -54,10 +54,16 @@ def group_of(op: Operation) -> int:
     return integer(op.properties["group"])
 
 
+MOST_PLANES = 4
+"""Channels up to which an image is read plane by plane; of more, a transpose costs less than the short runs."""
+
+
 def reads_by_channel(op: Operation) -> bool:
-    """Whether the pixels of a line of the input follow each other, and the channels do not."""
+    """Whether the pixels of a line of the input follow each other, the channels do not, and there are few of them."""
     image = getattr(op, "input")
-    return not has_unit_stride(image) and strides_of(image)[-2] == 1 and max(_dilations(op)[-1:], default=1) == 1
+    if has_unit_stride(image) or shape_of(image)[-1] > MOST_PLANES:
+        return False
+    return strides_of(image)[-2] == 1 and max(_dilations(op)[-1:], default=1) == 1
 
 
 def _dilations(op: Operation) -> Shape:
@@ -178,6 +184,7 @@ class ConvKernel(Kernel):
     """
 
     name = "conv"
+    WALKS_STRIDES = True
     EPILOGUE = True
     PROLOGUE = True
 

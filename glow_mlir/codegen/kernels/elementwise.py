@@ -64,6 +64,7 @@ class CopyKernel(Kernel):
     """A copy between two buffers of one shape, with any strides."""
 
     name = "copy"
+    WALKS_STRIDES = True
 
     def accepts(self, op: Operation) -> bool:
         return isinstance(op, CopyOp)
