@@ -133,9 +133,10 @@ def table(model: str, variants: list[Variant]) -> str:
 
 HEAD = """# What each optimization is worth
 
-Made by `python benchmarks/ablation.py --write docs/ablation.md`: {rounds} rounds, one core of {machine}. Each row
-leaves one optimization out. Ratios are to everything on, in the same round. *Bytes moved* counts each element of each operand
-of each instruction once, as `glow_mlir/analysis/cost.py` does; scratch buffers count as written and read.
+Made by `python benchmarks/ablation.py --write docs/ablation.md`: {rounds} rounds, one core of {machine}.
+Each row leaves one optimization out. Ratios are to everything on, in the same round. *Bytes moved* counts each element
+of each operand of each instruction once, as `glow_mlir/analysis/cost.py` does; scratch buffers count as written and
+read.
 """
 
 
