@@ -189,7 +189,7 @@ def step_padded_window(g: GraphBuilder) -> SSAValue:
     if kind is ConvOp:
         return g(ConvOp, value, g.constant((2, *(1 for _ in range(spatial)), shape_of(value)[-1])), pads=pads)
     more = {"count_include_pad": g.draw(st.booleans())} if kind is AvgPoolOp else {}
-    size = g.draw(st.integers(1, 2))
+    size: int = g.draw(st.integers(1, min(2, *shape_of(value)[1:-1])))
     pads = [min(width, size - 1) for width in pads]
     return g(kind, value, kernel_shape=[size] * spatial, pads=pads, ceil_mode=g.draw(st.booleans()), **more)
 

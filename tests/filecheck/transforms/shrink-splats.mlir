@@ -3,7 +3,7 @@
 // RUN: glow-opt %s -p shrink-splats | filecheck %s
 
 glow_high.constant @equal : tensor<3xf32> {value = dense<2.5> : tensor<3xf32>}
-glow_high.constant @unequal : tensor<3xf32> {value = dense<[2.5, 2.5, 2.0]> : tensor<3xf32>}
+glow_high.constant @unequal : tensor<3xf32> {value = dense<[2.5, 2.0, 2.5]> : tensor<3xf32>}
 glow_high.placeholder @x : tensor<2x3xf32> {input}
 glow_high.placeholder @w : tensor<3xf32> {input}
 glow_high.placeholder @y : tensor<2x3xf32> {output}

@@ -47,12 +47,15 @@ glow_high.func @move(@h, @x, @y, @z, @w) {
 // CHECK-NEXT:    glow_high.cast %{{.*}} {to = f16} : tensor<1x3xf16>
 // CHECK:         glow_high.cast %x {to = f16} : tensor<2x3xf16>
 // CHECK-NEXT:    glow_high.reshape
+// CHECK:         glow_high.cast %x {to = i32} : tensor<2x3xi32>
+// CHECK-NEXT:    glow_high.reshape
 glow_high.placeholder @h : tensor<2x3xf16> {input}
 glow_high.placeholder @x : tensor<2x3xf32> {input}
 glow_high.placeholder @a : tensor<4x3xf32> {output}
 glow_high.placeholder @b : tensor<1x3xf16> {output}
 glow_high.placeholder @c : tensor<6xf16> {output}
-glow_high.func @stay(@h, @x, @a, @b, @c) {
+glow_high.placeholder @d : tensor<6xi32> {output}
+glow_high.func @stay(@h, @x, @a, @b, @c, @d) {
   %h = glow_high.get @h : tensor<2x3xf16>
   %x = glow_high.get @x : tensor<2x3xf32>
   %1 = glow_high.cast %h {to = f32} : tensor<2x3xf32>
@@ -64,4 +67,7 @@ glow_high.func @stay(@h, @x, @a, @b, @c) {
   %5 = glow_high.cast %x {to = f16} : tensor<2x3xf16>
   %6 = glow_high.reshape %5 {shape = [6]} : tensor<6xf16>
   glow_high.save %6, @c
+  %7 = glow_high.cast %x {to = i32} : tensor<2x3xi32>
+  %8 = glow_high.reshape %7 {shape = [6]} : tensor<6xi32>
+  glow_high.save %8, @d
 }

@@ -1,0 +1,139 @@
+"""Runs: elementwise instructions that become one stack, and what is known of the buffers they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from glow_mlir.analysis.accesses import each_user
+from glow_mlir.analysis.cost import pays
+from glow_mlir.analysis.regions import region_of, regions_overlap
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
+from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+
+MOST_MEMBERS = 128
+"""Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
+
+MOST_BUFFERS = 64
+"""Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
+
+Place = tuple[SSAValue, Attribute]
+"""An allocation or weight, and the type of a buffer of it: two values with one place are one buffer."""
+
+Use = tuple[SSAValue, bool]
+"""A buffer, and whether it is written."""
+
+
+def place_of(value: SSAValue) -> Place:
+    """The place of a buffer."""
+    return root_of(value), value.type
+
+
+def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
+    """The splat that alone writes the buffer `value`, or `None`."""
+    root = root_of(value)
+    return None if size_of(root.type) < size_of(value.type) else splats.get(root)
+
+
+@dataclass
+class Run:
+    """
+    Elementwise instructions over one index space; `splats` has the known contents of the block.
+
+    Each member comes with its time, the number of instructions before it. Nothing between the members stands against
+    moving them all to the last one.
+    """
+
+    space: Shape
+    splats: Mapping[SSAValue, Operation]
+    members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
+    sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    """The buffers that the members read from outside, in order."""
+    written: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    """The buffers that the members write, in order."""
+    touched: dict[SSAValue, list[Use]] = field(default_factory=dict[SSAValue, list["Use"]])
+    """Allocation or weight → how the members use it."""
+
+    @property
+    def last(self) -> int:
+        """The time of the last member."""
+        return self.members[-1][0]
+
+    def accepts(self, op: DerivedInstruction, time: int, most: int) -> bool:
+        """Whether `op` may join and the cost rule is for it: see `pays`."""
+        return (
+            shape_of(op.outputs()[0]) == self.space
+            and len(self.members) < most
+            and len(self.sources) + len(self.written) + len(op.operands) <= MOST_BUFFERS
+            and pays(self.saved_bytes(op))
+            and self._is_even(op)
+            and (time == self.last + 1 or self._may_wait())
+        )
+
+    def saved_bytes(self, op: DerivedInstruction) -> int:
+        """The traffic that `op` has no more where it joins: loads of what is loaded anyway, or was written."""
+        places = [(place_of(value), byte_size(value)) for value in op.inputs()]
+        return sum(size * ((place in self.written) + (place in self.written or place in self.sources)) for place, size in places)
+
+    def _is_even(self, op: DerivedInstruction) -> bool:
+        """Whether `op` meets what the run wrote only element by element, and writes nothing that the run read."""
+        output = op.outputs()[0]
+        for value in (*op.inputs(), output):
+            for other, written in self.touched.get(root_of(value), ()):
+                apart = other.type == value.type if written else value is not output
+                if not apart and regions_overlap(region_of(other), region_of(value)):
+                    return False
+        return True
+
+    def _may_wait(self) -> bool:
+        """Whether running later needs no more memory: what the run reads is no larger than what it stores."""
+        read = sum(byte_size(value) for value in self.sources.values() if isinstance(root_of(value).owner, AllocOp))
+        return read <= sum(map(byte_size, self.targets()))
+
+    def conflicts(self, uses: Iterable[Use]) -> bool:
+        """Whether an instruction that uses buffers in this way must come behind the members."""
+        return any(
+            (writes or written) and regions_overlap(region_of(other), region_of(value))
+            for value, writes in uses
+            for other, written in self.touched.get(root_of(value), ())
+        )
+
+    def add(self, time: int, op: DerivedInstruction) -> None:
+        """Append `op`; what it reads comes from outside unless an earlier member wrote it."""
+        for value in op.inputs():
+            if place_of(value) not in self.written and splat_behind(value, self.splats) is None:
+                self.sources.setdefault(place_of(value), value)
+            self._touch(value, False)
+        output = op.outputs()[0]
+        self.written.setdefault(place_of(output), output)
+        self._touch(output, True)
+        self.members.append((time, op))
+
+    def _touch(self, value: SSAValue, writes: bool) -> None:
+        self.touched.setdefault(root_of(value), []).append((value, writes))
+
+    def targets(self) -> list[SSAValue]:
+        """The buffers that the run must store: those used by anything else."""
+        members = {op for _, op in self.members}
+        return [
+            value
+            for (root, _), value in self.written.items()
+            if not isinstance(root.owner, AllocOp) or any(user not in members for user in each_user(root))
+        ]
+
+
+def merged(runs: Sequence[Run], most: int) -> Run | None:
+    """One run of the members of several; `None` where it would be too large."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    buffers = sum(len(run.sources) + len(run.written) for run in runs)
+    if sum(len(run.members) for run in runs) >= most or buffers >= MOST_BUFFERS:
+        return None
+    union = Run(first.space, first.splats)
+    for time, op in sorted((item for run in runs for item in run.members), key=lambda item: item[0]):
+        union.add(time, op)
+    return union
