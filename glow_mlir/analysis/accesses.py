@@ -7,6 +7,7 @@ a loop may run its body any number of times, so that nothing inside is before or
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from glow_mlir.analysis.regions import Region, region_of
+from glow_mlir.analysis.regions import Region, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
@@ -90,6 +91,16 @@ class Accesses:
     def to(self, root: SSAValue) -> list[Access]:
         """The accesses to an allocation or weight, in order of position."""
         return self.by_root.get(root, [])
+
+    def meeting(self, value: SSAValue) -> list[Access]:
+        """The accesses that may touch elements of a buffer, in order of position."""
+        region = region_of(value)
+        return [access for access in self.to(root_of(value)) if regions_overlap(access.region, region)]
+
+    def add(self, op: Operation) -> None:
+        """Take in the accesses of an op of the block whose operands are new."""
+        for access in accesses_of(op, self.positions[op]):
+            insort(self.by_root.setdefault(root_of(access.value), []), access, key=lambda other: other.position)
 
     def move(self, gone: SSAValue, root: SSAValue) -> None:
         """Make the accesses to `gone` those of `root`; their operands are views of it now."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, ViewOp, WeightOp
+from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, ViewOp, WeightOp, root_of
 
 
 def view_of(root: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
@@ -42,6 +44,18 @@ def join_lives(block: Block, accesses: Accesses, root: SSAValue, gone: SSAValue)
         positions[end] = positions[other]
     if other is not None:
         block.erase_op(other)
+
+
+def keep_until(accesses: Accesses, values: Iterable[SSAValue], last: Operation) -> None:
+    """Let the lives of the allocations behind `values` end no earlier than `last`."""
+    block, positions = last.parent_block(), accesses.positions
+    assert block is not None
+    for root in dict.fromkeys(map(root_of, values)):
+        end = accesses.deallocs.get(root)
+        if end is not None and positions[end] < positions[last]:
+            end.detach()
+            block.insert_op_after(end, last)
+            positions[end] = positions[last]
 
 
 def erase_with_views(buffer: SSAValue) -> None:

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import pays
-from glow_mlir.analysis.uses import BlockUses
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
@@ -37,9 +37,9 @@ class FuseEpiloguesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_backend(self.backend)
         for function in low_functions(op):
-            uses = BlockUses(function.block)
+            accesses = Accesses.of(function.block)
             for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
-                EpilogueFusion(stack, uses, target).run()
+                EpilogueFusion(stack, accesses, target).run()
 
 
 @dataclass(frozen=True)
@@ -47,30 +47,31 @@ class EpilogueFusion:
     """The fusion of one stack."""
 
     stack: StackOp
-    uses: BlockUses
+    accesses: Accesses
     backend: Backend
 
     def run(self) -> None:
         """Give the stack to a producer, if one takes it."""
         found = [(op, value) for value in self.stack.sources if (op := self._producer(value)) is not None]
-        for producer, value in sorted(found, key=lambda item: -self.uses.positions[item[0]]):
+        for producer, value in sorted(found, key=lambda item: -self.accesses.positions[item[0]]):
             if pays(2 * byte_size(value)) and self._is_ready(producer, value) and self._move(producer, value):
                 return
 
     def _producer(self, value: SSAValue) -> DerivedInstruction | None:
         """The instruction that alone writes a source of the stack, which alone reads it, element by element."""
         root = root_of(value)
-        uses = self.uses.of(root)
-        if not isinstance(root.owner, AllocOp) or len(uses.writers) != 1 or uses.readers != [self.stack]:
+        meeting = self.accesses.meeting(value)
+        writers = [access for access in meeting if access.writes]
+        readers = [access.op for access in meeting if access.reads]
+        if not isinstance(root.owner, AllocOp) or len(writers) != 1 or readers != [self.stack]:
             return None
-        (producer,) = uses.writers
+        producer = writers[0].op
         if not isinstance(producer, DerivedInstruction) or producer.epilogue is not None:
             return None
         results = producer.outputs()
         if len(results) != 1 or root_of(results[0]) is not root or offset_of(results[0]) != offset_of(value):
             return None
-        same = self._steps(value, producer) == own_strides(results[0])
-        return producer if same else None
+        return producer if self._steps(value, producer) == own_strides(results[0]) else None
 
     def _steps(self, operand: SSAValue, producer: DerivedInstruction) -> tuple[int, ...] | None:
         """The strides of an operand of the stack over the result of a producer; `None` where they are uneven."""
@@ -79,17 +80,11 @@ class EpilogueFusion:
 
     def _is_ready(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Whether the stack could run where the producer does: its sources are there, its targets free."""
-        others = [
-            *(
-                op
-                for source in self.stack.sources
-                if source is not value
-                for op in self.uses.of(root_of(source)).writers
-            ),
-            *(op for target in self.stack.targets for op in self.uses.of(root_of(target)).readers),
-            *(op for target in self.stack.targets for op in self.uses.of(root_of(target)).writers),
-        ]
-        return not self.uses.any_between(others, producer, self.stack)
+        first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
+        written = [a for source in self.stack.sources if source is not value for a in self.accesses.meeting(source)]
+        used = [a for target in self.stack.targets for a in self.accesses.meeting(target)]
+        hinders = [*(access for access in written if access.writes), *used]
+        return not any(first <= access.position < last for access in hinders)
 
     def _move(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Make the stack the epilogue of `producer`; false where it does not fit, or the backend refuses."""
@@ -102,20 +97,23 @@ class EpilogueFusion:
         ):
             return False
         planes = [
-            plane(operand, shape, step, producer, self.uses)
+            plane(operand, shape, step, producer, self.accesses)
             for operand, step in zip(further, steps, strict=True)
             if step is not None
         ]
         buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
         count = len(stack.targets)
         body = body_with_first(stack, value)
+        self.accesses.forget(producer)
         producer.attach_epilogue(buffers[0], buffers[1:count], buffers[count:], maps[1:], body)
-        if not self.backend.supports(producer):
+        supported = self.backend.supports(producer)
+        if not supported:
             producer.detach_epilogue(result)
+        self.accesses.add(producer)
+        if not supported:
             erase_unused(buffers)
             return False
-        roots = [root_of(operand) for operand in further]
-        self.uses.replace(stack, roots, producer)
+        self.accesses.forget(stack)
         producer.location = fuse_locations([producer.location, stack.location])
         block = stack.parent_block()
         assert block is not None

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import operations, pays
-from glow_mlir.analysis.uses import BlockUses
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, ro
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
+from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
@@ -38,9 +39,9 @@ class FuseProloguesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = get_backend(self.backend)
         for function in low_functions(op):
-            uses = BlockUses(function.block)
+            accesses = Accesses.of(function.block)
             for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
-                PrologueFusion(stack, uses, target).run()
+                PrologueFusion(stack, accesses, target).run()
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class PrologueFusion:
     """The fusion of one stack."""
 
     stack: StackOp
-    uses: BlockUses
+    accesses: Accesses
     backend: Backend
 
     def run(self) -> None:
@@ -66,10 +67,12 @@ class PrologueFusion:
             return None
         (target,) = self.stack.targets
         root = root_of(target)
-        uses = self.uses.of(root)
-        if not isinstance(root.owner, AllocOp) or uses.writers != [self.stack] or len(uses.readers) != 1:
+        meeting = self.accesses.meeting(target)
+        writers = [access.op for access in meeting if access.writes]
+        readers = [access.op for access in meeting if access.reads]
+        if not isinstance(root.owner, AllocOp) or writers != [self.stack] or len(readers) != 1:
             return None
-        (consumer,) = uses.readers
+        (consumer,) = readers
         if not isinstance(consumer, DerivedInstruction) or consumer.prologue is not None or not consumer.inputs():
             return None
         first = consumer.inputs()[0]
@@ -83,8 +86,9 @@ class PrologueFusion:
 
     def _is_unchanged(self, consumer: Instruction) -> bool:
         """Whether the sources of the stack are still the same where the consumer runs."""
-        writers = [op for source in self.stack.sources for op in self.uses.of(root_of(source)).writers]
-        return not self.uses.any_between(writers, self.stack, consumer)
+        first, last = self.accesses.positions[self.stack], self.accesses.positions[consumer]
+        meeting = [access for source in self.stack.sources for access in self.accesses.meeting(source)]
+        return not any(access.writes and first <= access.position <= last for access in meeting)
 
     def _is_whole(self, source: SSAValue, consumer: DerivedInstruction) -> bool:
         """Whether a source has an element of its own for each that the consumer reads, and of the same type."""
@@ -112,18 +116,22 @@ class PrologueFusion:
         if any(step is None for step in steps):
             return False
         planes = [
-            plane(operand, shape, step, consumer, self.uses)
+            plane(operand, shape, step, consumer, self.accesses)
             for operand, step in zip(further, steps, strict=True)
             if step is not None
         ]
         buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
+        self.accesses.forget(consumer)
         consumer.attach_prologue(buffers[0], buffers[1:], maps[1:], body_with_first(stack, source))
-        if not self.backend.supports(consumer):
+        supported = self.backend.supports(consumer)
+        if not supported:
             consumer.detach_prologue(first)
+        self.accesses.add(consumer)
+        if not supported:
             erase_unused(buffers)
             return False
-        self.uses.replace(stack, [root_of(operand) for operand in further], consumer)
-        self.uses.keep_until(buffers, consumer)
+        self.accesses.forget(stack)
+        keep_until(self.accesses, buffers, consumer)
         consumer.location = fuse_locations([stack.location, consumer.location])
         block = stack.parent_block()
         assert block is not None

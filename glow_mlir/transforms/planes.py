@@ -5,10 +5,11 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from glow_mlir.analysis.uses import BlockUses
+from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.transforms.buffers import hoist_declaration
 
 
 def reshaped_strides(extents: Shape, steps: Shape, shape: Shape) -> Shape | None:
@@ -46,7 +47,7 @@ def own_strides(value: SSAValue) -> Shape:
 
 
 def plane(
-    value: SSAValue, shape: Shape, steps: Shape, anchor: Operation, uses: BlockUses
+    value: SSAValue, shape: Shape, steps: Shape, anchor: Operation, accesses: Accesses
 ) -> tuple[SSAValue, AffineMap]:
     """
     The memory of `value` as an operand with `steps` over the index space `shape`, and its map.
@@ -59,8 +60,10 @@ def plane(
         if sizes[axis] == 1:
             strides[axis] = 1 if axis == len(shape) - 1 else strides[axis + 1] * sizes[axis + 1]
     root = root_of(value)
-    uses.hoist(root, anchor)
     type_ = buffer_type(sizes, element_of(value), tuple(strides), offset_of(value))
+    block = anchor.parent_block()
+    assert block is not None
+    hoist_declaration(block, accesses, root, anchor)
     results: list[AffineExpr] = [
         AffineDimExpr(axis) if step or size == 1 else AffineConstantExpr(0)
         for axis, (size, step) in enumerate(zip(shape, steps, strict=True))
@@ -70,8 +73,6 @@ def plane(
         return root, affine
     view = ViewOp.of(root, type_, anchor.location)
     view.result.name_hint = value.name_hint
-    block = anchor.parent_block()
-    assert block is not None
     block.insert_op_before(view, anchor)
     return view.result, affine
 

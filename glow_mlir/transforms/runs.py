@@ -76,7 +76,10 @@ class Run:
     def saved_bytes(self, op: DerivedInstruction) -> int:
         """The traffic that `op` has no more where it joins: loads of what is loaded anyway, or was written."""
         places = [(place_of(value), byte_size(value)) for value in op.inputs()]
-        return sum(size * ((place in self.written) + (place in self.written or place in self.sources)) for place, size in places)
+        return sum(
+            size * ((place in self.written) + (place in self.written or place in self.sources))
+            for place, size in places
+        )
 
     def _is_even(self, op: DerivedInstruction) -> bool:
         """Whether `op` meets what the run wrote only element by element, and writes nothing that the run read."""

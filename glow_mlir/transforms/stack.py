@@ -1,8 +1,8 @@
-"""`stack`: put neighbouring elementwise instructions into one loop."""
+"""`stack`: put elementwise instructions that share buffers into one loop."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard, cast
 
@@ -12,8 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.accesses import each_user
-from glow_mlir.analysis.regions import region_of, regions_overlap
+from glow_mlir.analysis.accesses import accesses_of, each_user
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -22,126 +21,91 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.rewriting import fuse_locations, low_functions
+from glow_mlir.transforms.runs import MOST_MEMBERS, Place, Run, Use, merged, place_of, splat_behind
 
 
 @dataclass(frozen=True)
 class StackPass(ModulePass):
     """
-    Replace runs of elementwise instructions over one index space by a `glow_low.stack` (paper §5.2, operator stacking).
+    Replace elementwise instructions by `glow_low.stack`s (paper §5.2, operator stacking).
 
-    Chains of dependent instructions stay in registers: what nothing reads behind the run is never stored. Splats become
-    constants of the body.
+    Instructions over one index space that share buffers are one stack, if other instructions between them allow that.
+    Chains stay in registers: what nothing reads behind the stack is never stored. Splats become constants of the body.
+    `members` is how many instructions a stack may have; 1 gives each its own loop.
     """
 
     name = "stack"
 
+    members: int = MOST_MEMBERS
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
-            stack_block(function.block)
+            stack_block(function.block, self.members)
 
 
-MOST_MEMBERS = 128
-"""Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
+class Stacking:
+    """The runs of one block that are still open, by the allocations and weights that they use."""
 
-MOST_BUFFERS = 64
-"""Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
+    def __init__(self, block: Block, most: int) -> None:
+        self.block = block
+        self.most = most
+        self.splats = known_splats(block)
+        self.open: dict[SSAValue, list[Run]] = {}
 
-
-@dataclass
-class Run:
-    """Consecutive elementwise instructions over one index space; `splats` has the known contents of the block."""
-
-    space: Shape
-    splats: Mapping[SSAValue, Operation]
-    members: list[DerivedInstruction] = field(default_factory=list[DerivedInstruction])
-    sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
-    """The buffers that the members read from outside, in order."""
-    written: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
-    """The buffers that the members write, in order."""
-    touched: dict[SSAValue, list[tuple[SSAValue, bool]]] = field(
-        default_factory=dict[SSAValue, list[tuple[SSAValue, bool]]]
-    )
-    """Allocation or weight → the buffers of it that the members use, and whether they write them."""
-
-    def accepts(self, op: DerivedInstruction) -> bool:
-        """Whether `op` may join: same index space, and it meets what the run wrote only element by element."""
-        output = op.outputs()[0]
-        if shape_of(output) != self.space or len(self.members) == MOST_MEMBERS:
-            return False
-        inputs = op.inputs()
-        if len(self.sources) + len(self.written) + len(inputs) + 1 > MOST_BUFFERS:
-            return False
-        return all(map(self._meets_evenly, (*inputs, output))) and self._is_unread(output)
-
-    def _meets_evenly(self, value: SSAValue) -> bool:
-        """Whether a buffer is apart from all that the run wrote, but for one that it is itself."""
-        touched = self.touched.get(root_of(value), ())
-        return not any(
-            written and other.type != value.type and regions_overlap(region_of(other), region_of(value))
-            for other, written in touched
-        )
-
-    def _is_unread(self, value: SSAValue) -> bool:
-        """Whether the run read nothing of a buffer."""
-        touched = self.touched.get(root_of(value), ())
-        return all(written or not regions_overlap(region_of(other), region_of(value)) for other, written in touched)
-
-    def _touch(self, value: SSAValue, writes: bool) -> None:
-        self.touched.setdefault(root_of(value), []).append((value, writes))
-
-    def add(self, op: DerivedInstruction) -> None:
-        """Append `op`; what it reads comes from outside unless an earlier member wrote it."""
-        for value in op.inputs():
-            if place_of(value) not in self.written and splat_behind(value, self.splats) is None:
-                self.sources.setdefault(place_of(value), value)
-            self._touch(value, writes=False)
-        output = op.outputs()[0]
-        self.written.setdefault(place_of(output), output)
-        self._touch(output, writes=True)
-        self.members.append(op)
-
-    def targets(self) -> list[SSAValue]:
-        """The buffers that the run must store: those used by anything else."""
-        members = set(self.members)
-        return [
-            value
-            for (root, _), value in self.written.items()
-            if not isinstance(root.owner, AllocOp) or any(user not in members for user in each_user(root))
-        ]
-
-
-Place = tuple[SSAValue, Attribute]
-"""An allocation or weight, and the type of a buffer of it: two values with one place are one buffer."""
-
-
-def place_of(value: SSAValue) -> Place:
-    """The place of a buffer."""
-    return root_of(value), value.type
-
-
-def stack_block(block: Block) -> None:
-    """Stack all runs of one block."""
-    splats = known_splats(block)
-    run: Run | None = None
-    for op in list(block.ops):
-        if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op, splats):
-            continue
-        if isinstance(op, DerivedInstruction) and is_elementwise(op):
-            if run is not None and not run.accepts(op):
-                emit_stack(run)
-                run = None
-            if run is None:
-                run = Run(shape_of(op.outputs()[0]), splats)
-            run.add(op)
-        elif run is not None:
+    def run(self) -> None:
+        """Go through the block once; each run is closed in front of the first instruction that must come behind it."""
+        time = 0
+        for op in list(self.block.ops):
+            if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op, self.splats):
+                continue
+            time += 1
+            if isinstance(op, DerivedInstruction) and is_elementwise(op):
+                self._visit(time, op)
+            else:
+                uses = [(access.value, access.writes) for access in accesses_of(op)]
+                self._close(uses + ([(op.buffer, True)] if isinstance(op, DeallocOp) else []), ())
+        for run in self._touching(self.open):
             emit_stack(run)
-            run = None
-    if run is not None:
-        emit_stack(run)
-    remove_unused_splats(block)
+        remove_unused_splats(self.block)
+
+    def _visit(self, time: int, op: DerivedInstruction) -> None:
+        """Let an elementwise instruction join the runs that it shares buffers with, or begin one."""
+        uses = [(access.value, access.writes) for access in accesses_of(op)]
+        joined = [run for run in self._touching(map(root_of, op.operands)) if run.accepts(op, time, self.most)]
+        run = merged(joined, self.most) if joined else Run(shape_of(op.outputs()[0]), self.splats)
+        if run is None:
+            joined = joined[-1:]
+            run = joined[0]
+        self._close(uses, joined)
+        for old in joined:
+            self._drop(old)
+        run.add(time, op)
+        for root in run.touched:
+            self.open.setdefault(root, []).append(run)
+
+    def _touching(self, roots: Iterable[SSAValue]) -> list[Run]:
+        """The open runs that use some of the allocations and weights, each once, the one that began first in front."""
+        found = {id(run): run for root in roots for run in self.open.get(root, ())}
+        return sorted(found.values(), key=lambda run: run.members[0][0])
+
+    def _close(self, uses: Sequence[Use], kept: Sequence[Run]) -> None:
+        """Emit the runs, but for those `kept`, that come before an instruction with these uses."""
+        for run in self._touching(root_of(value) for value, _ in uses):
+            if not any(run is other for other in kept) and run.conflicts(uses):
+                self._drop(run)
+                emit_stack(run)
+
+    def _drop(self, run: Run) -> None:
+        for root in run.touched:
+            self.open[root] = [other for other in self.open[root] if other is not run]
+
+
+def stack_block(block: Block, most: int = MOST_MEMBERS) -> None:
+    """Stack the elementwise instructions of one block, `most` into one."""
+    Stacking(block, most).run()
 
 
 def known_splats(block: Block) -> dict[SSAValue, Operation]:
@@ -164,12 +128,6 @@ def is_constant_splat(op: Operation, splats: Mapping[SSAValue, Operation]) -> bo
     return is_splat(op) and splat_behind(op.outputs()[0], splats) is op
 
 
-def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
-    """The splat that alone writes the buffer `value`, or `None`."""
-    root = root_of(value)
-    return None if size_of(root.type) < size_of(value.type) else splats.get(root)
-
-
 def written_roots(op: Operation) -> set[SSAValue]:
     """The allocations and weights that an instruction writes."""
     uses = op.uses() if isinstance(op, Instruction) else ()
@@ -188,11 +146,11 @@ class StackBuilder:
         """The stack, which stores `targets`."""
         space, sources = self.run.space, list(self.run.sources.values())
         maps = [broadcast_map(shape_of(value), space) for value in (*targets, *sources)]
-        location = fuse_locations(member.location for member in self.run.members)
+        location = fuse_locations(member.location for _, member in self.run.members)
         op = StackOp.over(targets, sources, maps, len(space), location)
         for source, argument in zip(sources, op.block.args, strict=True):
             self.registers[place_of(source)] = argument
-        for member in self.run.members:
+        for _, member in self.run.members:
             arguments = [self._argument(value, op.block) for value in member.inputs()]
             self.registers[place_of(member.outputs()[0])] = append_body(member, op.block, arguments)
         op.block.add_op(
@@ -229,7 +187,7 @@ def as_signless(attribute: Attribute, type_: Attribute) -> Attribute:
 
 def emit_stack(run: Run) -> None:
     """Replace a run by its stack, in the place of its last member."""
-    last = run.members[-1]
+    _, last = run.members[-1]
     block = last.parent_block()
     assert block is not None
     targets = run.targets()
@@ -237,7 +195,7 @@ def emit_stack(run: Run) -> None:
         block.insert_op_before(StackBuilder(run).build(targets), last)
         tally("stacks made")
         tally("instructions stacked", len(run.members))
-    for member in run.members:
+    for _, member in run.members:
         block.erase_op(member)
 
 

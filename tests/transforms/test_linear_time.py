@@ -22,8 +22,9 @@ from glow_mlir.pipelines import parse_pipeline
 from glow_mlir.storage import Storage
 from glow_mlir.textual import parse_module
 from glow_mlir.transforms.rewriting import high_functions, low_functions
+from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS
 from glow_mlir.transforms.schedule import schedule_block
-from glow_mlir.transforms.stack import MOST_BUFFERS, MOST_MEMBERS, stack_block
+from glow_mlir.transforms.stack import stack_block
 
 PRODUCTS = """
 glow_high.constant @c : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}

@@ -1,4 +1,4 @@
-// Neighbouring elementwise instructions over one index space become one loop.
+// Elementwise instructions over one index space that share buffers become one loop.
 
 // RUN: glow-opt %s -p stack,shorten-lifetimes,verify-low --split-input-file | filecheck %s
 // RUN: glow-opt %s -p stack --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
@@ -33,7 +33,7 @@ glow_low.func @chain(@x, @y) {
 
 // -----
 
-// What is read behind the run is stored as well, once; independent neighbours join too.
+// What is read behind the run is stored as well, once; neighbours that read the same join.
 
 // CHECK-LABEL: glow_low.func @several(
 // CHECK:         glow_low.stack @out %a, @out %b, @in %x {
@@ -89,17 +89,18 @@ glow_low.func @broadcast(@x, @row, @column, @y) {
 
 // -----
 
-// Another index space, or another instruction between them, ends a run.
+// Instructions between the members of a stack do not matter, if they do not meet its buffers.
 
-// CHECK-LABEL: glow_low.func @runs(
-// CHECK:         glow_low.stack @out %a, @in %x
+// CHECK-LABEL: glow_low.func @apart(
 // CHECK:         glow_low.stack @out %b, @in %row
 // CHECK:         glow_low.softmax @out %c, @in %b
-// CHECK:         glow_low.stack @out %y, @in %a, @in %c
+// CHECK:         glow_low.stack @out %y, @in %x, @in %c
+// CHECK:           arith.negf
+// CHECK-NEXT:      arith.addf
 glow_high.placeholder @x : tensor<2x3xf32> {input}
 glow_high.placeholder @row : tensor<1x3xf32> {input}
 glow_high.placeholder @y : tensor<2x3xf32> {output}
-glow_low.func @runs(@x, @row, @y) {
+glow_low.func @apart(@x, @row, @y) {
   %x = glow_low.weight @x : memref<2x3xf32>
   %row = glow_low.weight @row : memref<1x3xf32>
   %y = glow_low.weight @y {mutable} : memref<2x3xf32>
@@ -113,6 +114,66 @@ glow_low.func @runs(@x, @row, @y) {
   glow_low.dealloc @out %a
   glow_low.dealloc @out %b
   glow_low.dealloc @out %c
+}
+
+// -----
+
+// They end it where they read what it wrote, or where waiting would keep two buffers alive instead of one.
+
+// CHECK-LABEL: glow_low.func @ended(
+// CHECK:         glow_low.stack @out %a, @in %x
+// CHECK:         glow_low.softmax @out %b, @in %a
+// CHECK:         glow_low.stack @out %c, @in %a, @in %b
+// CHECK:         glow_low.softmax @out %d, @in %x
+// CHECK:         glow_low.stack @out %y, @in %c, @in %d
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @ended(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %a = glow_low.alloc : memref<4xf32>
+  %b = glow_low.alloc : memref<4xf32>
+  %c = glow_low.alloc : memref<4xf32>
+  %d = glow_low.alloc : memref<4xf32>
+  glow_low.neg @out %a, @in %x
+  glow_low.softmax @out %b, @in %a {axis = 0}
+  glow_low.add @out %c, @in %a, @in %b
+  glow_low.softmax @out %d, @in %x {axis = 0}
+  glow_low.mul @out %y, @in %c, @in %d
+  glow_low.dealloc @out %a
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %c
+  glow_low.dealloc @out %d
+}
+
+// -----
+
+// What shares no buffer saves nothing together, and stays apart; so does what has another index space.
+
+// CHECK-LABEL: glow_low.func @independent(
+// CHECK:         glow_low.stack @out %y, @in %x
+// CHECK-NEXT:    ^
+// CHECK-NEXT:      arith.negf
+// CHECK-NEXT:      glow_low.yield
+// CHECK:         glow_low.stack @out %z, @in %w
+// CHECK:         glow_low.stack @out %v, @in %w
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @w : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_high.placeholder @z : tensor<4xf32> {output}
+glow_high.placeholder @v : tensor<2x4xf32> {output}
+glow_low.func @independent(@x, @w, @y, @z, @v) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %w = glow_low.weight @w : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4xf32>
+  %v = glow_low.weight @v {mutable} : memref<2x4xf32>
+  %s = glow_low.alloc : memref<2x1xf32>
+  glow_low.splat @out %s {value = 2.0 : f32, shape = [2, 1]}
+  glow_low.neg @out %y, @in %x
+  glow_low.abs @out %z, @in %w
+  glow_low.add @out %v, @in %w, @in %s
+  glow_low.dealloc @out %s
 }
 
 // -----
