@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
@@ -17,6 +17,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, ro
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.pass_statistics import tally
+from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
@@ -27,7 +28,8 @@ class FuseEpiloguesPass(ModulePass):
     Make a stack the epilogue of the instruction whose result it alone reads, where `backend` executes that.
 
     The result then goes from registers through the body to memory: a bias, an activation, a residual sum cost no pass
-    of their own. Of several such producers the last one takes the stack, since the others' results are there by then.
+    of their own. Of several such producers the last one takes the stack, since the others' results are there by then;
+    where another source comes later still, the producer waits for it.
     """
 
     name = "fuse-epilogues"
@@ -54,7 +56,13 @@ class EpilogueFusion:
         """Give the stack to a producer, if one takes it."""
         found = [(op, value) for value in self.stack.sources if (op := self._producer(value)) is not None]
         for producer, value in sorted(found, key=lambda item: -self.accesses.positions[item[0]]):
-            if pays(2 * byte_size(value)) and self._is_ready(producer, value) and self._move(producer, value):
+            if not pays(2 * byte_size(value)):
+                continue
+            if self._is_ready(producer, value):
+                fused = self._move(producer, value)
+            else:
+                fused = self._may_wait(producer) and self._move_late(producer, value)
+            if fused:
                 return
 
     def _producer(self, value: SSAValue) -> DerivedInstruction | None:
@@ -85,6 +93,32 @@ class EpilogueFusion:
         used = [a for target in self.stack.targets for a in self.accesses.meeting(target)]
         hinders = [*(access for access in written if access.writes), *used]
         return not any(first <= access.position < last for access in hinders)
+
+    def _may_wait(self, producer: DerivedInstruction) -> bool:
+        """Whether the producer could run where the stack does: nothing between them overwrites what it reads."""
+        first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
+        meeting = [access for value in producer.inputs() for access in self.accesses.meeting(value)]
+        return not any(access.writes and first < access.position <= last for access in meeting)
+
+    def _move_late(self, producer: DerivedInstruction, value: SSAValue) -> bool:
+        """Like `_move`, with the producer in the place of the stack."""
+        following, position = producer.next_op, self.accesses.positions[producer]
+        assert following is not None
+        self._place(producer, self.stack, self.accesses.positions[self.stack])
+        if self._move(producer, value):
+            keep_until(self.accesses, producer.inputs(), producer)
+            return True
+        self._place(producer, following, position)
+        return False
+
+    def _place(self, producer: DerivedInstruction, before: Operation, position: int) -> None:
+        block = before.parent_block()
+        assert block is not None
+        self.accesses.forget(producer)
+        producer.detach()
+        block.insert_op_before(producer, before)
+        self.accesses.positions[producer] = position
+        self.accesses.add(producer)
 
     def _move(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Make the stack the epilogue of `producer`; false where it does not fit, or the backend refuses."""

@@ -96,7 +96,7 @@ glow_low.func @later(@x, @y) {
 
 // -----
 
-// Not where the result has another reader, is read transposed or repeated, or a source comes later than the producer.
+// Not where the result has another reader, or is read transposed or repeated.
 
 // CHECK-LABEL: glow_low.func @kept(
 // CHECK-NOT:     epilogue
@@ -140,17 +140,23 @@ glow_low.func @kept(@x, @y, @z, @t, @w) {
 
 // -----
 
-// Nor where a source is written, or the target used, between producer and stack; nor for a kernel without epilogues.
+// A producer waits for a source that comes later, unless what it reads is overwritten before.
 
-// CHECK-LABEL: glow_low.func @between(
-// CHECK-NOT:     epilogue
+// CHECK-LABEL: glow_low.func @waits(
+// CHECK:         glow_low.softmax @out %s
+// CHECK-NEXT:    glow_low.matmul @out %y, @in %x, @in %x epilogue(@in %s)
+// CHECK:         glow_low.matmul @out %[[P:.*]], @in %t, @in %x{{$}}
+// CHECK-NEXT:    glow_low.softmax @out %t
+// CHECK-NEXT:    glow_low.stack @out %z
 glow_high.placeholder @x : tensor<4x4xf32> {input}
 glow_high.placeholder @s : tensor<4x4xf32> {output}
+glow_high.placeholder @t : tensor<4x4xf32> {state}
 glow_high.placeholder @y : tensor<4x4xf32> {output}
 glow_high.placeholder @z : tensor<4x4xf32> {output}
-glow_low.func @between(@x, @s, @y, @z) {
+glow_low.func @waits(@x, @s, @t, @y, @z) {
   %x = glow_low.weight @x : memref<4x4xf32>
   %s = glow_low.weight @s {mutable} : memref<4x4xf32>
+  %t = glow_low.weight @t {mutable} : memref<4x4xf32>
   %y = glow_low.weight @y {mutable} : memref<4x4xf32>
   %z = glow_low.weight @z {mutable} : memref<4x4xf32>
   %0 = glow_low.alloc : memref<4x4xf32>
@@ -162,6 +168,28 @@ glow_low.func @between(@x, @s, @y, @z) {
     glow_low.yield %1 : f32
   }
   glow_low.dealloc @out %0
+  %2 = glow_low.alloc : memref<4x4xf32>
+  glow_low.matmul @out %2, @in %t, @in %x
+  glow_low.softmax @out %t, @in %x {axis = 0}
+  glow_low.stack @out %z, @in %2, @in %t {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%c: f32, %d: f32):
+    %3 = arith.addf %c, %d : f32
+    glow_low.yield %3 : f32
+  }
+  glow_low.dealloc @out %2
+}
+
+// -----
+
+// Nor for a kernel without epilogues.
+
+// CHECK-LABEL: glow_low.func @without(
+// CHECK-NOT:     epilogue
+glow_high.placeholder @x : tensor<4x4xf32> {input}
+glow_high.placeholder @z : tensor<4x4xf32> {output}
+glow_low.func @without(@x, @z) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
   %2 = glow_low.alloc : memref<4x4xf32>
   glow_low.softmax @out %2, @in %x {axis = 0}
   glow_low.stack @out %z, @in %2 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
