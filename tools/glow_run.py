@@ -287,3 +287,7 @@ def statistics(session: InferenceSession) -> dict[str, object]:
         "instructions": dict(sorted(Counter(step.kind for step in manifest.steps).items())),
         "compile_seconds": session.compile_seconds,
     }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
