@@ -254,6 +254,7 @@ OPTIMIZED = Stage.of(
     "fold-constants",  # What the model computes from constants alone.
     "gather-to-slice",  # Indices that are known now.
     "shrink-splats",  # Uniform operands need no shape.
+    "fold-dilated-convolutions",  # Before transposes and reshapes move away from the convolution.
     "sink-transposes",  # The transposes of NCHW models meet, and cancel.
     "sink-reshapes",  # So do reshapes.
     "fold-constants",  # Transposes that met a constant.
@@ -262,7 +263,7 @@ OPTIMIZED = Stage.of(
     "recognize-softmax",
     "recognize-normalization",
     "fold-transposes-into-matmul",  # What is left in front of matrix products.
-    "merge-pads",  # Into the convolutions and pools behind them.
+    "merge-pads",  # Into the convolutions and pools behind them; before arithmetic behind cut results is folded.
     "fold-into-weights",  # After transposes no longer stand between a convolution and its normalization.
     "merge-arithmetic",  # Chains of it that no weights took in.
     "simplify-convolutions",

@@ -24,6 +24,7 @@ PASSES: dict[str, str] = {
     "eliminate-dead-stores": "glow_mlir.transforms.eliminate_dead_stores:EliminateDeadStoresPass",
     "expand-powers": "glow_mlir.transforms.expand_powers:ExpandPowersPass",
     "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",
+    "fold-dilated-convolutions": "glow_mlir.transforms.fold_dilated_convolutions:FoldDilatedConvolutionsPass",
     "fold-into-weights": "glow_mlir.transforms.fold_into_weights:FoldIntoWeightsPass",
     "fold-transposes-into-matmul": "glow_mlir.transforms.fold_transposes_into_matmul:FoldTransposesIntoMatmulPass",
     "fuse-epilogues": "glow_mlir.transforms.fuse_epilogues:FuseEpiloguesPass",

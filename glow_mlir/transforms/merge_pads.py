@@ -1,4 +1,4 @@
-"""`merge-pads`: let convolutions and pools pad their input themselves."""
+"""`merge-pads`: let convolutions and pools pad their input themselves, and no more than is needed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.data_movement import PadOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.properties import flag, text
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.storage import Storage
+from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 Windowed = ConvOp | MaxPoolOp | AvgPoolOp | LpPoolOp
@@ -34,6 +35,8 @@ class MergePadsPass(ModulePass):
     A border of zeros merges with convolutions, and with pools for which padding counts as zeros; one of numbers that no
     element of the input goes below merges with max-pools, whose padding never counts. It does so where every reader of
     the pad can take it, since otherwise the border is made anyway.
+
+    A slice that cuts off outer results of a convolution takes padding away instead, where there is as much.
     """
 
     name = "merge-pads"
@@ -42,9 +45,12 @@ class MergePadsPass(ModulePass):
         storage = Storage(op)
         for function in high_functions(op):
             pads = [candidate for candidate in function.block.ops if isinstance(candidate, PadOp)]
+            cuts = [candidate for candidate in function.block.ops if isinstance(candidate, SliceOp)]
             ranges = value_ranges(function.block, storage) if pads else {}
             for pad in pads:
                 merge_pad(pad, ranges.get(pad.input, Range()))
+            for cut in cuts:
+                merge_cut(cut, storage)
             erase_dead(function.block)
 
 
@@ -108,3 +114,29 @@ def is_neutral(user: Windowed, new: HighOp, fill: float, known: Range) -> bool:
     if isinstance(user, AvgPoolOp):
         return fill == 0 and (flag(user.count_include_pad) or not any(user.window().pads))
     return fill == 0
+
+
+def merge_cut(cut: SliceOp, storage: Storage) -> None:
+    """Pad the input of a convolution less instead of cutting off what only the slice reads."""
+    conv = cut.input.owner
+    if not isinstance(conv, ConvOp) or not cut.input.has_one_use() or not size_of(cut.result):
+        return
+    pads = remaining_pads(conv, cut)
+    if pads is None:
+        return
+    properties: dict[str, Attribute] = {**conv.properties, "pads": to_attribute(pads)}
+    new = ConvOp.inferred(conv.operands, properties, fuse_locations([conv.location, cut.location]))
+    replace(cut, list(Emitter(cut, storage).insert(new).results))
+
+
+def remaining_pads(conv: ConvOp, cut: SliceOp) -> Shape | None:
+    """The padding with which `conv` gives only what `cut` takes, or `None` where that is not done by padding."""
+    ranges, sizes = cut.ranges(), shape_of(conv.result)
+    spatial = range(1, len(sizes) - 1) if is_channels_last(conv.layout) else range(2, len(sizes))
+    if any(taken.step != 1 or (axis not in spatial and len(taken) < sizes[axis]) for axis, taken in enumerate(ranges)):
+        return None
+    window = conv.window()
+    strides = (*window.strides, *window.strides)
+    cuts = (*(ranges[axis].start for axis in spatial), *(sizes[axis] - ranges[axis].stop for axis in spatial))
+    pads = tuple(pad - count * stride for pad, count, stride in zip(window.pads, cuts, strides, strict=True))
+    return pads if min(pads, default=0) >= 0 else None

@@ -24,6 +24,7 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, CumSumOp, ReduceMaxOp, TopKOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.glow_high.transposition import inverse
 from glow_mlir.dialects.shapes import rank_of, shape_of, size_of
 
 
@@ -175,6 +176,16 @@ def cut(g: GraphBuilder, value: SSAValue, axis: int, taken: range) -> SSAValue:
     return g(data.SliceOp, value, **bounds(ranges))
 
 
+def trimmed(g: GraphBuilder, value: SSAValue) -> SSAValue:
+    """A tensor without the first or the last element along an axis or two."""
+    for axis in g.draw(st.sets(st.integers(0, rank_of(value) - 1), max_size=2)):
+        size = shape_of(value)[axis]
+        first = g.draw(st.integers(0, 1)) if size > 1 else 0
+        last = size - (g.draw(st.integers(0, 1)) if size - first > 1 else 0)
+        value = cut(g, value, axis, range(first, last))
+    return value
+
+
 def step_padded_window(g: GraphBuilder) -> SSAValue:
     """A pad, sometimes cut again, and a convolution or pool behind it."""
     value = g.pick((3, 4))
@@ -187,11 +198,39 @@ def step_padded_window(g: GraphBuilder) -> SSAValue:
     kind = g.draw(st.sampled_from([ConvOp, MaxPoolOp, AvgPoolOp, LpPoolOp]))
     pads = [g.draw(st.integers(0, 1)) for _ in range(2 * spatial)]
     if kind is ConvOp:
-        return g(ConvOp, value, g.constant((2, *(1 for _ in range(spatial)), shape_of(value)[-1])), pads=pads)
+        value = g(ConvOp, value, g.constant((2, *(1 for _ in range(spatial)), shape_of(value)[-1])), pads=pads)
+        return trimmed(g, value) if g.draw(st.booleans()) else value
     more = {"count_include_pad": g.draw(st.booleans())} if kind is AvgPoolOp else {}
     size: int = g.draw(st.integers(1, min(2, *shape_of(value)[1:-1])))
     pads = [min(width, size - 1) for width in pads]
     return g(kind, value, kernel_shape=[size] * spatial, pads=pads, ceil_mode=g.draw(st.booleans()), **more)
+
+
+def step_dealt_conv(g: GraphBuilder) -> SSAValue:
+    """A convolution of images to which pixels are dealt, every second or third to one, and gathered, or nearly so."""
+    value = g.pick((3, 4))
+    spatial = rank_of(value) - 2
+    blocks = [g.draw(st.integers(1, 3)) for _ in range(spatial)]
+    border = [-size % block for size, block in zip(shape_of(value)[1:-1], blocks, strict=True)]
+    value = g(data.PadOp, value, pads=[*[0] * (spatial + 2), 0, *border, 0])
+    batch, *sizes, channels = shape_of(value)
+    parts = [part for size, block in zip(sizes, blocks, strict=True) for part in (size // block, block)]
+    order = g.draw(st.permutations(range(0, 2 * spatial + 1, 2)))
+    permutation = (*order, *range(1, 2 * spatial, 2), 2 * spatial + 1)
+    value = g(data.ReshapeOp, value, shape=(batch, *parts, channels))
+    value = g(data.TransposeOp, value, permutation=permutation)
+    value = g(data.ReshapeOp, value, shape=(batch * math.prod(blocks), *parts[::2], channels))
+    kernel = [g.draw(st.integers(1, 2)) for _ in range(spatial)]
+    value = g(ConvOp, value, g.constant((2, *kernel, channels)), pads=[1] * (2 * spatial))
+    kept = shape_of(value)[1:]
+    if g.draw(st.integers(0, 3)) == 0:
+        order = g.draw(st.permutations(order))
+        permutation = (*order, *permutation[spatial + 1 :])
+    dealt = [(batch, *parts)[axis] for axis in order]
+    value = g(data.ReshapeOp, value, shape=(*dealt, *kept))
+    value = g(data.TransposeOp, value, permutation=inverse(permutation))
+    gathered = [size * block for size, block in zip(kept[:-1], blocks, strict=True)]
+    return g(data.ReshapeOp, value, shape=(batch, *gathered, 2))
 
 
 def step_gather(g: GraphBuilder) -> SSAValue:
@@ -266,6 +305,7 @@ LAYOUT_STEPS: tuple[Step, ...] = (
     step_casts,
     step_parts,
     step_padded_window,
+    step_dealt_conv,
     step_gather,
     step_splats,
     step_reshaped,

@@ -11,6 +11,7 @@ from layout_steps import (
     LAYOUT_STEPS,
     TRANSPOSE_STEPS,
     step_casts,
+    step_dealt_conv,
     step_gather,
     step_limits,
     step_moved_cast,
@@ -68,6 +69,7 @@ EXACT_HIGH = (
 )
 ROUNDING_HIGH = (
     "expand-powers",
+    "fold-dilated-convolutions",
     "fold-into-weights",
     "fold-transposes-into-matmul",
     "lower",
@@ -104,6 +106,7 @@ FAVOURITES: dict[str, tuple[Step, ...]] = {
     "canonicalize": (step_limits, step_casts, step_parts, step_gather),
     "deduplicate": (step_twice,),
     "expand-powers": (step_power,),
+    "fold-dilated-convolutions": (step_dealt_conv,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
     "gather-to-slice": (step_gather,),
     "lower": (step_batch_norm, step_normalize),

@@ -93,3 +93,63 @@ glow_high.func @stay(@x, @f, @g, @a, @b, @c, @d, @e, @h) {
   glow_high.save %11, @a
   glow_high.save %10, @h
 }
+
+// -----
+
+// Cutting off results takes padding away, as many strides of it, in either layout.
+
+// CHECK-LABEL: glow_high.func @cut(
+// CHECK-NOT:     glow_high.slice
+// CHECK:         %[[A:.*]] = glow_high.conv %x, %f {strides = [2, 1], pads = [1, 2, 0, 1]} : tensor<1x4x10x2xf32>
+// CHECK-NEXT:    glow_high.save %[[A]], @a
+// CHECK-NEXT:    %[[B:.*]] = glow_high.conv %x, %g {pads = [0, 1, 0, 0], layout = "channels_first"} : tensor<1x2x8x3xf32>
+// CHECK-NEXT:    glow_high.save %[[B]], @b
+
+// LOCATIONS: glow_high.conv {{.*}} loc(fused["conv", "cut"])
+glow_high.placeholder @x : tensor<1x8x8x3xf32> {input}
+glow_high.placeholder @f : tensor<2x3x2x3xf32> {input}
+glow_high.placeholder @g : tensor<2x8x1x2xf32> {input}
+glow_high.placeholder @a : tensor<1x4x10x2xf32> {output}
+glow_high.placeholder @b : tensor<1x2x8x3xf32> {output}
+glow_high.func @cut(@x, @f, @g, @a, @b) {
+  %x = glow_high.get @x : tensor<1x8x8x3xf32>
+  %f = glow_high.get @f : tensor<2x3x2x3xf32>
+  %g = glow_high.get @g : tensor<2x8x1x2xf32>
+  %1 = glow_high.conv %x, %f {strides = [2, 1], pads = [3, 2, 2, 2]} : tensor<1x6x11x2xf32> loc("conv")
+  %2 = glow_high.slice %1 {starts = [0, 1, 0, 0], ends = [1, 5, 10, 2]} : tensor<1x4x10x2xf32> loc("cut")
+  glow_high.save %2, @a
+  %3 = glow_high.conv %x, %g {pads = [0, 1, 0, 1], layout = "channels_first"} : tensor<1x2x8x4xf32>
+  %4 = glow_high.slice %3 {starts = [0, 0, 0, 0], ends = [1, 2, 8, 3]} : tensor<1x2x8x3xf32>
+  glow_high.save %4, @b
+}
+
+// -----
+
+// Cuts stay that padding does not make, or that take channels, every second result, or what something else reads whole.
+
+// CHECK-LABEL: glow_high.func @cuts_stay(
+// CHECK-COUNT-4: glow_high.slice
+glow_high.placeholder @x : tensor<1x8x3xf32> {input}
+glow_high.placeholder @f : tensor<2x1x3xf32> {input}
+glow_high.placeholder @a : tensor<1x7x2xf32> {output}
+glow_high.placeholder @b : tensor<1x10x1xf32> {output}
+glow_high.placeholder @c : tensor<1x5x2xf32> {output}
+glow_high.placeholder @d : tensor<1x9x2xf32> {output}
+glow_high.placeholder @e : tensor<1x10x2xf32> {output}
+glow_high.func @cuts_stay(@x, @f, @a, @b, @c, @d, @e) {
+  %x = glow_high.get @x : tensor<1x8x3xf32>
+  %f = glow_high.get @f : tensor<2x1x3xf32>
+  %1 = glow_high.conv %x, %f {pads = [1, 1]} : tensor<1x10x2xf32>
+  %2 = glow_high.slice %1 {starts = [0, 1, 0], ends = [1, 8, 2]} : tensor<1x7x2xf32>
+  glow_high.save %2, @a
+  %3 = glow_high.conv %x, %f {pads = [1, 1]} : tensor<1x10x2xf32>
+  %4 = glow_high.slice %3 {starts = [0, 0, 0], ends = [1, 10, 1]} : tensor<1x10x1xf32>
+  glow_high.save %4, @b
+  %5 = glow_high.conv %x, %f {pads = [1, 1]} : tensor<1x10x2xf32>
+  %6 = glow_high.slice %5 {starts = [0, 0, 0], ends = [1, 10, 2], steps = [1, 2, 1]} : tensor<1x5x2xf32>
+  glow_high.save %6, @c
+  %7 = glow_high.conv %x, %f {pads = [1, 1]} : tensor<1x10x2xf32>
+  glow_high.save %7, @e
+  %8 = glow_high.slice %7 {starts = [0, 0, 0], ends = [1, 9, 2]} : tensor<1x9x2xf32>
+  glow_high.save %8, @d
+}
