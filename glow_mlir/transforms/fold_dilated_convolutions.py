@@ -177,8 +177,12 @@ def _gathered(value: SSAValue, axes: Arrangement | None, shape: Shape) -> tuple[
 
 
 def _arranged(value: SSAValue, order: Shape, shape: Shape, emit: Emitter) -> SSAValue:
-    """`value` with the axes that are no units in that order, under another shape."""
-    permutation = (*order, *(axis for axis in range(rank_of(value)) if axis not in order))
+    """`value` with the axes that are no units in that order, under another shape; transposed only, where that will do."""
+    units = [axis for axis in range(rank_of(value)) if axis not in order]
+    permutation = (*order, *units)
+    if len(shape) == len(permutation):
+        longer = iter(order)
+        permutation = tuple(units.pop(0) if size == 1 else next(longer) for size in shape)
     if not keeps_order(shape_of(value), permutation):
         value = emit(TransposeOp, value, permutation=permutation)
     return value if shape_of(value) == shape else emit(ReshapeOp, value, shape=shape)

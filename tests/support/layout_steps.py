@@ -178,11 +178,12 @@ def cut(g: GraphBuilder, value: SSAValue, axis: int, taken: range) -> SSAValue:
 
 def trimmed(g: GraphBuilder, value: SSAValue) -> SSAValue:
     """A tensor without the first or the last element along an axis or two."""
-    for axis in g.draw(st.sets(st.integers(0, rank_of(value) - 1), max_size=2)):
+    axes: set[int] = g.draw(st.sets(st.integers(0, rank_of(value) - 1), max_size=2))
+    for axis in axes:
         size = shape_of(value)[axis]
         first = g.draw(st.integers(0, 1)) if size > 1 else 0
-        last = size - (g.draw(st.integers(0, 1)) if size - first > 1 else 0)
-        value = cut(g, value, axis, range(first, last))
+        left: int = g.draw(st.integers(0, 1)) if size - first > 1 else 0
+        value = cut(g, value, axis, range(first, size - left))
     return value
 
 
