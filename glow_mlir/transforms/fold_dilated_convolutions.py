@@ -177,7 +177,7 @@ def _gathered(value: SSAValue, axes: Arrangement | None, shape: Shape) -> tuple[
 
 
 def _arranged(value: SSAValue, order: Shape, shape: Shape, emit: Emitter) -> SSAValue:
-    """`value` with the axes that are no units in that order, under another shape; transposed only, where that will do."""
+    """`value` with the axes that are no units in that order, under another shape."""
     units = [axis for axis in range(rank_of(value)) if axis not in order]
     permutation = (*order, *units)
     if len(shape) == len(permutation):
