@@ -27,8 +27,8 @@ class MergeMatmulsPass(ModulePass):
     attention are, into a product with their columns side by side and a slice for each (Glow's MergeMatMulOnLHS).
 
     It pays where narrow matrices fill panels of `panel` columns together that they would leave half empty alone: a
-    group is merged if that saves at least a quarter of the panels. Wide products gain nothing, and their slices cost
-    copies. With `panel` = 0 all groups are merged.
+    group is merged if that saves at least a quarter of the panels. Wide products gain nothing, and the rows of their
+    slices, which are views, lie farther apart (docs/glow-passes.md). With `panel` = 0 all groups are merged.
     """
 
     name = "merge-matmuls"
