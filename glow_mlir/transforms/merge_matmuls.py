@@ -1,17 +1,17 @@
-"""`merge-matmuls`: compute products of one matrix with several constant ones as one product."""
+"""`merge-matmuls`: compute products of one matrix with several constant ones, or of several rows with one, at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.dialects.glow_high.data_movement import SliceOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import rank_of, shape_of
@@ -29,6 +29,9 @@ class MergeMatmulsPass(ModulePass):
     It pays where narrow matrices fill panels of `panel` columns together that they would leave half empty alone: a
     group is merged if that saves at least a quarter of the panels. Wide products gain nothing, and the rows of their
     slices, which are views, lie farther apart (docs/glow-passes.md). With `panel` = 0 all groups are merged.
+
+    Single rows that are multiplied by the same constant matrix, as in unrolled recurrent networks, become the rows of
+    one product (Glow's MergeMatMulOnRHS), so that the matrix is read once. Products of more rows gain nothing.
     """
 
     name = "merge-matmuls"
@@ -45,6 +48,9 @@ class MergeMatmulsPass(ModulePass):
             for products in groups.values():
                 if len(products) > 1 and self._pays([shape_of(product.result)[-1] for product in products]):
                     merge(products, storage)
+            places = {candidate: place for place, candidate in enumerate(function.block.ops)}
+            for products in row_groups(function.block, places, storage):
+                merge_rows(products, places, storage)
             erase_dead(function.block)
 
     def _pays(self, columns: Sequence[int]) -> bool:
@@ -89,5 +95,68 @@ def merge(products: Sequence[MatMulOp], storage: Storage) -> None:
         part.name_hint = product.result.name_hint
         parts.append(part)
         start = end
+    for product, part in zip(products, parts, strict=True):
+        replace(product, [part])
+
+
+def row_groups(block: Block, places: Mapping[Operation, int], storage: Storage) -> list[list[MatMulOp]]:
+    """
+    Products of single rows with one constant matrix and bias that can be computed together.
+
+    All rows of a group are there before any of its results is used. Rows that are such products themselves are left
+    out, so that what a group reads and what reads it stays where it is.
+    """
+    candidates = {op for op in block.ops if isinstance(op, MatMulOp) and is_row_product(op, storage)}
+    groups: dict[tuple[SSAValue, SSAValue | None], list[MatMulOp]] = {}
+    for op in block.ops:
+        if isinstance(op, MatMulOp) and op in candidates and op.left.owner not in candidates:
+            groups.setdefault((op.right, op.bias), []).append(op)
+    return [part for group in groups.values() for part in _joint(group, places) if len(part) > 1]
+
+
+def is_row_product(op: MatMulOp, storage: Storage) -> bool:
+    """Whether `op` multiplies one row by a constant matrix, and its result is used."""
+    return shape_of(op.left)[:-1] == (1,) and bool(op.result.uses) and has_constant_matrix(op, storage)
+
+
+def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> list[list[MatMulOp]]:
+    """Parts of a group between whose last operand and first use there is a place for one product."""
+    parts: list[list[MatMulOp]] = []
+    last, first = 0, 0
+    for op in products:
+        defined = max(_place(value, places) for value in op.operands)
+        used = min(places[use.operation] for use in op.result.uses)
+        if parts and max(last, defined) < min(first, used):
+            parts[-1].append(op)
+            last, first = max(last, defined), min(first, used)
+        else:
+            parts.append([op])
+            last, first = defined, used
+    return parts
+
+
+def _place(value: SSAValue, places: Mapping[Operation, int]) -> int:
+    """Where the operator of a value stands."""
+    assert isinstance(value.owner, Operation)
+    return places[value.owner]
+
+
+def merge_rows(products: Sequence[MatMulOp], places: Mapping[Operation, int], storage: Storage) -> None:
+    """Replace products of rows with one matrix by slices of one product, in front of the first use of any of them."""
+    users = (use.operation for product in products for use in product.result.uses)
+    emit = Emitter(min(users, key=places.__getitem__), storage)
+    first = products[0]
+    rows = emit(ConcatOp, [product.left for product in products], axis=0)
+    whole = emit(MatMulOp, rows, first.right, first.bias)
+    location = fuse_locations(product.location for product in products)
+    for op in emit.emitted:
+        op.location = location
+    columns = shape_of(whole)[-1]
+    parts: list[SSAValue] = []
+    for row, product in enumerate(products):
+        part = emit(SliceOp, whole, starts=(row, 0), ends=(row + 1, columns))
+        emit.emitted[-1].location = product.location
+        part.name_hint = product.result.name_hint
+        parts.append(part)
     for product, part in zip(products, parts, strict=True):
         replace(product, [part])

@@ -377,6 +377,25 @@ def step_projections(g: GraphBuilder) -> SSAValue:
     return products[0]
 
 
+def step_rows(g: GraphBuilder) -> SSAValue:
+    """Rows of a matrix, or products of such, times one constant matrix."""
+    matrix = g.pick((2,))
+    rows, columns = shape_of(matrix)
+    weights = g.constant((columns, columns))
+    bias = g.constant((columns,)) if g.draw(st.booleans()) else None
+    products: list[SSAValue] = []
+    for _ in range(g.draw(st.integers(2, 4))):
+        row = g.draw(st.integers(0, rows - 1))
+        part = g(data.SliceOp, matrix, starts=[row, 0], ends=[row + 1, columns])
+        if products and g.draw(st.booleans()):
+            part = g(binary.AddOp, part, g.draw(st.sampled_from(products)))
+        if g.draw(st.booleans()):
+            part = g(TanhOp, part)
+        products.append(g(MatMulOp, part, weights, bias))
+    g.values += products[1:]
+    return products[0]
+
+
 def step_small_conv(g: GraphBuilder) -> SSAValue:
     """A convolution whose window is the image, or exceeds it on all sides."""
     value = g.pick((3, 4))

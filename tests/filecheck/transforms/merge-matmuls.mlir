@@ -1,4 +1,4 @@
-// Products of one matrix with several narrow constant ones are one product.
+// Products of one matrix with several narrow constant ones are one product, and of several rows with one matrix.
 
 // RUN: glow-opt %s -p merge-matmuls --split-input-file | filecheck %s
 // RUN: glow-opt %s -p merge-matmuls --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
@@ -90,4 +90,69 @@ glow_high.func @different(@x, @v, @c, @d, @e, @f) {
   glow_high.save %2, @d
   glow_high.save %3, @e
   glow_high.save %4, @f
+}
+
+// -----
+
+// Rows that are multiplied by one matrix are the rows of one product, in front of the first use.
+
+// CHECK-LABEL: glow_high.func @rows(
+// CHECK:         %[[A:.*]] = glow_high.relu %x
+// CHECK-NEXT:    %[[ROWS:.*]] = glow_high.concat %x, %[[A]] {axis = 0} : tensor<2x2xf32>
+// CHECK-NEXT:    %[[BOTH:.*]] = glow_high.matmul %[[ROWS]], %w, %bias : tensor<2x3xf32>
+// CHECK-NEXT:    %[[FIRST:.*]] = glow_high.slice %[[BOTH]] {starts = [0, 0], ends = [1, 3]}
+// CHECK-NEXT:    %[[SECOND:.*]] = glow_high.slice %[[BOTH]] {starts = [1, 0], ends = [2, 3]}
+// CHECK-NEXT:    glow_high.save %[[FIRST]], @y
+// CHECK-NEXT:    glow_high.save %[[SECOND]], @z
+
+// LOCATIONS: glow_high.matmul {{.*}} loc(fused["first", "second"])
+glow_high.constant @w : tensor<2x3xf32> {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>}
+glow_high.constant @bias : tensor<3xf32> {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}
+glow_high.placeholder @x : tensor<1x2xf32> {input}
+glow_high.placeholder @y : tensor<1x3xf32> {output}
+glow_high.placeholder @z : tensor<1x3xf32> {output}
+glow_high.func @rows(@x, @y, @z) {
+  %x = glow_high.get @x : tensor<1x2xf32>
+  %w = glow_high.get @w : tensor<2x3xf32>
+  %bias = glow_high.get @bias : tensor<3xf32>
+  %1 = glow_high.matmul %x, %w, %bias : tensor<1x3xf32> loc("first")
+  %2 = glow_high.relu %x : tensor<1x2xf32>
+  %3 = glow_high.matmul %2, %w, %bias : tensor<1x3xf32> loc("second")
+  glow_high.save %1, @y
+  glow_high.save %3, @z
+}
+
+// -----
+
+// Rows stay apart that depend on each other's products, directly or not, that get another bias, or that are several.
+
+// CHECK-LABEL: glow_high.func @apart(
+// CHECK-COUNT-6: glow_high.matmul %{{.*}}, %w
+// CHECK-NOT:     glow_high.matmul
+glow_high.constant @w : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
+glow_high.constant @bias : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
+glow_high.placeholder @x : tensor<1x2xf32> {input}
+glow_high.placeholder @v : tensor<2x2xf32> {input}
+glow_high.placeholder @a : tensor<1x2xf32> {output}
+glow_high.placeholder @b : tensor<1x2xf32> {output}
+glow_high.placeholder @c : tensor<2x2xf32> {output}
+glow_high.placeholder @d : tensor<2x2xf32> {output}
+glow_high.func @apart(@x, @v, @a, @b, @c, @d) {
+  %x = glow_high.get @x : tensor<1x2xf32>
+  %v = glow_high.get @v : tensor<2x2xf32>
+  %w = glow_high.get @w : tensor<2x2xf32>
+  %bias = glow_high.get @bias : tensor<2xf32>
+  %1 = glow_high.matmul %x, %w : tensor<1x2xf32>
+  %2 = glow_high.matmul %1, %w : tensor<1x2xf32>
+  %3 = glow_high.relu %2 : tensor<1x2xf32>
+  %4 = glow_high.matmul %3, %w : tensor<1x2xf32>
+  glow_high.save %4, @a
+  %n = glow_high.neg %3 : tensor<1x2xf32>
+  %5 = glow_high.matmul %n, %w, %bias : tensor<1x2xf32>
+  glow_high.save %5, @b
+  %6 = glow_high.matmul %v, %w : tensor<2x2xf32>
+  glow_high.save %6, @c
+  %7 = glow_high.relu %v : tensor<2x2xf32>
+  %8 = glow_high.matmul %7, %w : tensor<2x2xf32>
+  glow_high.save %8, @d
 }
