@@ -121,9 +121,9 @@ glow_high.func @stay(@x, @f, @a, @b, @c, @d, @e) {
   %14 = glow_high.reshape %13 {shape = [2, 4, 3]} : tensor<2x4x3xf32>
   glow_high.save %14, @c
   %15 = glow_high.conv %3, %f : tensor<4x2x3xf32>
-  glow_high.save %15, @e
   %16 = glow_high.reshape %15 {shape = [2, 2, 2, 3]} : tensor<2x2x2x3xf32>
   %17 = glow_high.transpose %16 {permutation = [1, 2, 0, 3]} : tensor<2x2x2x3xf32>
   %18 = glow_high.reshape %17 {shape = [2, 4, 3]} : tensor<2x4x3xf32>
   glow_high.save %18, @d
+  glow_high.save %15, @e
 }
