@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,11 +16,19 @@ def pack_panels(matrix: np.ndarray, panel: int) -> np.ndarray:
     """
     if matrix.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, not {matrix.ndim}")
-    rows, columns = matrix.shape
-    count = -(-columns // panel)
-    padded = np.zeros((rows, count * panel), dtype=matrix.dtype)
-    padded[:, :columns] = matrix
-    return np.ascontiguousarray(padded.reshape(rows, count, panel).transpose(1, 0, 2))
+    return _panels_of_rows(matrix.T[np.newaxis], panel)[0]
+
+
+def _panels_of_rows(matrices: np.ndarray, panel: int) -> np.ndarray:
+    """The rows of matrices in panels: `[groups, N, K]` becomes `[groups, ceil(N / panel), K, panel]`, in one copy."""
+    groups, rows, columns = matrices.shape
+    whole, rest = divmod(rows, panel)
+    packed = np.empty((groups, whole + (rest > 0), columns, panel), dtype=matrices.dtype)
+    packed[:, :whole] = matrices[:, : whole * panel].reshape(groups, whole, panel, columns).swapaxes(2, 3)
+    if rest:
+        packed[:, whole, :, :rest] = matrices[:, whole * panel :].swapaxes(1, 2)
+        packed[:, whole, :, rest:] = 0
+    return packed
 
 
 def unpack_panels(panels: np.ndarray, columns: int) -> np.ndarray:
@@ -38,8 +47,7 @@ def pack_filters(filters: np.ndarray, panel: int, groups: int = 1) -> np.ndarray
     count = filters.shape[0]
     if count % groups:
         raise ValueError(f"{count} filters do not divide into {groups} groups")
-    split = filters.reshape(groups, count // groups, -1)
-    return np.stack([pack_panels(np.ascontiguousarray(group.T), panel) for group in split])
+    return _panels_of_rows(filters.reshape(groups, count // groups, math.prod(filters.shape[1:])), panel)
 
 
 def unpack_filters(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
