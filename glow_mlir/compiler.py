@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.collector import without_collector
 from glow_mlir.context import new_context
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.pipelines import PassObserver, Pipeline, Stage
@@ -83,6 +84,7 @@ class Compilation:
         whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
         return whole.without(*self.disable)
 
+    @without_collector()
     def run(self, until: str | None = None, observers: Sequence[Observer] = ()) -> ModuleOp:
         """Run the stages behind the one that the module is at, up to and including `until`, by default all."""
         names = self.ladder.stage_names

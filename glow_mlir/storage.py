@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
@@ -76,13 +77,19 @@ class Storage:
         """Names of the constants that were packed for kernels."""
         self.declared: dict[Block, dict[str, WeightOp]] = {}
         """The declarations at the start of function bodies, by the storage's name."""
-        self._by_value: dict[tuple[Attribute, Attribute], ConstantOp] = {}
         self._last: StorageOp | None = None
         for op in module.body.block.ops:
             if isinstance(op, StorageOp):
                 self.by_name[op.sym_name.data] = op
-                if isinstance(op, ConstantOp):
-                    self._by_value.setdefault(_value_key(op), op)
+
+    @cached_property
+    def _by_value(self) -> dict[tuple[Attribute, Attribute], ConstantOp]:
+        """The first constant of each value and type; most passes add none, and never ask."""
+        found: dict[tuple[Attribute, Attribute], ConstantOp] = {}
+        for op in self.module.body.block.ops:
+            if isinstance(op, ConstantOp):
+                found.setdefault(_value_key(op), op)
+        return found
 
     def unique_name(self, wish: str) -> str:
         """`wish`, or `wish_1`, … where that is taken."""

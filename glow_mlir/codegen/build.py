@@ -13,6 +13,7 @@ from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.target import target_named
+from glow_mlir.collector import without_collector
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -72,6 +73,7 @@ def build_constants(function: FuncOp, storage: Storage) -> np.ndarray:
     return region
 
 
+@without_collector()
 def build_artifact(
     module: ModuleOp,
     context: Context,

@@ -129,11 +129,11 @@ def _rewrite(
             if before.total.addend.any():
                 shift = shift + linear.answer(array, before.total.addend)
             if not before.total.is_identity_but_for_addend():
-                weights = linear.scaled(array, before.total.factor, linear.inputs)
+                weights = linear.scaled(array, before.total.factor, linear.inputs, np.float64)
         if after is not None:
             shift = shift * after.total.factor + after.total.addend
             if weights is not None and not after.total.is_identity_but_for_addend():
-                weights = linear.scaled(weights, after.total.factor, linear.outputs)
+                weights = linear.scaled(weights, after.total.factor, linear.outputs, dtype)
         weights, shift = None if weights is None else weights.astype(dtype, copy=False), shift.astype(dtype)
     if not np.isfinite(shift).all() or not (weights is None or np.isfinite(weights).all()):
         return False

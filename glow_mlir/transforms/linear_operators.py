@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 from xdsl.dialects.builtin import AnyFloat, LocationAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -39,9 +40,16 @@ class Linear:
         """The number of outputs."""
         return shape_of(self.op.results[0])[-1]
 
-    def scaled(self, weights: np.ndarray, factor: np.ndarray, side: Shape) -> np.ndarray:
-        """`weights` with a factor for each output or input, as `side` is `outputs` or `inputs`; in f64."""
-        return (weights.astype(np.float64).reshape(self.view) * factor.reshape(side)).reshape(weights.shape)
+    def scaled(self, weights: np.ndarray, factor: np.ndarray, side: Shape, dtype: DTypeLike) -> np.ndarray:
+        """
+        `weights` with a factor for each output or input, as `side` is `outputs` or `inputs`.
+
+        Products are in f64, rounded to `dtype` once.
+        """
+        result = np.empty(self.view, dtype)
+        # Piece by piece, without the whole in f64.
+        np.multiply(weights.reshape(self.view), factor.reshape(side), out=result, dtype=np.float64, casting="same_kind")
+        return result.reshape(weights.shape)
 
     def answer(self, weights: np.ndarray, addend: np.ndarray) -> np.ndarray:
         """What the operator, where it `answers_evenly`, gives for a constant a channel; in f64."""

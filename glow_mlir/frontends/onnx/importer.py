@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import checker, defs, inliner
 from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir.collector import without_collector
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.graph import GraphImporter
 
@@ -39,6 +40,7 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
     return model, path
 
 
+@without_collector()
 def import_model(source: ModelSource, dimensions: Mapping[str, int] | None = None, name: str = "main") -> ModuleOp:
     """
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.

@@ -1,0 +1,62 @@
+"""The collector of cyclic garbage is as it was, whatever happens while it is away."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.collector import without_collector
+from glow_mlir.compiler import Compilation
+from glow_mlir.errors import GlowError, ModelError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.pipelines import PassObserver
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    """Leave the collector on, as it is by default."""
+    yield
+    gc.enable()
+
+
+def test_it_comes_back() -> None:
+    with without_collector():
+        assert not gc.isenabled()
+        with without_collector():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_it_stays_off_for_those_who_want_it_off() -> None:
+    gc.disable()
+    with without_collector():
+        assert not gc.isenabled()
+    assert not gc.isenabled()
+
+
+def test_it_comes_back_after_a_failure() -> None:
+    with pytest.raises(GlowError), without_collector():
+        raise GlowError("away")
+    assert gc.isenabled()
+    with pytest.raises(ModelError):
+        import_model(b"no model")
+    assert gc.isenabled()
+
+
+def test_passes_run_without_it() -> None:
+    seen: list[bool] = []
+
+    class Watch(PassObserver):
+        def before(self, item: ModulePass, module: ModuleOp) -> None:
+            seen.append(gc.isenabled())
+
+    Compilation(ModuleOp([]), context=Context(), pass_observers=[Watch()]).run(until="optimized")
+    assert seen
+    assert not any(seen)
+    assert gc.isenabled()
