@@ -114,14 +114,20 @@ class Storage:
         self.by_name[op.sym_name.data] = op
         return op
 
-    def add_constant(self, wish: str, array: np.ndarray, location: LocationAttr | None = None) -> ConstantOp:
-        """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
+    def add_constant(
+        self, wish: str, array: np.ndarray, location: LocationAttr | None = None, recipe: str = ""
+    ) -> ConstantOp:
+        """
+        A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`.
+
+        `recipe` says how it is made from others, see `add_weights`.
+        """
         type_ = tensor(array.shape, element_type(array.dtype))
         name = self.unique_name(wish)
         if array.size <= MOST_INLINE and reads_back(array):
             op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
         else:
-            op = ConstantOp.stored(name, type_, add_weights(array), location)
+            op = ConstantOp.stored(name, type_, add_weights(array, recipe), location)
         known = self._by_value.get(_value_key(op))
         if known is not None and known.parent is self.module.body.block:
             return known
@@ -139,13 +145,24 @@ class Storage:
             return constant_array(op) if isinstance(op, ConstantOp) else None
         return None
 
+    def digest_of(self, value: SSAValue) -> str:
+        """The digest of a value that is a constant in the weight store; empty for every other value."""
+        op = self.by_name.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
+        return op.weights.data if isinstance(op, ConstantOp) and op.weights is not None else ""
 
-def constant_op(storage: Storage, array: np.ndarray, wish: str, location: LocationAttr | None = None) -> Operation:
-    """An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`."""
+
+def constant_op(
+    storage: Storage, array: np.ndarray, wish: str, location: LocationAttr | None = None, recipe: str = ""
+) -> Operation:
+    """
+    An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`.
+
+    `recipe` says how the array is made from others, see `add_weights`.
+    """
     if array.size == 1:
         element = element_type(array.dtype)
         return SplatOp.make(value=scalar_attribute(array.reshape(-1)[0], element), shape=array.shape, location=location)
-    return GetOp.of(storage.add_constant(wish, array, location), location)
+    return GetOp.of(storage.add_constant(wish, array, location, recipe), location)
 
 
 def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute:

@@ -169,7 +169,8 @@ def pack_constant(
         packed = np.ascontiguousarray(pack(constant_array(constant).reshape(shape)))
         words = "_".join(str(number) for number in parameters.values())
         wish = f"{weight.storage_name}.{packing}_{words}_{'x'.join(map(str, shape))}"
-        symbol = storage.packed[key] = storage.add_constant(wish, packed, constant.location).sym_name.data
+        recipe = f"{packing} {shape} {parameters} {constant.weights.data}" if constant.weights is not None else ""
+        symbol = storage.packed[key] = storage.add_constant(wish, packed, constant.location, recipe).sym_name.data
     declared = declare_weight(op, storage, symbol)
     declared.name_hint = value.name_hint
     op.set_operands({name: [declared]})

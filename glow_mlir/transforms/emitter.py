@@ -50,9 +50,9 @@ class Emitter:
         number = numpy_dtype(element).type(value)
         return self(SplatOp, value=scalar_attribute(number, element), shape=shape)
 
-    def constant(self, array: np.ndarray | Sequence[int], name: str) -> SSAValue:
-        """A constant of the module, named like `name`."""
-        op = constant_op(self.storage, np.asarray(array), name, self.anchor.location)
+    def constant(self, array: np.ndarray | Sequence[int], name: str, recipe: str = "") -> SSAValue:
+        """A constant of the module, named like `name`; `recipe` says how it is made, see `add_weights`."""
+        op = constant_op(self.storage, np.asarray(array), name, self.anchor.location, recipe)
         return self.insert(op).results[0]
 
     def known(self, value: SSAValue) -> np.ndarray | None:

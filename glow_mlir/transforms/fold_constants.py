@@ -13,7 +13,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.properties import ints
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage, constant_op, legal_name
@@ -54,11 +56,18 @@ class FoldConstantsPass(ModulePass):
         assert block is not None
         for result, array in zip(op.results, results, strict=True):
             wish = result.name_hint or legal_name(op.name.split(".", 1)[1])
-            new = constant_op(storage, np.asarray(array), wish, op.location)
+            new = constant_op(storage, np.asarray(array), wish, op.location, recipe_of(op, storage))
             block.insert_op_before(new, op)
             replacements.append(new.results[0])
         replace(op, replacements)
         tally("operators folded")
+
+
+def recipe_of(op: HighOp, storage: Storage) -> str:
+    """How the result follows from what is in the weight store, of an operator that only moves elements; or nothing."""
+    if not isinstance(op, TransposeOp | ReshapeOp) or not (digest := storage.digest_of(op.input)):
+        return ""
+    return f"transpose {ints(op.permutation)} {digest}" if isinstance(op, TransposeOp) else f"reshape {digest}"
 
 
 def flatten(operands: Sequence[Any]) -> list[np.ndarray]:

@@ -18,7 +18,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
 from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.linear_operators import DESCRIPTIONS, Linear, linear_operator
+from glow_mlir.transforms.linear_operators import DESCRIPTIONS, Factor, Linear, linear_operator
 from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 
@@ -123,25 +123,26 @@ def _rewrite(
     bias = None if linear.bias is None else storage.value_of(linear.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
     shift = np.zeros(linear.channels) if bias is None else bias.astype(np.float64)
-    weights = array
+    factors: list[Factor] = []
     with np.errstate(all="ignore"):
         if before is not None and before.ops and array is not None:
             if before.total.addend.any():
                 shift = shift + linear.answer(array, before.total.addend)
             if not before.total.is_identity_but_for_addend():
-                weights = linear.scaled(array, before.total.factor, linear.inputs, np.float64)
+                factors.append((before.total.factor, linear.inputs))
         if after is not None:
             shift = shift * after.total.factor + after.total.addend
-            if weights is not None and not after.total.is_identity_but_for_addend():
-                weights = linear.scaled(weights, after.total.factor, linear.outputs, dtype)
-        weights, shift = None if weights is None else weights.astype(dtype, copy=False), shift.astype(dtype)
+            if not after.total.is_identity_but_for_addend():
+                factors.append((after.total.factor, linear.outputs))
+        weights, shift = None if array is None else linear.scaled(array, factors, dtype), shift.astype(dtype)
     if not np.isfinite(shift).all() or not (weights is None or np.isfinite(weights).all()):
         return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
     emit = Emitter(ops[-1], storage)
     hint = linear.weights.name_hint or "weights"
     data = before.end if before is not None else linear.data
-    replaced = linear.weights if weights is None or weights is array else emit.constant(weights, hint)
+    recipe = _recipe(storage.digest_of(linear.weights), factors)
+    replaced = linear.weights if weights is None or not factors else emit.constant(weights, hint, recipe)
     shifted = emit.constant(shift, f"{hint}_bias") if linear.bias is not None or shift.any() else None
     new = linear.rebuilt(data, replaced, shifted, fuse_locations([*(op.location for op in ops), *locations]))
     emit.insert(new)
@@ -151,6 +152,11 @@ def _rewrite(
         assert block is not None
         block.erase_op(op)
     return True
+
+
+def _recipe(digest: str, factors: Sequence[Factor]) -> str:
+    """How scaled weights follow from those of that digest; nothing where it is empty."""
+    return " ".join([digest, *(f"{side} {factor.tobytes().hex()}" for factor, side in factors)]) if digest else ""
 
 
 def _fold_number(op: Operation, storage: Storage) -> None:

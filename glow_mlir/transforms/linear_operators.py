@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 from xdsl.dialects.builtin import AnyFloat, LocationAttr
 from xdsl.ir import Operation, SSAValue
 
@@ -16,6 +16,9 @@ from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
+
+Factor = tuple[np.ndarray, Shape]
+"""A factor for each output or input of a linear operator, and the shape that it broadcasts in: `outputs` or `inputs`."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,14 @@ class Linear:
         """The number of outputs."""
         return shape_of(self.op.results[0])[-1]
 
-    def scaled(self, weights: np.ndarray, factor: np.ndarray, side: Shape, dtype: DTypeLike) -> np.ndarray:
-        """
-        `weights` with a factor for each output or input, as `side` is `outputs` or `inputs`.
-
-        Products are in f64, rounded to `dtype` once.
-        """
-        result = np.empty(self.view, dtype)
-        # Piece by piece, without the whole in f64.
-        np.multiply(weights.reshape(self.view), factor.reshape(side), out=result, dtype=np.float64, casting="same_kind")
-        return result.reshape(weights.shape)
+    def scaled(self, weights: np.ndarray, factors: Sequence[Factor], dtype: np.dtype[Any]) -> np.ndarray:
+        """`weights` times `factors`; products are in f64, and rounded to `dtype` at the end."""
+        view = weights.reshape(self.view)
+        for number, (factor, side) in enumerate(factors, start=1):
+            result = np.empty(self.view, np.float64 if number < len(factors) else dtype)
+            # Rounds piece by piece, without the whole in f64.
+            view = np.multiply(view, factor.reshape(side), out=result, dtype=np.float64, casting="same_kind")
+        return view.reshape(weights.shape)
 
     def answer(self, weights: np.ndarray, addend: np.ndarray) -> np.ndarray:
         """What the operator, where it `answers_evenly`, gives for a constant a channel; in f64."""

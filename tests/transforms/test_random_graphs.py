@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,6 +44,7 @@ from random_graphs import (
 )
 from validation import assert_text_round_trips, validate
 
+import glow_mlir.weights
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.context import new_context
 from glow_mlir.universe import PASSES
@@ -128,6 +130,14 @@ FAVOURITES: dict[str, tuple[Step, ...]] = {
 """Steps that give a pass something to do, and that chance gives too rarely."""
 
 CONTEXT = new_context()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def recipes_for_all() -> Iterator[None]:
+    """Weights that passes make are known by their recipes, however small they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(glow_mlir.weights, "LEAST_BY_RECIPE", 0)
+        yield
 
 
 def test_every_pass_is_validated() -> None:
