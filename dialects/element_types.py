@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import (
@@ -56,6 +57,7 @@ def numpy_dtype(element: Attribute) -> np.dtype:
     return np.dtype(NUMPY_NAMES[element])
 
 
+@cache
 def element_type(dtype: np.dtype) -> Attribute:
     """The element type that a numpy dtype stores; raises `KeyError` for dtypes without one."""
     return ELEMENT_TYPES[dtype.name]

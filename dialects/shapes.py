@@ -13,11 +13,14 @@ from xdsl.utils.exceptions import VerifyException
 
 Shape = tuple[int, ...]
 
+SHAPED = (TensorType, MemRefType)
+"""The types of tensors and buffers."""
+
 
 def shape_of(value: SSAValue | Attribute) -> Shape:
     """The static shape of a tensor or buffer, given as a value or as its type."""
     type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, TensorType | MemRefType):
+    if not isinstance(type_, SHAPED):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     return type_.get_shape()
 
@@ -25,7 +28,7 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
 def element_of(value: SSAValue | Attribute) -> Attribute:
     """The element type of a tensor or buffer, given as a value or as its type."""
     type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, TensorType | MemRefType):
+    if not isinstance(type_, SHAPED):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     return cast("Attribute", type_.element_type)
 

@@ -18,7 +18,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 
 Factor = tuple[np.ndarray, Shape]
-"""A factor for each output or input of a linear operator, and the shape that it broadcasts in: `outputs` or `inputs`."""
+"""A factor for each output or input of a linear operator, and the shape, one of those two, that it broadcasts in."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,6 +20,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
@@ -42,6 +45,10 @@ class GraphImporter:
     """Kind and name of each node without an importer."""
     reasons: list[UnsupportedError] = field(default_factory=list[UnsupportedError])
     """Errors of importers."""
+    importer_of: Callable[[str, str, int], Callable[..., Any] | None] = field(
+        default_factory=lambda: cache(find_importer)
+    )
+    """`find_importer`, which looks through all of them, remembered for this graph."""
     folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
     """Values that are known to be an array, or to depend on an input (`None`)."""
 

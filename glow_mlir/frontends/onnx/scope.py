@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.functions import find_importer, has_importer, instantiate, standard_function
+from glow_mlir.frontends.onnx.functions import has_importer, instantiate, standard_function
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.types import onnx_type
@@ -89,7 +89,7 @@ class Scope:
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         name = self.caller or node_name(proto)
         version = self.opsets.get(domain, 0)
-        function = find_importer(domain, proto.op_type, version)
+        function = self.graph.importer_of(domain, proto.op_type, version)
         try:
             node = Node(proto, domain, version, name, named_location(name), self)
             results: SSAValue | Sequence[SSAValue | None] | None = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 import onnx
 from onnx import helper
@@ -16,13 +17,20 @@ from glow_mlir.errors import OptionError, UnsupportedError
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
     """The element type for an ONNX data type; raises `UnsupportedError` about `what` where there is none."""
-    names = {number: name for name, number in onnx.TensorProto.DataType.items()}
-    # Strings and packed types have a numpy type as well, but one that says nothing to the user.
-    name = names.get(kind, f"number {kind}").lower()
-    numpy_name = "" if name == "string" or kind not in names or not kind else helper.tensor_dtype_to_np_dtype(kind).name
+    name, numpy_name = _names_of(kind)
     if numpy_name not in ELEMENT_TYPES:
         raise UnsupportedError(f"{what} has the element type {name}, which is not supported")
     return ELEMENT_TYPES[numpy_name]
+
+
+@cache
+def _names_of(kind: int) -> tuple[str, str]:
+    """The name of an ONNX data type, and that of its numpy dtype, empty where it has none."""
+    names = {number: name for name, number in onnx.TensorProto.DataType.items()}
+    # Strings and packed types have a numpy type as well, but one that says nothing to the user.
+    name = names.get(kind, f"number {kind}").lower()
+    unknown = name == "string" or kind not in names or not kind
+    return name, "" if unknown else helper.tensor_dtype_to_np_dtype(kind).name
 
 
 def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
