@@ -98,10 +98,23 @@ class FunctionCheck:
             require_at(op, owner.mutable is not None, f"{op.name} writes {operand}, which is constant")
 
 
+_Use = tuple[int, tuple[str, Qualifier, SSAValue]]
+"""The number of an operand, its name, its qualifier and its buffer."""
+
+
 def _check_overlaps(op: Instruction) -> None:
     """Check that what `op` writes is apart from its other operands, or the same buffer where that is allowed."""
-    uses = list(enumerate(op.named_uses()))
-    for (index, (name, qualifier, value)), (other_index, (other_name, other_qualifier, other)) in combinations(uses, 2):
-        if (qualifier.writes or other_qualifier.writes) and may_overlap(value, other):
-            operands = f"@{qualifier.value} {name} and @{other_qualifier.value} {other_name}"
-            require_at(op, may_be_same_buffer(op, index, other_index), f"{op.name}: {operands} overlap")
+    by_root: dict[SSAValue, list[_Use]] = {}
+    for index, use in enumerate(op.named_uses()):
+        by_root.setdefault(root_of(use[2]), []).append((index, use))
+    for uses in by_root.values():
+        if any(qualifier.writes for _, (_, qualifier, _) in uses):
+            for one, other in combinations(uses, 2):
+                _check_pair(op, one, other)
+
+
+def _check_pair(op: Instruction, one: _Use, other: _Use) -> None:
+    (index, (name, qualifier, value)), (other_index, (other_name, other_qualifier, other_value)) = one, other
+    if (qualifier.writes or other_qualifier.writes) and may_overlap(value, other_value):
+        operands = f"@{qualifier.value} {name} and @{other_qualifier.value} {other_name}"
+        require_at(op, may_be_same_buffer(op, index, other_index), f"{op.name}: {operands} overlap")

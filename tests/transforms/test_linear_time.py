@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -21,10 +22,12 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.pipelines import parse_pipeline
 from glow_mlir.storage import Storage
 from glow_mlir.textual import parse_module
+from glow_mlir.transforms import verify_low
 from glow_mlir.transforms.rewriting import high_functions, low_functions
 from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS
 from glow_mlir.transforms.schedule import schedule_block
 from glow_mlir.transforms.stack import stack_block
+from glow_mlir.transforms.verify_low import VerifyLowPass
 
 PRODUCTS = """
 glow_high.constant @c : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
@@ -187,6 +190,34 @@ def test_operands_are_decoded_once_a_class(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(IntegerType, "unpack", counted)
     assert all(op.inputs()[0] is op.operands[1] for op in ops)
     assert not decoded
+
+
+def concatenation(count: int) -> ModuleOp:
+    """One instruction that reads `count` inputs."""
+    names = [f"@x{i}" for i in range(count)]
+    inputs = "\n".join(f"glow_high.placeholder {name} : tensor<1xf32> {{input}}" for name in names)
+    weights = "\n".join(f"%{i} = glow_low.weight {name} : memref<1xf32>" for i, name in enumerate(names))
+    operands = ", ".join(f"@in %{i}" for i in range(count))
+    return parse_module(
+        f"{inputs}\nglow_high.placeholder @y : tensor<{count}xf32> {{output}}\n"
+        f"glow_low.func @main({', '.join(names)}, @y) {{\n%y = glow_low.weight @y {{mutable}} : memref<{count}xf32>\n"
+        f"{weights}\nglow_low.concat @out %y, {operands} {{axis = 0}}\n}}",
+        new_context(),
+    )
+
+
+def test_work_of_verify_low_is_linear_in_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operands are not compared with those of other allocations."""
+    pairs: list[object] = []
+
+    def counted(uses: list[object], size: int) -> Iterator[tuple[object, ...]]:
+        for pair in combinations(uses, size):
+            pairs.append(pair)
+            yield pair
+
+    monkeypatch.setattr(verify_low, "combinations", counted)
+    VerifyLowPass().apply(new_context(), concatenation(100))
+    assert len(pairs) <= 100
 
 
 def test_work_of_allocate_is_linear() -> None:
