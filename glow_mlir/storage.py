@@ -77,6 +77,8 @@ class Storage:
         """Names of the constants that were packed for kernels."""
         self.declared: dict[Block, dict[str, WeightOp]] = {}
         """The declarations at the start of function bodies, by the storage's name."""
+        self._taken: dict[str, int] = {}
+        """Name → how many numbers behind it are known to be taken."""
         self._last: StorageOp | None = None
         for op in module.body.block.ops:
             if isinstance(op, StorageOp):
@@ -93,11 +95,13 @@ class Storage:
 
     def unique_name(self, wish: str) -> str:
         """`wish`, or `wish_1`, … where that is taken."""
-        name, count = wish, 0
-        while name in self.by_name:
+        if wish not in self.by_name:
+            return wish
+        count = self._taken.get(wish, 0)
+        while f"{wish}_{count + 1}" in self.by_name:
             count += 1
-            name = f"{wish}_{count}"
-        return name
+        self._taken[wish] = count
+        return f"{wish}_{count + 1}"
 
     def add(self, op: StorageOp) -> StorageOp:
         """Append `op` to the module's storage, before the functions."""

@@ -131,6 +131,21 @@ def test_equal_constants_are_one() -> None:
         assert again.parent is module.body.block
 
 
+def test_names_are_found_without_trying_all() -> None:
+    storage = Storage(ModuleOp([]))
+    tried: list[object] = []
+
+    class Counted(dict[str, StorageOp]):
+        def __contains__(self, name: object) -> bool:
+            tried.append(name)
+            return super().__contains__(name)
+
+    storage.by_name = Counted()
+    names = [storage.add_constant("a", np.full(3, i, np.float32)).sym_name.data for i in range(100)]
+    assert names == ["a", *(f"a_{i}" for i in range(1, 100))]
+    assert len(tried) <= 300
+
+
 def test_storage_stays_before_the_functions() -> None:
     module = parse_module(PRODUCTS, new_context())
     storage = Storage(module)
