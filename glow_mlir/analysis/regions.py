@@ -43,11 +43,37 @@ def may_overlap(one: SSAValue, other: SSAValue) -> bool:
 
 
 def regions_overlap(one: Region, other: Region) -> bool:
-    """Whether two regions of one allocation may have elements in common."""
+    """
+    Whether two regions of one allocation have elements in common; true, too, where that takes long to tell.
+
+    They have, where the distance between their offsets is a sum of steps along axes of the one, less steps of the
+    other. Axes are taken from the largest stride down. What the smaller ones reach bounds how many steps are left to
+    choose from: one or two, where rows do not run into each other.
+    """
     if one.is_empty or other.is_empty or one.end <= other.offset or other.end <= one.offset:
         return False
-    grids = _on_one_grid(one, other)
-    return grids is None or all(low < end and start < high for (low, high), (start, end) in zip(*grids, strict=True))
+    steps: dict[int, tuple[int, int]] = {}
+    for region, forwards in ((one, True), (other, False)):
+        for size, stride in region.axes:
+            least, most = steps.get(stride, (0, 0))
+            steps[stride] = (least, most + size - 1) if forwards else (least - size + 1, most)
+    lowest = sum(stride * least for stride, (least, _) in steps.items())
+    highest = sum(stride * most for stride, (_, most) in steps.items())
+    distances = {other.offset - one.offset}
+    for stride, (least, most) in sorted(steps.items(), reverse=True):
+        lowest, highest = lowest - stride * least, highest - stride * most
+        distances = {
+            distance - stride * count
+            for distance in distances
+            for count in range(max(least, -((highest - distance) // stride)), min(most, (distance - lowest) // stride) + 1)
+        }
+        if len(distances) > MOST_DISTANCES:
+            return True
+    return 0 in distances
+
+
+MOST_DISTANCES = 64
+"""How many distances `regions_overlap` follows before it gives up."""
 
 
 def region_covers(whole: Region, part: Region) -> bool:
