@@ -15,7 +15,7 @@ from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.checks import CheckFailed, require_at
 from glow_mlir.transforms.rewriting import high_functions, low_functions
@@ -25,7 +25,7 @@ from glow_mlir.transforms.rewriting import high_functions, low_functions
 class VerifyLowPass(ModulePass):
     """
     Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared once and as
-    its storage is, no read of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no
+    its storage is, no read of elements of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no
     write to constants and inputs, no @out that overlaps another operand unless the instruction allows it.
     """
 
@@ -92,7 +92,7 @@ class FunctionCheck:
     def _check_use(self, op: Operation, operand: str, qualifier: Qualifier, root: SSAValue) -> None:
         owner = root.owner
         require_at(op, root not in self.dead, f"{op.name} uses {operand} after its dealloc")
-        if isinstance(owner, AllocOp) and qualifier.reads:
+        if isinstance(owner, AllocOp) and qualifier.reads and size_of(root.type):
             require_at(op, root in self.written, f"{op.name} reads {operand} before anything writes it")
         if isinstance(owner, WeightOp) and qualifier.writes:
             require_at(op, owner.mutable is not None, f"{op.name} writes {operand}, which is constant")

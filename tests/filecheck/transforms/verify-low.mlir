@@ -35,6 +35,19 @@ glow_low.func @columns(@x, @y) {
   glow_low.dealloc @out %0
 }
 
+// -----
+
+// What has no elements needs no writer.
+
+// CHECK: glow_low.func @empty(
+glow_high.placeholder @y : tensor<2x0xf32> {output}
+glow_low.func @empty(@y) {
+  %y = glow_low.weight @y {mutable} : memref<2x0xf32>
+  %0 = glow_low.alloc : memref<2x0xf32>
+  glow_low.neg @out %y, @in %0
+  glow_low.dealloc @out %0
+}
+
 // CHECK-NOT: glow_low.func
 
 // -----
