@@ -17,8 +17,10 @@ def reshaped_strides(extents: Shape, steps: Shape, shape: Shape) -> Shape | None
     The strides of an operand over the index space `shape`, where it has `steps` over that of `extents`.
 
     Both spaces have the same elements in the same order; axes of size 1 get stride 0. `None` where an axis of `shape`
-    would not move the operand evenly.
+    would not move the operand evenly, or where there are no elements.
     """
+    if 0 in extents:
+        return None
     pending = [(size, step) for size, step in zip(extents, steps, strict=True) if size != 1]
     result: list[int] = []
     for size in reversed(shape):
