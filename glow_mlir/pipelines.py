@@ -21,8 +21,21 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from glow_mlir.errors import OptionError
 from glow_mlir.universe import GLOW_UNIVERSE
 
-ESSENTIAL = frozenset({"lower", "glow-high-to-glow-low", "stack", "select", "allocate", "glow-low-to-llvm"})
-"""Passes without which the stages behind them cannot be reached: kernels execute elementwise operators in stacks."""
+ESSENTIAL = frozenset(
+    {
+        "lower",
+        "glow-high-to-glow-low",
+        "decompose-data-movement",
+        "stack",
+        "select",
+        "allocate",
+        "glow-low-to-llvm",
+    }
+)
+"""
+Passes without which the stages behind them cannot be reached: kernels execute elementwise operators in stacks, and what
+moves elements as copies.
+"""
 
 
 def configured(name: str, **options: ParameterType) -> ArgSpec:

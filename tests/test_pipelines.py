@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
+import onnx
 import pytest
-from models import bert_encoder, random_inputs
+from models import GraphBuilder, bert_encoder, random_inputs
+from onnx import TensorProto
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -19,7 +22,7 @@ from glow_mlir.backends.interface import get_backend, named_pipeline, named_pipe
 from glow_mlir.compiler import Compilation, Observer
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import OPTIMIZE, Pipeline, Stage, configured, parse_pipeline
+from glow_mlir.pipelines import ESSENTIAL, OPTIMIZE, Pipeline, Stage, configured, parse_pipeline
 from glow_mlir.session import InferenceSession
 
 SMALL = Pipeline("small", (Stage.of("first", "cse,dce", "cse"), Stage.of("second", "cse", "stable")))
@@ -50,6 +53,34 @@ def text(pipeline: Pipeline) -> str:
 def test_edits(edited: Pipeline, expected: str) -> None:
     assert text(edited) == expected
     assert text(SMALL) == "cse,dce,cse|cse,stable"
+
+
+CPU = get_backend("cpu").pipeline()
+
+
+@pytest.mark.parametrize("name", sorted({spec.name for spec in CPU.specs} - ESSENTIAL))
+def test_each_pass_can_be_left_out(name: str) -> None:
+    """Kernels execute what a network with convolutions, attention and data movement becomes without one pass."""
+    Compilation(import_model(varied_network()), disable=[name], verify=True).run(until="allocated")
+
+
+@cache
+def varied_network() -> onnx.ModelProto:
+    """A small network in which most passes find something to do."""
+    g = GraphBuilder(0)
+    scalar = g.weight(np.float32(2.0))
+    kernel = g.weight(g.rng.standard_normal((4, 4, 3, 3)).astype(np.float32))
+    x = g.node("Conv", g.node("Pad", "x", g.weight(np.array([0, 0, 1, 1] * 2))), kernel)
+    x = g.node("Clip", g.node("BatchNormalization", x, *[g.weight(np.ones(4, np.float32))] * 4), scalar)
+    x = g.node("Concat", x, g.node("AveragePool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1]), axis=1)
+    x = g.node("Slice", x, *(g.weight(np.array(range_)) for range_ in ([-1], [-9], [1], [-2])))
+    x = g.node("Resize", x, "", g.weight(np.array([1, 1, 2, 2], np.float32)))
+    rows = g.node("Reshape", g.node("Transpose", x, perm=[0, 2, 3, 1]), g.weight(np.array([2, -1, 4])))
+    scores = g.node("Div", g.node("MatMul", rows, g.node("Transpose", rows, perm=[0, 2, 1])), scalar)
+    x = g.node("MatMul", g.node("Softmax", scores), rows)
+    x = g.node("Sub", g.node("Pow", x, scalar), g.node("Gather", x, g.weight(np.array([0])), axis=1))
+    outputs = {g.node("Expand", x, g.weight(np.array([2, 2, 64, 4]))): [2, 2, 64, 4], rows: [2, 64, 4]}
+    return g.model({"x": (TensorProto.FLOAT, [2, 4, 4, 4])}, outputs)
 
 
 def test_mistakes_are_told() -> None:
