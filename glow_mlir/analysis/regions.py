@@ -62,11 +62,8 @@ def regions_overlap(one: Region, other: Region) -> bool:
     distances = {other.offset - one.offset}
     for stride, (least, most) in sorted(steps.items(), reverse=True):
         lowest, highest = lowest - stride * least, highest - stride * most
-        distances = {
-            distance - stride * count
-            for distance in distances
-            for count in range(max(least, -((highest - distance) // stride)), min(most, (distance - lowest) // stride) + 1)
-        }
+        bounds = ((d, max(least, -((highest - d) // stride)), min(most, (d - lowest) // stride)) for d in distances)
+        distances = {d - stride * count for d, first, last in bounds for count in range(first, last + 1)}
         if len(distances) > MOST_DISTANCES:
             return True
     return 0 in distances

@@ -25,8 +25,8 @@ from glow_mlir.transforms.rewriting import high_functions, low_functions
 class VerifyLowPass(ModulePass):
     """
     Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared once and as
-    its storage is, no read of elements of an allocation before a write, no use after `dealloc`, one `dealloc` an allocation, no
-    write to constants and inputs, no @out that overlaps another operand unless the instruction allows it.
+    its storage is, no read of an allocation with elements before a write, no use after `dealloc`, one `dealloc` an
+    allocation, no write to constants and inputs, no @out that overlaps another operand unless the instruction allows it.
     """
 
     name = "verify-low"
