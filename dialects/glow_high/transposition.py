@@ -118,7 +118,7 @@ def axis_runs(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]]:
             else:
                 right, j = right * after[targets[j]], j + 1
     starts = [*(targets[j] for _, j in runs), len(after)]
-    ends = [*(i for i, _ in runs[1:]), len(sources)]
+    ends = [*(i for i, _ in runs), len(sources)][1:]
     return [
         (sources[i:end], list(range(starts[index], starts[index + 1])))
         for index, ((i, _), end) in enumerate(zip(runs, ends, strict=True))

@@ -26,7 +26,8 @@ class VerifyLowPass(ModulePass):
     """
     Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared once and as
     its storage is, no read of an allocation with elements before a write, no use after `dealloc`, one `dealloc` an
-    allocation, no write to constants and inputs, no @out that overlaps another operand unless the instruction allows it.
+    allocation, no write to constants and inputs, no @out that overlaps another operand unless the instruction allows
+    it.
     """
 
     name = "verify-low"

@@ -289,3 +289,21 @@ glow_high.func @larger(@x, @z, @y, @w) {
   %5 = glow_high.pad %4 {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x10x10x3xf32>
   glow_high.save %5, @w
 }
+
+// -----
+
+// Below a slice of one element a transpose has nothing left to move, and the reshape behind it no axes.
+
+// CHECK-LABEL: glow_high.func @one(
+// CHECK:         %[[S:.*]] = glow_high.slice %x {starts = [2, 3], ends = [3, 4]} : tensor<1x1xf32>
+// CHECK:         %[[R:.*]] = glow_high.reshape %{{.*}} {shape = [1]} : tensor<1xf32>
+// CHECK-NEXT:    glow_high.save %[[R]], @y
+glow_high.placeholder @x : tensor<4x5xf32> {input}
+glow_high.placeholder @y : tensor<1xf32> {output}
+glow_high.func @one(@x, @y) {
+  %x = glow_high.get @x : tensor<4x5xf32>
+  %1 = glow_high.transpose %x {permutation = [1, 0]} : tensor<5x4xf32>
+  %2 = glow_high.slice %1 {starts = [3, 2], ends = [4, 3]} : tensor<1x1xf32>
+  %3 = glow_high.reshape %2 {shape = [1]} : tensor<1xf32>
+  glow_high.save %3, @y
+}
