@@ -244,6 +244,14 @@ def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
         raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those around it, where there is none; raises `OptionError` where that is impossible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"cannot be made a folder: {error.strerror}", file=str(path)) from error
+
+
 def _write_atomically(text: str, path: Path) -> None:
     if path.exists() and not path.is_file():  # A pipe or device such as /dev/null must not be replaced by a file.
         path.write_text(text, encoding="utf-8")

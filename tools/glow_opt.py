@@ -41,14 +41,14 @@ from glow_mlir.tools.command_line import (
 )
 from glow_mlir.tools.expected_diagnostics import expected_errors, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
-from glow_mlir.tools.log_output import write_log
+from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.pass_runner import PassRunner
 from glow_mlir.universe import GLOW_UNIVERSE
 
 if TYPE_CHECKING:
-    from glow_mlir.compilation_log import CompilationLog
+    pass
 
 PROGRAM = "glow-opt"
 STDIN = "<stdin>"
@@ -94,7 +94,7 @@ class GlowOpt(xDSLOptMain):
         if self.args.dump_pass_pipeline:
             self._dump_pipeline()
         timer = Timer()
-        self.log = self._log()
+        self.log = wanted_log(self.args)
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
             return self._run_pieces(text, runner, timer)
@@ -143,14 +143,6 @@ class GlowOpt(xDSLOptMain):
         given = [] if self.args.input_file is None else [self.args.input_file]
         self.parser.parse_args([*options, *given], self.args)
 
-    def _log(self) -> CompilationLog | None:
-        """The log of the compilation, if that is wanted."""
-        if self.args.compilation_log is None:
-            return None
-        from glow_mlir.compilation_log import CompilationLog
-
-        return CompilationLog()
-
     def _observers(self, timer: Timer) -> list[PassObserver]:
         """The observers that the options ask for."""
         args = self.args
@@ -195,12 +187,12 @@ class GlowOpt(xDSLOptMain):
                 outputs.append(self._text(module))
                 used += digests(module)
             code = max(code, self._judge(piece, error, any_expected=bool(expected)))
+        if self.log is not None:  # In front of the output, which is not written if there is an error.
+            write_log(self.log, self.args, sys.stderr)
         if self._output is None:
             print(f"{SEPARATOR}\n".join(outputs), end="")
         elif code == EXIT_OK and outputs:
             write_text(f"{SEPARATOR}\n".join(outputs), self._output, used)
-        if self.log is not None:
-            write_log(self.log, self.args, sys.stderr)
         timer.stop("Output")
         if self.args.shrink:
             print("Failure, can't shrink")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
-from glow_mlir.tools.log_output import write_log
+from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.run_arguments import PROGRAM, is_measured, is_silent, parse_arguments
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.compilation_log import CompilationLog
     from glow_mlir.pipelines import Pipeline, Stage
     from glow_mlir.session import InferenceSession
     from glow_mlir.tools.latency import Budget
@@ -156,7 +155,7 @@ class Run:
 
         args = self.args
         dump, pictures = self._phase_dump(), self._pictures()
-        log = self._log()
+        log = wanted_log(self.args)
         observers = [observer for observer in (dump, pictures) if observer is not None]
         pass_observers = [observer for observer in (log, pictures and pictures.log) if observer is not None]
         # What is to be looked at has to happen: the cache would answer without a compilation.
@@ -195,14 +194,6 @@ class Run:
         from glow_mlir.backends.interface import get_backend
 
         return self._compile_options.get("pipeline") or get_backend(self.args.backend).pipeline(self.args.target)
-
-    def _log(self) -> CompilationLog | None:
-        """The log of the compilation, if that is wanted."""
-        if self.args.compilation_log is None:
-            return None
-        from glow_mlir.compilation_log import CompilationLog
-
-        return CompilationLog()
 
     def _tell(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
         """Show the stage that a compilation has reached."""

@@ -8,6 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import ArgumentGroup
 
 if TYPE_CHECKING:
@@ -27,10 +28,20 @@ def add_log_arguments(group: ArgumentGroup | argparse.ArgumentParser, stream: st
     )
     group.add_argument(
         "--log-nodes",
-        default="*",
         metavar="PATTERN",
         help="the nodes in the log, as a pattern with * and ? (default: all)",
     )
+
+
+def wanted_log(args: Namespace) -> CompilationLog | None:
+    """A log to fill, if the options ask for one; raises `OptionError` for nodes of a log that nothing asks for."""
+    if args.compilation_log is None:
+        if args.log_nodes is not None:
+            raise OptionError("--log-nodes needs --compilation-log")
+        return None
+    from glow_mlir.compilation_log import CompilationLog
+
+    return CompilationLog()
 
 
 def write_log(log: CompilationLog, args: Namespace, stream: IO[str] | None = None) -> None:
@@ -38,7 +49,8 @@ def write_log(log: CompilationLog, args: Namespace, stream: IO[str] | None = Non
     from glow_mlir.textual import write_text
 
     target: str = args.compilation_log
-    text = log.json(args.log_nodes) if target.endswith(JSON_SUFFIX) else log.text(args.log_nodes)
+    pattern: str = args.log_nodes or "*"
+    text = log.json(pattern) if target.endswith(JSON_SUFFIX) else log.text(pattern)
     if target == STDOUT:
         print(text, end="", file=stream or sys.stdout)
     else:

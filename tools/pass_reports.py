@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.pass_statistics import counting
 from glow_mlir.pipelines import PassObserver
-from glow_mlir.textual import module_text, write_text
+from glow_mlir.textual import make_folder, module_text, write_text
 
 _RULE = "===" + "-" * 73 + "==="
 
@@ -69,7 +69,7 @@ class IrPrinter(PassObserver):
             print(f"// -----// IR Dump {when} {type(item).__name__} ({item.name}) //----- //", file=sys.stderr)
             print(text, file=sys.stderr)
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         write_text(text, self.folder / f"{self._count:03}_{item.name}{suffix}.mlir")
 
 

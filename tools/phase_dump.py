@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.compiler import LAST
 from glow_mlir.errors import OptionError
 from glow_mlir.pipelines import Stage
-from glow_mlir.textual import WEIGHTS_SUFFIX, digests, module_text, write_text
+from glow_mlir.textual import WEIGHTS_SUFFIX, digests, make_folder, module_text, write_text
 from glow_mlir.weights import write_weights
 
 WEIGHTS = f"model{WEIGHTS_SUFFIX}"
@@ -30,10 +30,7 @@ class PhaseDump:
         self.target = target
         self._numbers = {name: number for number, name in enumerate(stages)}
         self._used: dict[str, list[str]] = {}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OptionError(f"cannot be made a folder: {error.strerror}", file=str(folder)) from error
+        make_folder(folder)
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
         """Write one stage."""

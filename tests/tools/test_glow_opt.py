@@ -155,6 +155,24 @@ def test_an_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     assert finished.stderr == b"no/such/folder.mlir: error: cannot be written: No such file or directory\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--compilation-log", "no/such.txt"], "no/such.txt: error: cannot be written: No such file or directory"),
+        (["--log-nodes", "x"], "glow-opt: error: --log-nodes needs --compilation-log"),
+        (
+            ["-p", "cse", "--mlir-print-ir-after-all", "--mlir-print-ir-tree-dir", "old"],
+            "old: error: cannot be made a folder: File exists",
+        ),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path, options: list[str], message: str) -> None:
+    (tmp_path / "old").write_text("old")
+    finished = glow_opt("-o", "out.mlir", *options, stdin=TEXT, directory=tmp_path)
+    assert (finished.code, finished.stderr.decode()) == (1, f"{message}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
 def test_an_input_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.mlir").write_bytes(b"\xff\xfe\x00")
     finished = glow_opt("x.mlir", directory=tmp_path)

@@ -448,6 +448,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["two.onnx", "--dump-dot", "d", "--dot-stage", "x"], "no stage 'x' (hint: stages are imported, optimized"),
     (["two.onnx", "--dump-dot", "d", "--dot-stage", "llvm"], "the stage 'llvm' has no graph"),
     (["two.onnx", "--dump-html", "-"], "--dump-html need a file"),
+    (["two.onnx", "--log-nodes", "x"], "--log-nodes needs --compilation-log"),
     (["two.onnx", "--values-of", "x"], "--values-of needs --dump-values"),
     (["two.onnx", "--dump-values", "v", "--values-of", "x", "--seed", "0"], "no instruction has a node or a kind like"),
     (["two.onnx", "--dump-values", "three.npy", "--seed", "0"], "three.npy: error: cannot be written: File exists"),
