@@ -118,7 +118,7 @@ def _rewrite(
     storage: Storage,
     locations: Sequence[LocationAttr] = (),
 ) -> bool:
-    """Replace the linear operator and the chains around it by one; whether no number overflows, so that it does."""
+    """Replace the linear operator and the chains around it by one; whether its numbers allow it, so that it does."""
     array = storage.value_of(linear.weights)
     bias = None if linear.bias is None else storage.value_of(linear.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
@@ -135,7 +135,7 @@ def _rewrite(
             if not after.total.is_identity_but_for_addend():
                 factors.append((after.total.factor, linear.outputs))
         weights, shift = None if array is None else linear.scaled(array, factors, dtype), shift.astype(dtype)
-    if not np.isfinite(shift).all() or not (weights is None or np.isfinite(weights).all()):
+    if not np.isfinite(shift).all() or not (weights is None or array is None or keeps_digits(array, weights)):
         return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
     emit = Emitter(ops[-1], storage)
@@ -157,6 +157,12 @@ def _rewrite(
 def _recipe(digest: str, factors: Sequence[Factor]) -> str:
     """How scaled weights follow from those of that digest; nothing where it is empty."""
     return " ".join([digest, *(f"{side} {factor.tobytes().hex()}" for factor, side in factors)]) if digest else ""
+
+
+def keeps_digits(weights: np.ndarray, scaled: np.ndarray) -> bool:
+    """Whether scaled weights are finite, and their largest not so small that its type has no more digits for it."""
+    largest = np.abs(scaled).max(initial=0.0)
+    return bool(np.isfinite(largest)) and bool(largest >= np.finfo(scaled.dtype).tiny or not weights.any())
 
 
 def _fold_number(op: Operation, storage: Storage) -> None:

@@ -264,3 +264,23 @@ glow_high.func @attention(@x, @k, @y) {
   %5 = glow_high.div %4, %root : tensor<2x3x3xf32> loc("scale")
   glow_high.save %5, @y
 }
+
+// -----
+
+// Weights that would be too small for their type to have their digits stay as they are.
+
+// CHECK-LABEL: glow_high.func @too_small(
+// CHECK:         %[[P:.*]] = glow_high.matmul %{{.*}}, %w : tensor<2x4xf16>
+// CHECK-NEXT:    %[[Q:.*]] = glow_high.mul %[[P]], %small : tensor<2x4xf16>
+// CHECK-NEXT:    glow_high.save %[[Q]], @y
+glow_high.constant @w : tensor<3x4xf16> {value = dense<1.0e-3> : tensor<3x4xf16>}
+glow_high.placeholder @x : tensor<2x3xf16> {input}
+glow_high.placeholder @y : tensor<2x4xf16> {output}
+glow_high.func @too_small(@x, @y) {
+  %x = glow_high.get @x : tensor<2x3xf16>
+  %w = glow_high.get @w : tensor<3x4xf16>
+  %small = glow_high.splat {value = 1.0e-3 : f16, shape = []} : tensor<f16>
+  %1 = glow_high.matmul %x, %w : tensor<2x4xf16>
+  %2 = glow_high.mul %1, %small : tensor<2x4xf16>
+  glow_high.save %2, @y
+}
