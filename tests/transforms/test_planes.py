@@ -23,7 +23,8 @@ def addresses(extents: Shape, steps: Shape) -> np.ndarray:
 @given(data=st.data(), extents=SIZES)
 def test_reshaped_strides_say_the_same_addresses(data: st.DataObject, extents: Shape) -> None:
     steps = tuple(data.draw(st.lists(st.integers(0, 8), min_size=len(extents), max_size=len(extents))))
-    rest, shape = math.prod(extents), []
+    rest = math.prod(extents)
+    shape: list[int] = []
     while rest > 1:
         shape.append(data.draw(st.sampled_from([size for size in range(1, rest + 1) if rest % size == 0])))
         rest //= shape[-1]
