@@ -86,7 +86,7 @@ def _as_product(op: ConvOp, filter_: np.ndarray, emit: Emitter) -> SSAValue:
     """The product of each image as one row, and each filter as one column."""
     batch, outputs = shape_of(op.input)[0], filter_.shape[0]
     shape: Shape = (batch, math.prod(filter_.shape[1:]))
-    columns = np.ascontiguousarray(filter_.reshape(outputs, -1).T)
+    columns = np.ascontiguousarray(filter_.reshape(outputs, shape[1]).T)
     rows = emit(ReshapeOp, op.input, shape=shape)
     product = emit(MatMulOp, rows, emit.constant(columns, op.filter.name_hint or "filter"), op.bias)
     return emit(ReshapeOp, product, shape=shape_of(op.result))

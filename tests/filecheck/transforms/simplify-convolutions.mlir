@@ -75,3 +75,19 @@ glow_high.func @stay(@x, @v, @z, @a, @b, @c) {
   %3 = glow_high.conv %z, %filter {pads = [1, 1], group = 2} : tensor<1x2x2xf32>
   glow_high.save %3, @c
 }
+
+// -----
+
+// A convolution without filters is a product without columns.
+
+// CHECK-LABEL: glow_high.func @nothing(
+// CHECK:         glow_high.matmul %{{.*}}, %{{.*}} : tensor<1x0xf32>
+glow_high.constant @filter : tensor<0x2x2x3xf32> {value = dense<> : tensor<0x2x2x3xf32>}
+glow_high.placeholder @x : tensor<1x2x2x3xf32> {input}
+glow_high.placeholder @y : tensor<1x1x1x0xf32> {output}
+glow_high.func @nothing(@x, @y) {
+  %x = glow_high.get @x : tensor<1x2x2x3xf32>
+  %filter = glow_high.get @filter : tensor<0x2x2x3xf32>
+  %1 = glow_high.conv %x, %filter : tensor<1x1x1x0xf32>
+  glow_high.save %1, @y
+}
