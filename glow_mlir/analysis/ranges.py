@@ -213,4 +213,5 @@ def _constant_range(value: SSAValue, storage: Storage) -> Range:
     array = storage.value_of(value)
     if array is None or np.isnan(array).all():
         return ANY
-    return Range(float(np.nanmin(array)), float(np.nanmax(array)))
+    # Not as floats, which have no room for all integers.
+    return Range(np.nanmin(array).item(), np.nanmax(array).item())

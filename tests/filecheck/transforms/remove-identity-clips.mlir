@@ -89,3 +89,21 @@ glow_high.func @stay(@n, @x, @a, @b, @c, @d, @e) {
   %10 = glow_high.relu %9 : tensor<1x8x2xf32>
   glow_high.save %10, @e
 }
+
+// -----
+
+// Integers that no float tells apart are different.
+
+// CHECK-LABEL: glow_high.func @large(
+// CHECK:         glow_high.max
+glow_high.constant @c : tensor<2xi64> {value = dense<[-9007199254740993, 5]> : tensor<2xi64>}
+glow_high.placeholder @x : tensor<1xi64> {input}
+glow_high.placeholder @y : tensor<1xi64> {output}
+glow_high.func @large(@x, @y) {
+  %x = glow_high.get @x : tensor<1xi64>
+  %c = glow_high.get @c : tensor<2xi64>
+  %low = glow_high.splat {value = -9007199254740992, shape = []} : tensor<i64>
+  %1 = glow_high.gather %c, %x : tensor<1xi64>
+  %2 = glow_high.max %1, %low : tensor<1xi64>
+  glow_high.save %2, @y
+}
