@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.buffers import keep_until
-from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
+from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
 
@@ -41,7 +41,8 @@ class FuseEpiloguesPass(ModulePass):
         for function in low_functions(op):
             accesses = Accesses.of(function.block)
             for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
-                EpilogueFusion(stack, accesses, target).run()
+                if has_distinct_operands(stack):
+                    EpilogueFusion(stack, accesses, target).run()
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,7 @@ class EpilogueFusion:
         results = producer.outputs()
         if len(results) != 1 or root_of(results[0]) is not root or offset_of(results[0]) != offset_of(value):
             return None
-        return producer if self._steps(value, producer) == own_strides(results[0]) else None
-
-    def _steps(self, operand: SSAValue, producer: DerivedInstruction) -> tuple[int, ...] | None:
-        """The strides of an operand of the stack over the result of a producer; `None` where they are uneven."""
-        steps = dict(zip(self.stack.operands, self.stack.steps(), strict=True))[operand]
-        return reshaped_strides(self.stack.extents(), steps, shape_of(producer.outputs()[0]))
+        return producer if steps_over(self.stack, value, shape_of(results[0])) == own_strides(results[0]) else None
 
     def _is_ready(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Whether the stack could run where the producer does: its sources are there, its targets free."""
@@ -125,7 +121,7 @@ class EpilogueFusion:
         result, stack = producer.outputs()[0], self.stack
         shape = shape_of(result)
         further = [*stack.targets, *(source for source in stack.sources if source is not value)]
-        steps = [self._steps(operand, producer) for operand in further]
+        steps = [steps_over(stack, operand, shape) for operand in further]
         if any(step is None for step in steps) or any(
             size != 1 and not step for size, step in zip(shape, steps[0] or (), strict=True)
         ):

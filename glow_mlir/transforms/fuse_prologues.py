@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.transforms.buffers import keep_until
-from glow_mlir.transforms.planes import body_with_first, own_strides, plane, reshaped_strides
+from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
 
@@ -41,7 +41,8 @@ class FuseProloguesPass(ModulePass):
         for function in low_functions(op):
             accesses = Accesses.of(function.block)
             for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
-                PrologueFusion(stack, accesses, target).run()
+                if has_distinct_operands(stack):
+                    PrologueFusion(stack, accesses, target).run()
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,7 @@ class PrologueFusion:
             return None
         first = consumer.inputs()[0]
         same = root_of(first) is root and offset_of(first) == offset_of(target)
-        return consumer if same and self._steps(target, consumer) == own_strides(first) else None
-
-    def _steps(self, operand: SSAValue, consumer: DerivedInstruction) -> tuple[int, ...] | None:
-        """The strides of an operand of the stack over the first operand of a consumer; `None` where they are uneven."""
-        steps = dict(zip(self.stack.operands, self.stack.steps(), strict=True))[operand]
-        return reshaped_strides(self.stack.extents(), steps, shape_of(consumer.inputs()[0]))
+        return consumer if same and steps_over(self.stack, target, shape_of(first)) == own_strides(first) else None
 
     def _is_unchanged(self, consumer: Instruction) -> bool:
         """Whether the sources of the stack are still the same where the consumer runs."""
@@ -93,7 +89,7 @@ class PrologueFusion:
     def _is_whole(self, source: SSAValue, consumer: DerivedInstruction) -> bool:
         """Whether a source has an element of its own for each that the consumer reads, and of the same type."""
         first = consumer.inputs()[0]
-        steps = self._steps(source, consumer)
+        steps = steps_over(self.stack, source, shape_of(first))
         if steps is None or element_of(source) != element_of(first):
             return False
         return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
@@ -112,7 +108,7 @@ class PrologueFusion:
         first, stack = consumer.inputs()[0], self.stack
         shape = shape_of(first)
         further = [source, *(other for other in stack.sources if other is not source)]
-        steps = [self._steps(operand, consumer) for operand in further]
+        steps = [steps_over(stack, operand, shape) for operand in further]
         if any(step is None for step in steps):
             return False
         planes = [

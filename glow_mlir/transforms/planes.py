@@ -43,6 +43,17 @@ def reshaped_strides(extents: Shape, steps: Shape, shape: Shape) -> Shape | None
     return None if pending else tuple(reversed(result))
 
 
+def steps_over(stack: StackOp, operand: SSAValue, shape: Shape) -> Shape | None:
+    """The strides of an operand of a stack over the index space `shape`; `None` where they are uneven."""
+    position = next(index for index, value in enumerate(stack.operands) if value is operand)
+    return reshaped_strides(stack.extents(), stack.steps()[position], shape)
+
+
+def has_distinct_operands(stack: StackOp) -> bool:
+    """Whether no operand of a stack occurs twice, so that each has one map."""
+    return len(set(stack.operands)) == len(stack.operands)
+
+
 def own_strides(value: SSAValue) -> Shape:
     """The strides of a buffer, 0 for axes of size 1."""
     return tuple(0 if size == 1 else step for size, step in zip(shape_of(value), strides_of(value), strict=True))

@@ -28,7 +28,7 @@ class ShortenLifetimesPass(ModulePass):
             shorten(function.block)
 
 
-def erase_unused_views(block: Block) -> None:
+def erase_dead_views(block: Block) -> None:
     """Erase views that nothing uses, and those that only they use."""
     for op in reversed(list(block.ops)):
         if isinstance(op, ViewOp) and not op.result.uses:
@@ -37,7 +37,7 @@ def erase_unused_views(block: Block) -> None:
 
 def shorten(block: Block) -> None:
     """Move the allocations and deallocations of one block, in one walk; a use in a region of an op is one by the op."""
-    erase_unused_views(block)
+    erase_dead_views(block)
     first: dict[SSAValue, Operation] = {}
     last: dict[SSAValue, Operation] = {}
     frees: dict[SSAValue, DeallocOp] = {}

@@ -199,3 +199,27 @@ glow_low.func @without(@x, @z) {
   }
   glow_low.dealloc @out %2
 }
+
+// -----
+
+// Nor where the stack reads one buffer in two ways.
+
+// CHECK-LABEL: glow_low.func @twice(
+// CHECK-NOT:     epilogue
+glow_high.placeholder @x : tensor<4x4xf32> {input}
+glow_high.placeholder @s : tensor<4x4xf32> {input}
+glow_high.placeholder @z : tensor<4x4xf32> {output}
+glow_low.func @twice(@x, @s, @z) {
+  %x = glow_low.weight @x : memref<4x4xf32>
+  %s = glow_low.weight @s : memref<4x4xf32>
+  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+  %0 = glow_low.alloc : memref<4x4xf32>
+  glow_low.matmul @out %0, @in %x, @in %x
+  glow_low.stack @out %z, @in %0, @in %s, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d0)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %1 = arith.addf %b, %c : f32
+    %2 = arith.addf %1, %a : f32
+    glow_low.yield %2 : f32
+  }
+  glow_low.dealloc @out %0
+}
