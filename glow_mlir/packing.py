@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from glow_mlir.winograd import TAPS, restore_filters, transform_filters
+
 
 def pack_panels(matrix: np.ndarray, panel: int) -> np.ndarray:
     """
@@ -77,6 +79,26 @@ def unpack_depthwise(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(packed, -1, 0)).reshape(shape)
 
 
+def pack_winograd(filters: np.ndarray, panel: int, outputs: int) -> np.ndarray:
+    """
+    Filters of a convolution by Winograd's algorithm with tiles of `outputs` x `outputs`: panels of the filters at
+    each point, `[O, 3, 3, C]` becomes `[ceil(O / panel), n * n, C, panel]`.
+    """
+    points = transform_filters(filters, outputs)
+    size, count, channels = points.shape
+    panels = -(-count // panel)
+    padded = np.zeros((size, panels * panel, channels), dtype=filters.dtype)
+    padded[:, :count] = points
+    return np.ascontiguousarray(padded.reshape(size, panels, panel, channels).transpose(1, 0, 3, 2))
+
+
+def unpack_winograd(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The filters `[O, 3, 3, C]` of that shape that `pack_winograd` packed, up to rounding."""
+    panels, size, channels, panel = packed.shape
+    points = packed.transpose(1, 0, 3, 2).reshape(size, panels * panel, channels)[:, : shape[0]]
+    return restore_filters(points, math.isqrt(size) - TAPS + 1)
+
+
 def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(unpack_panels(packed, shape[0]).T)
 
@@ -87,10 +109,12 @@ UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...]], np.ndarray]] = {
     "filters": unpack_filters,
     "filters_by_channel": unpack_filters_by_channel,
     "depthwise": unpack_depthwise,
+    "winograd": unpack_winograd,
 }
 """
 Name of a packed form → how to get the operand of `shape` back.
 
 `panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` and `filters_by_channel` of a
-convolution, `depthwise` of one with a filter a channel.
+convolution, `depthwise` of one with a filter a channel, `winograd` of one by Winograd's algorithm, which alone gives
+its operand back up to rounding.
 """

@@ -1,0 +1,426 @@
+"""
+Convolution with 3x3 filters by Winograd's algorithm, F(2x2, 3x3) or F(4x4, 3x3); see `glow_mlir.winograd`.
+
+    for each block of tiles {
+        input transform of all channels, into `inputs` [point][tile][channel]
+        for each panel of filters {
+            for each point: matrix product, into `products` [point][tile][filter of the panel]
+            output transform, bias and epilogue
+        }
+    }
+
+The transforms are functions that all layers share, apart from the epilogue. A tile that reaches beyond the input is
+first copied into a patch filled up with zeros; of one that reaches beyond the output, only what exists is stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Epilogue, Plane, read_plane, write_masked
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.gemm import Columns, emit_blocks, emit_gemm, emit_panels
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.winograd_transforms import emit_product
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.target import Target, element_bits
+from glow_mlir.codegen.types import f32, i64, ptr, vector
+from glow_mlir.codegen.value import Index, Value
+from glow_mlir.winograd import TAPS, transforms
+
+PADDING = 16
+"""Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
+
+LEAST_TILES, MOST_TILES = 24, 96
+"""Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How a convolution is cut into tiles and blocks: `tiles` of all images, `block` of them at once."""
+
+    outputs: int
+    tiles: int
+    block: int
+    channels: int
+    panel: int
+
+    @property
+    def points(self) -> int:
+        """Points of a tile."""
+        return (self.outputs + TAPS - 1) ** 2
+
+    @property
+    def input_step(self) -> int:
+        """Elements from one point to the next in the transformed input."""
+        return self.block * self.channels + PADDING
+
+    @property
+    def product_step(self) -> int:
+        """Elements from one point to the next in the products."""
+        return self.block * self.panel + PADDING
+
+    def scratch(self) -> list[tuple[int, ...]]:
+        """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""
+        inputs = (self.points, self.input_step)
+        products = (self.points, self.product_step)
+        return [inputs, products, (self.points, self.channels)]
+
+
+def blocking(
+    target: Target, element: Attribute, outputs: int, extents: Sequence[int], batch: int, channels: int
+) -> Blocking:
+    """How to cut a convolution with output images of `extents` and that many input channels."""
+    tiles = batch * math.prod(-(-extent // outputs) for extent in extents)
+    tile_bytes = (outputs + TAPS - 1) ** 2 * channels * element_bits(element) // 8
+    block = min(MOST_TILES, max(LEAST_TILES, target.l2_bytes // 2 // tile_bytes))
+    return Blocking(outputs, tiles, min(tiles, block), channels, tile_for(target, element).panel)
+
+
+_GEOMETRY = ("first", "count", "across", "image_tiles", "height", "width", "image_step", "line_step", "pixel_step")
+"""What both transforms are told of a block of tiles and of the images that they read or write."""
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """The tiles of a block, inside one of the shared functions."""
+
+    b: Builder
+    given: dict[str, Value]
+    outputs: int
+
+    def place(self, index: Value) -> tuple[Value, Value, Value]:
+        """The image of a tile, and the first line and column of its outputs."""
+        tile = self.given["first"] + index
+        inside = tile % self.given["image_tiles"]
+        across = self.given["across"]
+        return (
+            tile // self.given["image_tiles"],
+            inside // across * self.outputs,
+            inside % across * self.outputs,
+        )
+
+
+@dataclass(frozen=True)
+class InputTransform:
+    """The function that transforms the input of a block of tiles."""
+
+    element: Attribute
+    lanes: int
+    outputs: int
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        """Names and types of the function's parameters, in order."""
+        numbers = (*_GEOMETRY, "channels", "point_step")
+        return [*((name, ptr) for name in ("points", "input", "patch")), *((name, i64) for name in numbers)]
+
+    def call(self, b: Builder, **arguments: Index) -> None:
+        """Call the function; it is built the first time. Arguments go by `parameters`."""
+        name = b.module.shared(self, lambda name: self._build(b.module, name), f"winograd.input.{self.outputs}")
+        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+
+    def _build(self, module: ModuleBuilder, name: str) -> None:
+        names, types = zip(*self.parameters, strict=True)
+        with module.function(name, types, internal=True, inline=False) as (b, arguments):
+            given = dict(zip(names, arguments, strict=True))
+            line = b.stack(self.element, (self.outputs + TAPS - 1) ** 2 * self.lanes)
+            with b.loop(0, given["count"]) as index:
+                start, line_step, pixel_step = self._source(b, given, index)
+                target = given["points"].at(index * given["channels"], self.element)
+                with b.loop(0, given["channels"], self.lanes) as channel:
+                    source, points = start.at(channel, self.element), target.at(channel, self.element)
+                    self._transform(b, source, line_step, pixel_step, points, given["point_step"], line)
+
+    def _source(self, b: Builder, given: dict[str, Value], index: Value) -> list[Value]:
+        """Where the input of a tile begins, and its steps from line to line and from pixel to pixel."""
+        size = self.outputs + TAPS - 1
+        image, y, x = _Tiles(b, given, self.outputs).place(index)
+        offset = image * given["image_step"] + y * given["line_step"] + x * given["pixel_step"]
+        source = given["input"].at(offset, self.element)
+        height, width = b.min(given["height"] - y, size), b.min(given["width"] - x, size)
+        channels = given["channels"]
+
+        def patch() -> list[Value]:
+            zero = b.constant(0.0, vector(self.element, self.lanes))
+            with b.loop(0, channels * (size * size), self.lanes) as place:
+                given["patch"].at(place, self.element).store(zero)
+            with b.loop(0, height) as line, b.loop(0, width) as pixel:
+                read = source.at(line * given["line_step"] + pixel * given["pixel_step"], self.element)
+                written = given["patch"].at((line * size + pixel) * channels, self.element)
+                with b.loop(0, channels, self.lanes) as channel:
+                    written.at(channel, self.element).store(read.at(channel, self.element).load(zero.type))
+            return [given["patch"], channels * size, channels]
+
+        whole = (height >= size) & (width >= size)
+        return b.either(whole, lambda: [source, given["line_step"], given["pixel_step"]], patch)
+
+    def _transform(
+        self, b: Builder, source: Value, line_step: Value, pixel_step: Value, points: Value, step: Value, buffer: Value
+    ) -> None:
+        """Transform one vector of channels of a tile: its columns into the buffer, then the lines of that."""
+        matrix = transforms(self.outputs).input
+        size, type_ = len(matrix), vector(self.element, self.lanes)
+        with b.loop(0, size) as x:
+            column = source.at(x * pixel_step, self.element)
+            values = [column.at(line_step * y, self.element).load(type_) for y in range(size)]
+            for y, value in enumerate(emit_product(b, matrix, values)):
+                buffer.at((x + y * size) * self.lanes, self.element).store(value)
+        with b.loop(0, size) as y:
+            row = buffer.at(y * (size * self.lanes), self.element)
+            values = [row.at(x * self.lanes, self.element).load(type_) for x in range(size)]
+            target = points.at(y * (step * size), self.element)
+            for x, value in enumerate(emit_product(b, matrix, values)):
+                target.at(step * x, self.element).store(value)
+
+
+@dataclass(frozen=True)
+class OutputTransform:
+    """The function that transforms the products of a block of tiles and one panel of filters, and stores them."""
+
+    element: Attribute
+    lanes: int
+    outputs: int
+    panel: int
+    bias: bool
+    epilogue: Epilogue | None
+    planes: tuple[PlaneKind, ...]
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        """Names and types of the function's parameters, in order."""
+        numbers = [*_GEOMETRY, "columns", "point_step"]
+        for index in range(len(self.planes)):
+            numbers += [f"plane{index}_{axis}" for axis in ("image", "line", "pixel")]
+        pointers = ["output", "products", "bias", *(f"plane{index}" for index in range(len(self.planes)))]
+        return [*((name, ptr) for name in pointers), *((name, i64) for name in numbers)]
+
+    @property
+    def output_element(self) -> Attribute:
+        """The element type of the output."""
+        return self.element if self.epilogue is None else self.epilogue.element
+
+    def call(self, b: Builder, **arguments: Index) -> None:
+        """Call the function; it is built the first time. Arguments go by `parameters`."""
+        name = b.module.shared(self, lambda name: self._build(b.module, name), f"winograd.output.{self.outputs}")
+        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+
+    def _build(self, module: ModuleBuilder, name: str) -> None:
+        names, types = zip(*self.parameters, strict=True)
+        with module.function(name, types, internal=True, inline=False) as (b, arguments):
+            given = dict(zip(names, arguments, strict=True))
+            buffer = b.stack(self.element, self.outputs * (self.outputs + TAPS) * self.lanes)
+            with b.loop(0, given["count"]) as index:
+                image, y, x = _Tiles(b, given, self.outputs).place(index)
+                height = b.min(given["height"] - y, self.outputs)
+                width = b.min(given["width"] - x, self.outputs)
+                places = [image * step[0] + y * step[1] + x * step[2] for step in self._steps(given)]
+                products = given["products"].at(index * self.panel, self.element)
+                with b.loop(0, given["columns"], self.lanes) as channel:
+                    self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
+                    with b.loop(0, height) as line:
+                        starts = [p + line * step[1] for p, step in zip(places, self._steps(given), strict=True)]
+                        self._line(b, given, buffer, line, width, starts, channel)
+
+    def _steps(self, given: dict[str, Value]) -> list[tuple[Value, Value, Value]]:
+        """Steps from image to image, line to line and pixel to pixel, of the output and of each plane."""
+        steps = [(given["image_step"], given["line_step"], given["pixel_step"])]
+        for index in range(len(self.planes)):
+            steps.append((given[f"plane{index}_image"], given[f"plane{index}_line"], given[f"plane{index}_pixel"]))
+        return steps
+
+    def _columns(self, b: Builder, products: Value, step: Value, buffer: Value) -> None:
+        """Transform the columns of one vector of a tile into the buffer, [output line][column]."""
+        matrix = transforms(self.outputs).output
+        size, type_ = self.outputs + TAPS - 1, vector(self.element, self.lanes)
+        with b.loop(0, size) as x:
+            column = products.at(x * step, self.element)
+            values = [column.at(step * (y * size), self.element).load(type_) for y in range(size)]
+            for y, value in enumerate(emit_product(b, matrix, values)):
+                buffer.at((x + y * size) * self.lanes, self.element).store(value)
+
+    def _line(
+        self,
+        b: Builder,
+        given: dict[str, Value],
+        buffer: Value,
+        line: Value,
+        width: Value,
+        places: Sequence[Value],
+        channel: Value,
+    ) -> None:
+        """Transform one line of the buffer, and store those of its pixels that exist."""
+        size, type_ = self.outputs + TAPS - 1, vector(self.element, self.lanes)
+        row = buffer.at(line * (size * self.lanes), self.element)
+        values = [row.at(x * self.lanes, self.element).load(type_) for x in range(size)]
+        results = buffer.at(self.outputs * size * self.lanes, self.element)
+        bias = given["bias"].at(channel, self.element).load(type_) if self.bias else None
+        for x, value in enumerate(emit_product(b, transforms(self.outputs).output, values)):
+            results.at(x * self.lanes, self.element).store(value if bias is None else value + bias)
+        steps = [step[2] for step in self._steps(given)]
+        with b.loop(0, width, carried=list(places)) as pixels:
+            value = results.at(pixels.index * self.lanes, self.element).load(type_)
+            self._store(b, given, value, pixels.values, channel)
+            pixels.set(*(place + step for place, step in zip(pixels.values, steps, strict=True)))
+
+    def _store(
+        self, b: Builder, given: dict[str, Value], value: Value, places: Sequence[Value], channel: Value
+    ) -> None:
+        """Pass one vector of a pixel through the epilogue and store it."""
+        address = given["output"].at(places[0] + channel, self.output_element)
+        if self.epilogue is None:
+            write_masked(b, value, address, None)
+            return
+        offsets = [
+            place if kind.spread else place + channel for place, kind in zip(places[1:], self.planes, strict=True)
+        ]
+        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
+        count = self.epilogue.targets
+        sources = [
+            read_plane(b, plane, offset, self.lanes, None)
+            for plane, offset in zip(planes[count:], offsets[count:], strict=True)
+        ]
+        targets = [plane.pointer.at(offset, plane.element) for plane, offset in zip(planes, offsets, strict=True)]
+        for result, target in zip(self.epilogue.apply(b, value, sources), [address, *targets[:count]], strict=True):
+            write_masked(b, result, target, None)
+
+
+def emit_winograd(
+    b: Builder,
+    out: Value,
+    inp: Value,
+    packed_filters: Value,
+    bias: Value | None,
+    shape: ConvShape,
+    *,
+    cut: Blocking,
+    scratch: Sequence[Value],
+    element: Attribute = f32,
+    epilogue: Epilogue | None = None,
+    planes: Sequence[Plane] = (),
+) -> None:
+    """
+    Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, strides and dilations of one.
+
+    `packed_filters` are as `packing.pack_winograd` makes them, aligned to a whole vector; channels and filters are
+    multiples of a vector. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
+    """
+    kinds = tuple(PlaneKind(plane.element, True, plane.spread) for plane in planes)
+    lanes = b.target.vector_width(element)
+    nest = _Nest(
+        b,
+        shape,
+        cut,
+        InputTransform(element, lanes, cut.outputs),
+        OutputTransform(element, lanes, cut.outputs, cut.panel, bias is not None, epilogue, kinds),
+        out,
+        inp,
+        packed_filters,
+        bias,
+        tuple(planes),
+        tuple(scratch),
+    )
+    emit_blocks(b, cut.tiles, tile_for(b.target, element).rows, cut.block, nest.block)
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """What the loops of one convolution share."""
+
+    b: Builder
+    shape: ConvShape
+    cut: Blocking
+    input: InputTransform
+    output: OutputTransform
+    out: Value
+    inp: Value
+    filters: Value
+    bias: Value | None
+    planes: tuple[Plane, ...]
+    scratch: tuple[Value, ...]
+
+    def block(self, first: Index, tiles: Index) -> None:
+        """Compute a block of tiles."""
+        inputs, _, patch = self.scratch
+        height, width = self.shape.outputs
+        self.input.call(
+            self.b,
+            points=inputs,
+            input=self.inp,
+            patch=patch,
+            height=height + TAPS - 1,
+            width=width + TAPS - 1,
+            image_step=self.shape.input_image,
+            line_step=self.shape.input_pitches[0],
+            pixel_step=self.shape.input_pitches[1],
+            channels=self.cut.channels,
+            point_step=self.cut.input_step,
+            **self._tiles(first, tiles),
+        )
+        element, tile = self.input.element, tile_for(self.b.target, self.input.element)
+        depth = self.cut.points * self.cut.channels
+        emit_panels(
+            self.b,
+            self.filters,
+            self.shape.filters,
+            depth,
+            tile,
+            element,
+            lambda columns: self._panel(columns, first, tiles),
+        )
+
+    def _tiles(self, first: Index, tiles: Index) -> dict[str, Index]:
+        """Which tiles a block has, and how many there are in a line and in an image."""
+        height, width = (-(-extent // self.cut.outputs) for extent in self.shape.outputs)
+        return {"first": first, "count": tiles, "across": width, "image_tiles": height * width}
+
+    def _panel(self, columns: Columns, first: Index, tiles: Index) -> None:
+        """Multiply the inputs of a block with a panel of filters, point by point, and transform the products."""
+        b, cut, element = self.b, self.cut, self.input.element
+        inputs, products, _ = self.scratch
+        channels, panel = cut.channels, cut.panel
+        with b.loop(0, cut.points) as point:
+            emit_gemm(
+                b,
+                products.at(point * cut.product_step, element),
+                inputs.at(point * cut.input_step, element),
+                columns.weights.at(point * (channels * panel), element),
+                None,
+                tiles,
+                columns.count,
+                channels,
+                channels,
+                panel,
+                element=element,
+            )
+        height, width = self.shape.outputs
+        self.output.call(
+            b,
+            output=self.out.at(columns.start, self.output.output_element),
+            products=products,
+            bias=self.out if self.bias is None else self.bias.at(columns.start, element),
+            height=height,
+            width=width,
+            image_step=self.shape.output_image,
+            line_step=self.shape.output_pitches[0],
+            pixel_step=self.shape.output_pitches[1],
+            columns=columns.count,
+            point_step=cut.product_step,
+            **self._tiles(first, tiles),
+            **self._planes(columns.start),
+        )
+
+    def _planes(self, column: Index) -> dict[str, Index]:
+        """Where a panel finds the planes of the epilogue, and their steps."""
+        arguments: dict[str, Index] = {}
+        for index, plane in enumerate(self.planes):
+            arguments[f"plane{index}"] = plane.pointer.at(0 if plane.spread else column, plane.element)
+            for axis, step in zip(("image", "line", "pixel"), plane.strides[:3], strict=True):
+                arguments[f"plane{index}_{axis}"] = step
+        return arguments
