@@ -64,7 +64,7 @@ class Compilation:
     One compilation of a module.
 
     It goes through the pipeline of a backend, or through `pipeline`, which then decides alone; `disable` names passes
-    to leave out of either.
+    to leave out of either, and an `accuracy` other than the default is set in either (docs/floating-point.md).
     """
 
     module: ModuleOp
@@ -77,11 +77,14 @@ class Compilation:
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
     pass_observers: Sequence[PassObserver] = ()
+    accuracy: str = "default"
 
     @cached_property
     def ladder(self) -> Pipeline:
         """The pipeline of this compilation; raises `OptionError` for a pass that cannot be left out."""
         whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        if self.accuracy != "default":
+            whole = whole.with_options("select", accuracy=self.accuracy)
         return whole.without(*self.disable)
 
     @without_collector()

@@ -91,6 +91,16 @@ class Pipeline:
         )
         return found[0] if found else default
 
+    def with_options(self, name: str, **options: ParameterType) -> Pipeline:
+        """The same passes, with options set for each of that name, if there is any."""
+
+        def edited(spec: ArgSpec) -> ArgSpec:
+            if spec.name != name:
+                return spec
+            return ArgSpec(name, {**spec.parameters, **configured(name, **options).parameters})
+
+        return replace(self, stages=tuple(replace(s, specs=tuple(map(edited, s.specs))) for s in self.stages))
+
     def named(self, name: str) -> Pipeline:
         """The same stages under another name."""
         return replace(self, name=name)

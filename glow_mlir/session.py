@@ -68,7 +68,8 @@ class InferenceSession:
     each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the
     cache goes through none. `disable` names passes to leave out, and
     `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
-    to the stage `llvm`. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose
+    to the stage `llvm`. With the `accuracy` "strict" no kernel is used whose rounding errors are larger than those of
+    plain sums (docs/floating-point.md); it is "default" otherwise. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose
     code this machine cannot run.
 
     Several threads may call `run` at once. Where the model has state, their calls follow one another, each on the state
@@ -89,6 +90,7 @@ class InferenceSession:
         pipeline: Pipeline | None = None,
         disable: Sequence[str] = (),
         pass_observers: Sequence[PassObserver] = (),
+        accuracy: str = "default",
     ) -> None:
         if threads != 1:
             raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
@@ -100,6 +102,7 @@ class InferenceSession:
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
         self._pipeline, self._disable = pipeline, tuple(disable)
+        self._accuracy = accuracy
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
@@ -176,7 +179,7 @@ class InferenceSession:
         key = cache_key(
             data,
             repr(sorted(self._dimensions.items())),
-            f"{self._backend} {self._target} {self._profile}",
+            f"{self._backend} {self._target} {self._profile} {self._accuracy}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
             host_name(),
             _versions(),
@@ -206,6 +209,7 @@ class InferenceSession:
             pipeline=self._pipeline,
             disable=self._disable,
             pass_observers=self._pass_observers,
+            accuracy=self._accuracy,
         )
         compilation.seconds["import"] = time.perf_counter() - start
         if self._backend == "cpu":

@@ -13,6 +13,10 @@ from glow_mlir.registry import BACKENDS
 from glow_mlir.storage import Storage
 
 
+ACCURACIES = ("default", "strict")
+"""What `Backend.select` is told of accuracy."""
+
+
 class Backend(ABC):
     """A target of compilation. Passes get it by name from the registry."""
 
@@ -44,12 +48,12 @@ class Backend(ABC):
         """
         return memory_pipeline(self.name, target)
 
-    def select(self, op: Operation, storage: Storage, target: str) -> None:
+    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> None:
         """
         Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.
 
         `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
-        left as it is.
+        left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones.
         """
 
 

@@ -108,6 +108,9 @@ class Kernel(ABC):
     PROLOGUE: ClassVar[bool] = False
     """Whether the kernel applies prologues of that kind, once to each element."""
 
+    STRICT: ClassVar[bool] = True
+    """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
+
     @abstractmethod
     def accepts(self, op: Operation) -> bool:
         """
@@ -115,6 +118,10 @@ class Kernel(ABC):
 
         Operators are asked before lowering, so that what no kernel accepts is lowered.
         """
+
+    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+        """Whether to select the kernel for an instruction that it executes; kernels behind it are asked otherwise."""
+        return True
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         """Set tiles, packing and scratch operands on an instruction that this kernel was selected for."""
@@ -156,19 +163,16 @@ def pack_constant(
     packed alike share one constant.
     """
     (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
-    weight = root_of(value).owner
-    if not isinstance(weight, WeightOp):
+    constant = whole_constant(value, storage)
+    if constant is None:
         return False
-    constant = storage.by_name[weight.storage_name]
-    if not isinstance(constant, ConstantOp) or not _is_whole(value, weight.result):
-        return False
-    shape = shape_of(value)
-    key = (weight.storage_name, packing, shape, tuple(sorted(parameters.items())))
+    shape, source = shape_of(value), constant.sym_name.data
+    key = (source, packing, shape, tuple(sorted(parameters.items())))
     symbol = storage.packed.get(key)
     if symbol is None:
         packed = np.ascontiguousarray(pack(constant_array(constant).reshape(shape)))
         words = "_".join(str(number) for number in parameters.values())
-        wish = f"{weight.storage_name}.{packing}_{words}_{'x'.join(map(str, shape))}"
+        wish = f"{source}.{packing}_{words}_{'x'.join(map(str, shape))}"
         recipe = f"{packing} {shape} {parameters} {constant.weights.data}" if constant.weights is not None else ""
         symbol = storage.packed[key] = storage.add_constant(wish, packed, constant.location, recipe).sym_name.data
     declared = declare_weight(op, storage, symbol)
@@ -179,6 +183,15 @@ def pack_constant(
     entries = dict(op.packing.data) if op.packing is not None else {}
     op.packing = DictionaryAttr({**entries, name: DictionaryAttr(described)})
     return True
+
+
+def whole_constant(value: SSAValue, storage: Storage) -> ConstantOp | None:
+    """The constant all of which a buffer has, in its order; `None` where there is none."""
+    weight = root_of(value).owner
+    if not isinstance(weight, WeightOp):
+        return None
+    constant = storage.by_name[weight.storage_name]
+    return constant if isinstance(constant, ConstantOp) and _is_whole(value, weight.result) else None
 
 
 def _is_whole(value: SSAValue, root: SSAValue) -> bool:

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import get_backend
+from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.pass_statistics import tally
@@ -21,13 +21,19 @@ class SelectPass(ModulePass):
     """
     Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
 
-    Nothing behind this pass decides anything. An instruction that has its kernel keeps it.
+    Nothing behind this pass decides anything. An instruction that has its kernel keeps it. With the accuracy `strict`,
+    kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md).
     """
 
     name = "select"
 
     backend: str = "cpu"
     target: str = "host"
+    accuracy: str = "default"
+
+    def __post_init__(self) -> None:
+        if self.accuracy not in ACCURACIES:
+            raise ValueError(f"there is no accuracy '{self.accuracy}', only {' and '.join(ACCURACIES)}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         chooser = get_backend(self.backend)
@@ -36,5 +42,5 @@ class SelectPass(ModulePass):
             for instruction in list(function.block.ops):
                 if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
                     if "kernel" not in instruction.properties:
-                        chooser.select(instruction, storage, self.target)
+                        chooser.select(instruction, storage, self.target, self.accuracy)
                         tally("kernels selected", int("kernel" in instruction.properties))

@@ -47,11 +47,15 @@ class CpuBackend(Backend):
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(target, profile))
 
-    def select(self, op: Operation, storage: Storage, target: str) -> None:
-        found = self._kernel(op)
-        if found is not None and isinstance(op, Instruction):
+    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> None:
+        if not isinstance(op, Instruction):
+            return
+        machine = target_named(target)
+        allowed = (kernel for kernel in self.kernels if kernel.STRICT or accuracy != "strict")
+        found = next((kernel for kernel in allowed if executes(kernel, op) and kernel.pays(op, storage, machine)), None)
+        if found is not None:
             op.properties["kernel"] = StringAttr(found.name)
-            found.prepare(op, storage, target_named(target))
+            found.prepare(op, storage, machine)
 
     def _kernel(self, op: Operation) -> Kernel | None:
         return next((kernel for kernel in self.kernels if executes(kernel, op)), None)

@@ -9,13 +9,15 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, epilogue_of, prologue_of
-from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant
+from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant, whole_constant
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import emit_pack_panels
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_outputs
 from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -25,9 +27,10 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, stride
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
-from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel
+from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
+from glow_mlir.winograd import TAPS
 
 
 def accepts_conv(op: Operation) -> bool:
@@ -173,6 +176,72 @@ class DepthwiseConvKernel(Kernel):
             value = filter_.pointer.at(channel * taps + tap, scratch.element).load(scratch.element)
             scratch.pointer.at(tap * channels + channel, scratch.element).store(value)
         return scratch.pointer
+
+
+@kernel("conv-winograd")
+class WinogradConvKernel(Kernel):
+    """
+    3x3 filters that move by single pixels, in one group: fewer products, with larger rounding errors.
+
+    It is used for constant filters, which are transformed at compile time, where `tile_outputs` says that it is faster.
+    """
+
+    name = "conv-winograd"
+    STRICT = False
+    WALKS_STRIDES = True
+    EPILOGUE = True
+
+    def accepts(self, op: Operation) -> bool:
+        if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
+            return False
+        _, *kernel_sizes, _ = filter_shape(op)
+        strides = ints(op.properties["strides"]) if "strides" in op.properties else ()
+        single = max((*strides, *_dilations(op)), default=1) == 1
+        return kernel_sizes == [TAPS, TAPS] and single and element_of(getattr(op, "input")) == f32
+
+    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+        return _tile_outputs(op, target) is not None and whole_constant(getattr(op, "filter"), storage) is not None
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        outputs = _tile_outputs(op, target)
+        assert outputs is not None
+        panel = tile_for(target, f32).panel
+        pack_constant(
+            op, "filter", storage, "winograd", lambda f: pack_winograd(f, panel, outputs), panel=panel, outputs=outputs
+        )
+        for shape in _blocking_of(op, target).scratch():
+            add_scratch(op, shape, f32)
+
+    def emit(self, call: KernelCall) -> None:
+        bias = call.maybe("bias")
+        epilogue, planes = epilogue_of(call)
+        emit_winograd(
+            call.b,
+            call.result.pointer,
+            call.one("input").pointer,
+            call.one("filter").pointer,
+            None if bias is None else bias.pointer,
+            shape_of_call(call),
+            cut=_blocking_of(call.op, call.target),
+            scratch=[scratch.pointer for scratch in call.many("scratch")],
+            epilogue=epilogue,
+            planes=planes,
+        )
+
+
+def _tile_outputs(op: Operation, target: Target) -> int | None:
+    """Outputs of a line of the tiles with which Winograd's algorithm is the faster; `None` where it is not."""
+    filters, *_, channels = filter_shape(op)
+    return tile_outputs(target, f32, shape_of(getattr(op, "result"))[1:-1], channels, filters)
+
+
+def _blocking_of(op: Operation, target: Target) -> Blocking:
+    """How a convolution by Winograd's algorithm is cut into tiles."""
+    batch, *extents, _ = shape_of(getattr(op, "result"))
+    outputs = _tile_outputs(op, target)
+    assert outputs is not None
+    return blocking(target, f32, outputs, extents, batch, filter_shape(op)[-1])
 
 
 @kernel("conv")
