@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guarded
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Block
@@ -19,65 +18,18 @@ from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_co
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
-from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
+from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.modules import ModuleBuilder
-from glow_mlir.codegen.target import PRESETS, Target, host_target
-from glow_mlir.codegen.types import f32, f64, i64, ptr
+from glow_mlir.codegen.target import PRESETS, host_target
+from glow_mlir.codegen.types import f32, f64, ptr
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
-from glow_mlir.runtime.loader import Library
-
-Array = np.ndarray[Any, Any]
-HOST = host_target()
-TARGETS = [
-    name
-    for name, target in PRESETS.items()
-    if target.triple.split("-")[0] == HOST.triple.split("-")[0] and target.vector_bits <= HOST.vector_bits
-]
-"""The named targets whose code runs on this machine."""
 
 ELEMENTS = {np.float32: f32, np.float64: f64}
-GUARD = 7.0
-
-
-def aligned(array: Array) -> Array:
-    """Return a copy that starts at a multiple of 64 bytes, as packed weights must."""
-    raw = np.empty(array.nbytes + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
-
-
-def compiled(
-    target: Target, pointers: int, numbers: int, body: Callable[[Builder, list[Value]], None], verify: bool = False
-) -> Callable[..., None]:
-    """Return `body` as a function of arrays and integers."""
-    module = ModuleBuilder(target)
-    with module.function("f", [*[ptr] * pointers, *[i64] * numbers]) as (b, arguments):
-        body(b, arguments)
-    if verify:
-        module.module.verify()
-    data = compile_text(emit_module(module.module), target)
-    assert undefined_symbols(data) == ()
-    assert [symbol.name for symbol in symbols(data) if symbol.exported] == ["f"]
-    call = Library(data).function("f", [*[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * numbers])
-
-    def run(*arguments: Any) -> None:
-        arrays, rest = arguments[:pointers], arguments[pointers:]
-        call(*(array.ctypes.data for array in arrays), *rest)
-
-    return run
-
-
-def guarded(size: int, kind: Any) -> Array:
-    return np.full(size + 64, GUARD, dtype=kind)
-
-
 def check(result: Array, expected: Array, kind: Any) -> None:
     """Compare, and see that nothing beyond the result was written."""
     size = expected.size
@@ -251,22 +203,6 @@ def test_packing_at_run_time(name: str, transposed: bool):
             compiled(target, 2, 2, body)(result, given, n, k)
             np.testing.assert_array_equal(result[: expected.size].reshape(expected.shape), expected)
             assert (result[expected.size :] == GUARD).all()
-
-
-def convolution(x: Array, filters: Array, shape: ConvShape) -> Array:
-    """Return the convolution of `[B, *S, C]` with `[O, *K, C / groups]` in f64."""
-    outputs = [size for size in shape.outputs if isinstance(size, int)]
-    groups = shape.groups
-    result = np.zeros((x.shape[0], *outputs, filters.shape[0]))
-    for place in np.ndindex(*shape.kernel):
-        window = tuple(
-            slice(p * d, p * d + s * (o - 1) + 1, s)
-            for p, d, s, o in zip(place, shape.dilations, shape.strides, outputs, strict=True)
-        )
-        read = x[(slice(None), *window)].astype(np.float64).reshape(x.shape[0], *outputs, groups, -1)
-        taken = filters[(slice(None), *place)].astype(np.float64).reshape(groups, -1, read.shape[-1])
-        result += np.einsum("...gc,goc->...go", read, taken).reshape(result.shape)
-    return result
 
 
 def random_shape(random: np.random.Generator, depthwise: bool) -> tuple[list[int], ConvShape]:

@@ -233,7 +233,8 @@ class WinogradConvKernel(Kernel):
 def _tile_outputs(op: Operation, target: Target) -> int | None:
     """Outputs of a line of the tiles with which Winograd's algorithm is the faster; `None` where it is not."""
     filters, *_, channels = filter_shape(op)
-    return tile_outputs(target, f32, shape_of(getattr(op, "result"))[1:-1], channels, filters)
+    batch, *extents, _ = shape_of(getattr(op, "result"))
+    return tile_outputs(target, f32, extents, batch, channels, filters)
 
 
 def _blocking_of(op: Operation, target: Target) -> Blocking:

@@ -32,7 +32,7 @@ from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
-from glow_mlir.winograd import TAPS, transforms
+from glow_mlir.winograd import POINTS, TAPS, transforms
 
 PADDING = 16
 """Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
@@ -46,19 +46,31 @@ tiles the time of a layer changes by 5 %.
 LEAST_CHANNELS = 32
 """Channels and filters from which the products outweigh the transforms."""
 
+READING = 8
+"""To how many products the time compares that it takes to read one element of the filters from memory."""
+
 
 def tile_outputs(
-    target: Target, element: Attribute, extents: Sequence[int], channels: int, filters: int
+    target: Target, element: Attribute, extents: Sequence[int], batch: int, channels: int, filters: int
 ) -> int | None:
     """
     Outputs of a line of the tiles for images of `extents`; `None` where the plain kernel is faster.
 
-    Transforms go by whole vectors of channels and of filters.
+    For each channel and filter a convolution takes a product for each point of a tile, or each element of the filter
+    for each output, and the filter has to be read. Transforms go by whole vectors of channels and of filters.
     """
     lanes = target.vector_width(element)
     if channels % lanes or filters % lanes or min(channels, filters) < LEAST_CHANNELS:
         return None
-    return 4 if min(extents) >= 10 else 2
+    costs: dict[int | None, int] = {None: TAPS**2 * (batch * math.prod(extents) + READING)}
+    for outputs in POINTS:
+        costs[outputs] = (outputs + TAPS - 1) ** 2 * (count_tiles(outputs, extents, batch) + READING)
+    return min(costs, key=costs.__getitem__)
+
+
+def count_tiles(outputs: int, extents: Sequence[int], batch: int) -> int:
+    """How many tiles cover the output images."""
+    return batch * math.prod(-(-extent // outputs) for extent in extents)
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ def blocking(
     target: Target, element: Attribute, outputs: int, extents: Sequence[int], batch: int, channels: int
 ) -> Blocking:
     """How to cut a convolution with output images of `extents` and that many input channels."""
-    tiles = batch * math.prod(-(-extent // outputs) for extent in extents)
+    tiles = count_tiles(outputs, extents, batch)
     return Blocking(outputs, tiles, min(tiles, BLOCK_TILES), channels, tile_for(target, element).panel)
 
 

@@ -1,0 +1,266 @@
+"""Convolution by Winograd's algorithm: transforms, packing, the kernel on views, and where it is selected."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from emitted import TARGETS, aligned, compiled, convolution
+from execute import Case, check_all, module_of, runnable_targets, sample
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Block
+
+from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.winograd import blocking, emit_winograd, tile_outputs
+from glow_mlir.codegen.llvm.elf import undefined_symbols
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.target import PRESETS, target_named
+from glow_mlir.codegen.types import f32, ptr
+from glow_mlir.codegen.value import Value
+from glow_mlir.compiler import Compilation
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.packing import pack_winograd, unpack_winograd
+from glow_mlir.winograd import POINTS, TAPS, transforms
+
+BOUNDS = {2: 2e-6, 4: 1e-5}
+"""Outputs of a line of a tile → largest error, in parts of the largest output, for normal inputs and He weights."""
+
+
+def he(random: np.random.Generator, *shape: int) -> np.ndarray:
+    """Normal filters that keep the variance of what they are applied to."""
+    return (random.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))).astype(np.float32)
+
+
+@pytest.mark.parametrize("outputs", list(POINTS))
+def test_transforms_give_the_convolution(outputs: int) -> None:
+    matrices = transforms(outputs)
+    random = np.random.default_rng(0)
+    data, taps = random.standard_normal(matrices.inputs), random.standard_normal(TAPS)
+    expected = np.correlate(data, taps)
+    found = matrices.output @ ((matrices.filter @ taps) * (matrices.input @ data))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for matrix in (matrices.input, matrices.output):
+        np.testing.assert_array_equal(matrix.astype(np.float32), matrix)
+
+
+@pytest.mark.parametrize(("count", "channels", "panel"), [(5, 3, 4), (32, 7, 16), (3, 1, 64)])
+@pytest.mark.parametrize("outputs", list(POINTS))
+def test_packing_round_trip(outputs: int, count: int, channels: int, panel: int) -> None:
+    filters = sample((count, 3, 3, channels))
+    packed = pack_winograd(filters, panel, outputs)
+    assert packed.shape == (-(-count // panel), (outputs + 2) ** 2, channels, panel)
+    assert packed.dtype == np.float32
+    restored = unpack_winograd(packed, filters.shape)
+    np.testing.assert_allclose(restored, filters, rtol=1e-6, atol=1e-6)
+
+
+def test_filters_of_another_size_have_no_transform() -> None:
+    with pytest.raises(ValueError, match="only those of 3x3"):
+        pack_winograd(sample((4, 5, 5, 4)), 16, 4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """A convolution between views: sizes, and how many further pixels and channels the buffers have."""
+
+    shape: ConvShape
+    source: tuple[int, int, int, int]
+    target: tuple[int, int, int, int]
+
+    @staticmethod
+    def random(random: np.random.Generator, lanes: int) -> Layer:
+        """Images of 1 to 33 lines, one to three vectors of channels and filters, one or two images."""
+        height, width = (int(size) for size in random.integers(1, 34, 2))
+        channels, filters = (lanes * int(count) for count in random.integers(1, 4, 2))
+        batch, more, wider = int(random.integers(1, 3)), int(random.integers(0, 3)), int(random.integers(0, 9))
+        source = (batch, height + 2 + more, width + 2 + more, channels + wider)
+        target = (batch, height + more, width + more, filters + wider)
+        dense = conv_shape([height + 2, width + 2], [3, 3], channels, filters, batch=batch)
+        pitches = {
+            "input_pitches": (source[2] * source[3], source[3]),
+            "input_image": source[1] * source[2] * source[3],
+            "output_pitches": (target[2] * target[3], target[3]),
+            "output_image": target[1] * target[2] * target[3],
+        }
+        return Layer(dataclasses.replace(dense, **pitches), source, target)
+
+    def inside(self, array: np.ndarray, border: int = 0) -> np.ndarray:
+        """The part of a buffer that the convolution reads, with a border of 2, or writes."""
+        height, width = (int(size) + border for size in self.shape.outputs)
+        depth = self.shape.channels if border else self.shape.filters
+        return array[:, :height, :width, : int(depth)]
+
+
+def sum_and_relu(steps: int) -> Epilogue:
+    """Add two sources, and some zeros; yields ReLU of the sum, and the sum."""
+    block = Block(arg_types=[f32, f32, f32])
+    zero = arith.ConstantOp(FloatAttr(0.0, f32))
+    block.add_op(zero)
+    total = block.args[0]
+    for operand in (*block.args[1:], *[zero.result] * steps):
+        added = arith.AddfOp(total, operand)
+        block.add_op(added)
+        total = added.result
+    largest = arith.MaximumfOp(total, zero.result)
+    block.add_ops([largest, YieldOp.create(operands=[largest.result, total])])
+    return Epilogue(f"sum {steps}", block, f32, targets=1)
+
+
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a dense array, in elements."""
+    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+
+@pytest.mark.parametrize("outputs", list(POINTS))
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", TARGETS)
+def test_convolution_between_views(name: str, seed: int, outputs: int) -> None:
+    """Random sizes and pitches, with NaN around the input; every other time a body with all kinds of planes."""
+    target = PRESETS[name]
+    random = np.random.default_rng(seed)
+    layer = Layer.random(random, target.vector_width(f32))
+    shape, extents = layer.shape, [int(size) for size in layer.shape.outputs]
+    batch, channels, filters = int(shape.batch), int(shape.channels), int(shape.filters)
+    x = np.full(layer.source, np.nan, dtype=np.float32)
+    layer.inside(x, 2)[...] = random.standard_normal((batch, extents[0] + 2, extents[1] + 2, channels))
+    weights = he(random, filters, 3, 3, channels)
+    bias, residual = sample((filters,)), random.standard_normal(layer.target).astype(np.float32)
+    pixels = random.standard_normal((batch, *extents, 1)).astype(np.float32)
+    cut = blocking(target, f32, outputs, extents, batch, channels)
+    epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        out, inp, w, bias, second, residual, pixels, *scratch = arguments
+        steps = strides(layer.target)
+        planes = [
+            Plane(second, f32, steps),
+            Plane(residual, f32, steps),
+            Plane(pixels, f32, (*strides((batch, *extents, 1))[:-1], 0)),
+        ]
+        emit_winograd(
+            *(b, out, inp, w, bias, shape),
+            cut=cut,
+            scratch=scratch,
+            epilogue=epilogue,
+            planes=planes if epilogue else (),
+        )
+
+    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, outputs))
+    scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
+    result, second = (np.full(layer.target, np.pi, dtype=np.float32) for _ in range(2))
+    compiled(target, 10, 0, body, verify=seed == 0)(result, x, packed, bias, second, residual, pixels, *scratch)
+    expected = convolution(layer.inside(x, 2), weights, shape) + bias
+    limit = 2 * BOUNDS[outputs] * max(1, float(np.abs(expected).max()))
+    if epilogue is not None:
+        expected += layer.inside(residual) + pixels
+        np.testing.assert_allclose(layer.inside(second), expected, rtol=0, atol=limit)
+        expected = np.maximum(expected, 0)
+    np.testing.assert_allclose(layer.inside(result), expected, rtol=0, atol=limit)
+    for array in (result, second):
+        layer.inside(array)[...] = np.pi
+        assert (array == np.float32(np.pi)).all()
+
+
+@pytest.mark.parametrize("channels", [32, 512])
+@pytest.mark.parametrize("outputs", list(POINTS))
+def test_error_against_f64(outputs: int, channels: int) -> None:
+    target = target_named("host")
+    random = np.random.default_rng(channels)
+    shape = conv_shape([30, 30], [3, 3], channels, 64)
+    x = random.standard_normal((1, 30, 30, channels)).astype(np.float32)
+    weights = he(random, 64, 3, 3, channels)
+    cut = blocking(target, f32, outputs, (28, 28), 1, channels)
+    scratch = [aligned(np.zeros(size, dtype=np.float32)) for size in cut.scratch()]
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        out, inp, w, *scratch = arguments
+        emit_winograd(b, out, inp, w, None, shape, cut=cut, scratch=scratch)
+
+    result = np.zeros((1, 28, 28, 64), dtype=np.float32)
+    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, outputs))
+    compiled(target, 6, 0, body)(result, x, packed, *scratch)
+    expected = convolution(x, weights, shape)
+    assert float(np.abs(result - expected).max()) <= BOUNDS[outputs] * float(np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_layers_share_their_transforms(name: str) -> None:
+    """Layers of different sizes need one pair of transforms, and no symbol from outside, on every target."""
+    target = PRESETS[name]
+    module = ModuleBuilder(target)
+    with module.function("f", [ptr] * 7) as (b, (out, inp, w, bias, *scratch)):
+        for size, channels, filters in [(16, 64, 64), (17, 128, 64), (14, 64, 128)]:
+            shape = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
+            cut = blocking(target, f32, 4, (size, size), 1, channels)
+            emit_winograd(b, out, inp, w, bias, shape, cut=cut, scratch=scratch)
+    assert sum(name.startswith("winograd") for name in module.signatures) == 2
+    assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
+
+
+def layer_case(height: int, width: int, channels: int, filters: int, **properties: Any) -> Case:
+    """A convolution with a constant filter and a bias."""
+    weights = he(np.random.default_rng(0), filters, 3, 3, channels)
+    operands = (sample((2, height, width, channels)), weights, sample((filters,)))
+    return Case(ConvOp, *operands, constants=(1, 2), **properties)
+
+
+@pytest.mark.parametrize(("height", "width"), [(6, 9), (19, 32), (40, 17)])
+@pytest.mark.parametrize("target", runnable_targets())
+def test_against_the_interpreter(target: str, height: int, width: int) -> None:
+    """Two layers with several panels, the last of them in part, and the border that the input gets from its pads."""
+    cases = [layer_case(height, width, 32, 80), layer_case(height, width, 48, 32, pads=[1, 1, 1, 1])]
+    assert kernels_of(cases, target) == ["conv-winograd"] * 2
+    check_all(cases, target, tolerance=2e-5)
+
+
+def kernels_of(cases: list[Case], target: str = "host", accuracy: str = "default") -> list[str]:
+    """The kernels of the convolutions."""
+    module, _ = module_of(*cases)
+    Compilation(module, target=target, accuracy=accuracy).run(until="selected")
+    found = (op for op in module.walk() if op.name == "glow_low.conv")
+    return [str(getattr(op.properties["kernel"], "data", "")) for op in found]
+
+
+def test_strict_accuracy_does_without() -> None:
+    assert kernels_of([layer_case(16, 16, 32, 32)], accuracy="strict") == ["conv"]
+
+
+def test_interpreter_runs_what_was_selected() -> None:
+    """The filter comes back from its points, up to rounding."""
+    module, inputs = module_of(layer_case(16, 16, 32, 32))
+    expected = run_function(module.clone(), inputs)
+    Compilation(module).run(until="selected")
+    found = run_function(module, inputs)
+    np.testing.assert_allclose(found["out0"], expected["out0"], rtol=0, atol=1e-5)
+
+
+def test_filters_that_are_no_constants_are_not_transformed() -> None:
+    operands = (sample((1, 16, 16, 32)), sample((32, 3, 3, 32)))
+    assert kernels_of([Case(ConvOp, *operands)]) == ["conv"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (((56, 56), 1, 64, 64), 4),
+        (((14, 14), 1, 256, 256), 4),
+        (((7, 7), 1, 512, 512), 2),
+        (((7, 7), 8, 512, 512), 4),
+        (((3, 3), 1, 512, 512), None),
+        (((56, 56), 1, 3, 64), None),
+        (((56, 56), 1, 64, 36), None),
+        (((56, 56), 1, 16, 64), None),
+    ],
+)
+def test_rule(sizes: tuple[tuple[int, int], int, int, int], expected: int | None) -> None:
+    assert tile_outputs(PRESETS["avx2"], f32, *sizes) == expected

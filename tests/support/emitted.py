@@ -1,0 +1,83 @@
+"""Kernels as functions of arrays: code that a test emits itself, compiled and loaded, and what it should give."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.target import PRESETS, Target, host_target
+from glow_mlir.codegen.types import i64, ptr
+from glow_mlir.codegen.value import Value
+from glow_mlir.runtime.loader import Library
+
+Array = np.ndarray[Any, Any]
+HOST = host_target()
+TARGETS = [
+    name
+    for name, target in PRESETS.items()
+    if target.triple.split("-")[0] == HOST.triple.split("-")[0] and target.vector_bits <= HOST.vector_bits
+]
+"""The named targets whose code runs on this machine."""
+
+GUARD = 7.0
+"""What `guarded` puts where nothing is to be written."""
+
+
+def aligned(array: Array) -> Array:
+    """Return a copy that starts at a multiple of 64 bytes, as packed weights must."""
+    raw = np.empty(array.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def compiled(
+    target: Target, pointers: int, numbers: int, body: Callable[[Builder, list[Value]], None], verify: bool = False
+) -> Callable[..., None]:
+    """Return `body` as a function of arrays and integers."""
+    module = ModuleBuilder(target)
+    with module.function("f", [*[ptr] * pointers, *[i64] * numbers]) as (b, arguments):
+        body(b, arguments)
+    if verify:
+        module.module.verify()
+    data = compile_text(emit_module(module.module), target)
+    assert undefined_symbols(data) == ()
+    assert [symbol.name for symbol in symbols(data) if symbol.exported] == ["f"]
+    call = Library(data).function("f", [*[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * numbers])
+
+    def run(*arguments: Any) -> None:
+        arrays, rest = arguments[:pointers], arguments[pointers:]
+        call(*(array.ctypes.data for array in arrays), *rest)
+
+    return run
+
+
+def guarded(size: int, kind: Any) -> Array:
+    """An array of `size` elements and some more behind it that must survive."""
+    return np.full(size + 64, GUARD, dtype=kind)
+
+
+def convolution(x: Array, filters: Array, shape: ConvShape) -> Array:
+    """Return the convolution of `[B, *S, C]` with `[O, *K, C / groups]` in f64."""
+    outputs = [size for size in shape.outputs if isinstance(size, int)]
+    groups = shape.groups
+    result = np.zeros((x.shape[0], *outputs, filters.shape[0]))
+    for place in np.ndindex(*shape.kernel):
+        window = tuple(
+            slice(p * d, p * d + s * (o - 1) + 1, s)
+            for p, d, s, o in zip(place, shape.dilations, shape.strides, outputs, strict=True)
+        )
+        read = x[(slice(None), *window)].astype(np.float64).reshape(x.shape[0], *outputs, groups, -1)
+        taken = filters[(slice(None), *place)].astype(np.float64).reshape(groups, -1, read.shape[-1])
+        result += np.einsum("...gc,goc->...go", read, taken).reshape(result.shape)
+    return result
