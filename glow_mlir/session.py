@@ -68,9 +68,9 @@ class InferenceSession:
     each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the
     cache goes through none. `disable` names passes to leave out, and
     `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
-    to the stage `llvm`. With the `accuracy` "strict" no kernel is used whose rounding errors are larger than those of
-    plain sums (docs/floating-point.md); it is "default" otherwise. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose
-    code this machine cannot run.
+    to the stage `llvm`. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are
+    larger than those of plain sums (docs/floating-point.md). Raises `GlowError` for whatever is wrong with the model,
+    and `OptionError` for a `target` whose code this machine cannot run.
 
     Several threads may call `run` at once. Where the model has state, their calls follow one another, each on the state
     that the one before it left.

@@ -12,7 +12,6 @@ from glow_mlir.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.registry import BACKENDS
 from glow_mlir.storage import Storage
 
-
 ACCURACIES = ("default", "strict")
 """What `Backend.select` is told of accuracy."""
 

@@ -30,6 +30,8 @@ from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 
 ELEMENTS = {np.float32: f32, np.float64: f64}
+
+
 def check(result: Array, expected: Array, kind: Any) -> None:
     """Compare, and see that nothing beyond the result was written."""
     size = expected.size

@@ -74,6 +74,10 @@ class Layer:
     """A convolution between views: sizes, and how many further pixels and channels the buffers have."""
 
     shape: ConvShape
+    extents: tuple[int, int]
+    batch: int
+    channels: int
+    filters: int
     source: tuple[int, int, int, int]
     target: tuple[int, int, int, int]
 
@@ -86,19 +90,20 @@ class Layer:
         source = (batch, height + 2 + more, width + 2 + more, channels + wider)
         target = (batch, height + more, width + more, filters + wider)
         dense = conv_shape([height + 2, width + 2], [3, 3], channels, filters, batch=batch)
-        pitches = {
+        pitches: dict[str, Any] = {
             "input_pitches": (source[2] * source[3], source[3]),
             "input_image": source[1] * source[2] * source[3],
             "output_pitches": (target[2] * target[3], target[3]),
             "output_image": target[1] * target[2] * target[3],
         }
-        return Layer(dataclasses.replace(dense, **pitches), source, target)
+        shape = dataclasses.replace(dense, **pitches)
+        return Layer(shape, (height, width), batch, channels, filters, source, target)
 
     def inside(self, array: np.ndarray, border: int = 0) -> np.ndarray:
         """The part of a buffer that the convolution reads, with a border of 2, or writes."""
-        height, width = (int(size) + border for size in self.shape.outputs)
-        depth = self.shape.channels if border else self.shape.filters
-        return array[:, :height, :width, : int(depth)]
+        height, width = self.extents
+        depth = self.channels if border else self.filters
+        return array[:, : height + border, : width + border, :depth]
 
 
 def sum_and_relu(steps: int) -> Epilogue:
@@ -129,8 +134,7 @@ def test_convolution_between_views(name: str, seed: int, outputs: int) -> None:
     target = PRESETS[name]
     random = np.random.default_rng(seed)
     layer = Layer.random(random, target.vector_width(f32))
-    shape, extents = layer.shape, [int(size) for size in layer.shape.outputs]
-    batch, channels, filters = int(shape.batch), int(shape.channels), int(shape.filters)
+    shape, extents, batch, channels, filters = layer.shape, layer.extents, layer.batch, layer.channels, layer.filters
     x = np.full(layer.source, np.nan, dtype=np.float32)
     layer.inside(x, 2)[...] = random.standard_normal((batch, extents[0] + 2, extents[1] + 2, channels))
     weights = he(random, filters, 3, 3, channels)
