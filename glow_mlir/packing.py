@@ -84,18 +84,20 @@ def pack_winograd(filters: np.ndarray, panel: int, outputs: int) -> np.ndarray:
     Filters of a convolution by Winograd's algorithm with tiles of `outputs` x `outputs`: panels of the filters at
     each point, `[O, 3, 3, C]` becomes `[ceil(O / panel), n * n, C, panel]`.
     """
-    points = transform_filters(filters, outputs)
-    size, count, channels = points.shape
+    count, *_, channels = filters.shape
     panels = -(-count // panel)
-    padded = np.zeros((size, panels * panel, channels), dtype=filters.dtype)
-    padded[:, :count] = points
-    return np.ascontiguousarray(padded.reshape(size, panels, panel, channels).transpose(1, 0, 3, 2))
+    packed = np.zeros((panels, (outputs + TAPS - 1) ** 2, channels, panel), dtype=filters.dtype)
+    # Panel by panel, whose numbers in f64 stay in the cache.
+    for target, start in zip(packed, range(0, count, panel), strict=True):
+        part = filters[start : start + panel]
+        target[..., : len(part)] = transform_filters(part, outputs)
+    return packed
 
 
 def unpack_winograd(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The filters `[O, 3, 3, C]` of that shape that `pack_winograd` packed, up to rounding."""
     panels, size, channels, panel = packed.shape
-    points = packed.transpose(1, 0, 3, 2).reshape(size, panels * panel, channels)[:, : shape[0]]
+    points = packed.transpose(1, 2, 0, 3).reshape(size, channels, panels * panel)[..., : shape[0]]
     return restore_filters(points, math.isqrt(size) - TAPS + 1)
 
 

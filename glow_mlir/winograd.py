@@ -65,13 +65,17 @@ def _polynomial(roots: list[float] | tuple[float, ...]) -> np.ndarray:
 
 
 def transform_filters(filters: np.ndarray, outputs: int) -> np.ndarray:
-    """The filters `[O, 3, 3, C]` at the points, `[n * n, O, C]`: computed in f64, rounded once."""
+    """
+    The filters `[O, 3, 3, C]` at the points, `[n * n, C, O]`: computed in f64, rounded once.
+
+    Raises `ValueError` for filters of another size.
+    """
     matrix = transforms(outputs).filter
     count, *taps, channels = filters.shape
     if taps != [TAPS, TAPS]:
         raise ValueError(f"filters of {taps} have no transform, only those of 3x3")
-    lines = np.ascontiguousarray(np.moveaxis(filters, 0, 2)).reshape(TAPS * TAPS, -1).astype(np.float64)
-    return (np.kron(matrix, matrix) @ lines).astype(filters.dtype).reshape(-1, count, channels)
+    lines = np.moveaxis(filters, 0, -1).astype(np.float64, order="C").reshape(TAPS * TAPS, -1)
+    return (np.kron(matrix, matrix) @ lines).astype(filters.dtype).reshape(-1, channels, count)
 
 
 def restore_filters(points: np.ndarray, outputs: int) -> np.ndarray:
@@ -81,7 +85,7 @@ def restore_filters(points: np.ndarray, outputs: int) -> np.ndarray:
     The points overdetermine a filter: the solution with the least squares differs from the original by rounding.
     """
     matrix = transforms(outputs).filter
-    _, count, channels = points.shape
+    _, channels, count = points.shape
     inverse = np.linalg.pinv(np.kron(matrix, matrix))
     taps = inverse @ points.reshape(points.shape[0], -1).astype(np.float64)
-    return np.ascontiguousarray(np.moveaxis(taps.reshape(TAPS, TAPS, count, channels), 2, 0)).astype(points.dtype)
+    return np.ascontiguousarray(np.moveaxis(taps.reshape(TAPS, TAPS, channels, count), -1, 0)).astype(points.dtype)
