@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import get_backend
+from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.collector import without_collector
 from glow_mlir.context import new_context
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
@@ -81,7 +81,13 @@ class Compilation:
 
     @cached_property
     def ladder(self) -> Pipeline:
-        """The pipeline of this compilation; raises `OptionError` for a pass that cannot be left out."""
+        """
+        The pipeline of this compilation.
+
+        Raises `OptionError` for a pass that cannot be left out, and for an unknown accuracy.
+        """
+        if self.accuracy not in ACCURACIES:
+            raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
         whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
         if self.accuracy != "default":
             whole = whole.with_options("select", accuracy=self.accuracy)

@@ -114,6 +114,13 @@ def test_options_are_read() -> None:
     assert OPTIMIZE.option("glow-low-to-llvm", "profile", False) is False
 
 
+def test_options_are_set_where_the_pass_stands() -> None:
+    pipeline = get_backend("cpu").pipeline("scalar").with_options("select", accuracy="strict")
+    assert pipeline.option("select", "accuracy", "default") == "strict"
+    assert pipeline.option("select", "target", "host") == "scalar"
+    assert pipeline.with_options("no-such-pass", x=1) == pipeline
+
+
 MODEL = bert_encoder(layers=1, length=8)
 
 
@@ -138,6 +145,15 @@ def test_session_leaves_passes_out_and_caches_that_apart() -> None:
     assert ablated > whole
     np.testing.assert_allclose(session.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
     assert not InferenceSession(MODEL, disable=chosen[::-1]).compile_seconds
+
+
+def test_session_knows_two_accuracies_and_caches_them_apart() -> None:
+    InferenceSession(MODEL)
+    assert InferenceSession(MODEL, accuracy="strict").compile_seconds
+    assert not InferenceSession(MODEL, accuracy="strict").compile_seconds
+    for backend in ("cpu", "interpreter"):
+        with pytest.raises(OptionError, match="no accuracy 'loose'"):
+            InferenceSession(MODEL, backend=backend, accuracy="loose")
 
 
 def test_session_takes_a_pipeline() -> None:

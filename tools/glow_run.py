@@ -127,6 +127,7 @@ class Run:
             "target": args.target,
             "dimensions": dict(args.bind),
             "disable": args.disable,
+            "accuracy": args.accuracy,
         }
 
     @property

@@ -152,6 +152,12 @@ def _add_compilation(group: ArgumentGroup) -> None:
         help="the interpreter runs a .mlir file as it stands",
     )
     group.add_argument("--target", default="host", help="host, avx2, avx512, neon or scalar (default: host)")
+    group.add_argument(
+        "--accuracy",
+        choices=("default", "strict"),
+        default="default",
+        help="strict: no kernel whose rounding errors are larger than those of plain sums",
+    )
     add_disable_argument(group)
     group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
     group.add_argument(

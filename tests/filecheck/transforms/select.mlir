@@ -4,14 +4,53 @@
 // RUN: glow-opt %s -p 'select{backend=cpu target=host}' | filecheck %s
 // RUN: glow-opt %s -p select,select | filecheck %s
 // RUN: glow-opt %s -p 'select{backend=interpreter}' | filecheck %s --check-prefix=INTERPRETER
+// RUN: glow-opt %s -p 'select{target=avx2 accuracy=default}' | filecheck %s --check-prefix=WINOGRAD
+// RUN: glow-opt %s -p 'select{target=avx2 accuracy=strict}' | filecheck %s --check-prefix=STRICT
+// RUN: not glow-opt %s -p 'select{accuracy=loose}' 2>&1 | filecheck %s --check-prefix=LOOSE
 // RUN: not glow-opt %s -p 'select{backend=no-such-backend}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not glow-opt %s -p 'select{target=no-such-machine}' 2>&1 | filecheck %s --check-prefix=MACHINE
 
 glow_high.constant @matrix : tensor<4x4xf32> {value = dense<1.0> : tensor<4x4xf32>}
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @narrow : tensor<32x3x3x8xf32> {value = dense<1.0> : tensor<32x3x3x8xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @thin : tensor<1x12x12x8xf32> {input}
+glow_high.placeholder @tiny : tensor<1x5x5x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_high.placeholder @dot : tensor<1x3x3x32xf32> {output}
+glow_high.placeholder @halves : tensor<1x5x5x32xf32> {output}
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @y : tensor<4xf32> {output}
 glow_high.placeholder @rows : tensor<2x4xf32> {input}
 glow_high.placeholder @product : tensor<2x4xf32> {output}
+
+// A transformed filter, and scratch for inputs, products and the patch of a tile at the edge.
+
+// WINOGRAD-LABEL: glow_low.func @convolutions(
+// WINOGRAD:         glow_low.conv @out %features, @in %image, @in %{{[a-z_0-9]+}}, {{.*}}@scratch
+// WINOGRAD-SAME:      kernel = "conv-winograd"
+// WINOGRAD-SAME:      packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16 : i64, outputs = 2 : i64}
+// WINOGRAD-NOT:     conv-winograd
+
+// STRICT-NOT:     conv-winograd
+glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @halves) {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %thin = glow_low.weight @thin : memref<1x12x12x8xf32>
+  %tiny = glow_low.weight @tiny : memref<1x5x5x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %filter = glow_low.weight @filter : memref<32x3x3x32xf32>
+  %narrow = glow_low.weight @narrow : memref<32x3x3x8xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %dot = glow_low.weight @dot {mutable} : memref<1x3x3x32xf32>
+  %halves = glow_low.weight @halves {mutable} : memref<1x5x5x32xf32>
+  glow_low.conv @out %features, @in %image, @in %filter
+  // A filter that is not known, few channels, a small image, a stride.
+  glow_low.conv @out %features, @in %image, @in %learned
+  glow_low.conv @out %features, @in %thin, @in %narrow
+  glow_low.conv @out %dot, @in %tiny, @in %filter
+  glow_low.conv @out %halves, @in %image, @in %filter {strides = [2, 2]}
+}
 
 // CHECK-LABEL: glow_low.func @main(
 // CHECK:         glow_low.splat {{.*}}kernel = "fill"
@@ -44,5 +83,6 @@ glow_low.func @main(@x, @y, @rows, @product) {
   glow_low.dealloc @out %1
 }
 
+// LOOSE: there is no accuracy 'loose', only default and strict
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend'
 // MACHINE: error: {{.*}}'no-such-machine'
