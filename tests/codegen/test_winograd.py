@@ -263,8 +263,11 @@ def test_filters_that_are_no_constants_are_not_transformed() -> None:
         (((3, 3), 1, 512, 512), None),
         (((56, 56), 1, 3, 64), None),
         (((56, 56), 1, 64, 36), None),
-        (((56, 56), 1, 16, 64), None),
+        (((56, 56), 1, 16, 64), 4),
+        (((14, 14), 1, 8, 32), None),
+        (((1, 64), 1, 64, 64), None),
     ],
 )
 def test_rule(sizes: tuple[tuple[int, int], int, int, int], expected: int | None) -> None:
+    """Larger tiles for larger images; the plain kernel for small ones, few channels, and parts of vectors."""
     assert tile_outputs(PRESETS["avx2"], f32, *sizes) == expected

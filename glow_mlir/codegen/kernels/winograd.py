@@ -24,12 +24,12 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.bodies import Epilogue, Plane, read_plane, write_masked
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
-from glow_mlir.codegen.kernels.gemm import Columns, emit_blocks, emit_gemm, emit_panels
+from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.modules import ModuleBuilder
-from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
 from glow_mlir.winograd import POINTS, TAPS, transforms
@@ -37,14 +37,20 @@ from glow_mlir.winograd import POINTS, TAPS, transforms
 PADDING = 16
 """Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
 
+CACHE_LINE = 64
+"""Bytes of a line of the cache."""
+
 BLOCK_TILES = 48
 """
 Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay near. From 18 to 144
 tiles the time of a layer changes by 5 %.
 """
 
-LEAST_CHANNELS = 32
-"""Channels and filters from which the products outweigh the transforms."""
+TRANSFORMING = 14
+"""
+To how many products the transforms compare: for each channel, and for each filter, at each point of a tile. Measured
+as about 9; the rest is a margin, for loops around small products.
+"""
 
 READING = 8
 """To how many products the time compares that it takes to read one element of the filters from memory."""
@@ -56,15 +62,17 @@ def tile_outputs(
     """
     Outputs of a line of the tiles for images of `extents`; `None` where the plain kernel is faster.
 
-    For each channel and filter a convolution takes a product for each point of a tile, or each element of the filter
-    for each output, and the filter has to be read. Transforms go by whole vectors of channels and of filters.
+    Costs are counted in products, for each channel and filter. There is one for each point of a tile, or for each
+    output and element of the filter; points have to be transformed, and filters read. Transforms go by whole vectors of
+    channels and of filters.
     """
     lanes = target.vector_width(element)
-    if channels % lanes or filters % lanes or min(channels, filters) < LEAST_CHANNELS:
+    if channels % lanes or filters % lanes:
         return None
-    costs: dict[int | None, int] = {None: TAPS**2 * (batch * math.prod(extents) + READING)}
+    work = 1 + TRANSFORMING / channels + TRANSFORMING / filters
+    costs: dict[int | None, float] = {None: TAPS**2 * (batch * math.prod(extents) + READING)}
     for outputs in POINTS:
-        costs[outputs] = (outputs + TAPS - 1) ** 2 * (count_tiles(outputs, extents, batch) + READING)
+        costs[outputs] = (outputs + TAPS - 1) ** 2 * (count_tiles(outputs, extents, batch) * work + READING)
     return min(costs, key=costs.__getitem__)
 
 
@@ -428,6 +436,7 @@ class _Nest:
                 channels,
                 panel,
                 element=element,
+                options=GemmOptions(prefetch=self._prefetch(tiles)),
             )
         height, width = self.shape.outputs
         self.output.call(
@@ -445,6 +454,19 @@ class _Nest:
             **self._tiles(first, tiles),
             **self._planes(columns.start),
         )
+
+    def _prefetch(self, tiles: Index) -> bool:
+        """
+        Whether to fetch the filters of the next point while one is multiplied, which takes several tiles of rows.
+
+        It pays where a row of a panel is one line of the cache, and all filters are more than the cache holds.
+        """
+        element, tile = self.input.element, tile_for(self.b.target, self.input.element)
+        width = element_bits(element) // 8
+        if not (isinstance(tiles, int) and isinstance(filters := self.shape.filters, int)):
+            return False
+        held = self.cut.points * self.cut.channels * filters * width
+        return tiles > tile.rows and tile.panel * width <= CACHE_LINE and held > self.b.target.l2_bytes // 2
 
     def _planes(self, column: Index) -> dict[str, Index]:
         """Where a panel finds the planes of the epilogue, and their steps."""
