@@ -40,7 +40,7 @@ PADDING = 16
 CACHE_LINE = 64
 """Bytes of a line of the cache."""
 
-BLOCK_TILES = 48
+BLOCK_TILES = 24
 """
 Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay near. From 18 to 144
 tiles the time of a layer changes by 5 %.
