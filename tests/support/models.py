@@ -286,6 +286,33 @@ def mobilenet_v2(seed: int = 0, size: int = 224, classes: int = 1000) -> onnx.Mo
     return model
 
 
+def _relu_conv_norm(g: GraphBuilder, x: str, channels: int, outputs: int, size: int, stride: int) -> str:
+    return g.node("Relu", _conv_norm(g, x, channels, outputs, size, stride, 1, act=False))
+
+
+@cache
+def resnet18(seed: int = 0, size: int = 224, classes: int = 1000) -> onnx.ModelProto:
+    """ResNet-18 (He et al. 2016) with seeded weights and calibrated batch-norm."""
+    g = GraphBuilder(seed)
+    x = _relu_conv_norm(g, "input", 3, 64, 7, 2)
+    x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    channels = 64
+    for outputs, first in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        for stride in (first, 1):
+            y = _relu_conv_norm(g, x, channels, outputs, 3, stride)
+            y = _conv_norm(g, y, outputs, outputs, 3, 1, 1, act=False)
+            if channels != outputs:
+                x = _conv_norm(g, x, channels, outputs, 1, stride, 1, act=False)
+            x = g.node("Relu", g.node("Add", x, y))
+            channels = outputs
+    x = g.node("Flatten", g.node("GlobalAveragePool", x))
+    weights, bias = g.weight(he(g.rng, (classes, channels), channels)), g.weight(_small(g.rng, (classes,)))
+    logits = g.node("Gemm", x, weights, bias, transB=1)
+    model = g.model({"input": (TensorProto.FLOAT, [1, 3, size, size])}, {logits: [1, classes]}, opset=13)
+    calibrate_batch_norm(model, np.random.default_rng(seed + 1))
+    return model
+
+
 def _linear(g: GraphBuilder, x: str, inputs: int, outputs: int) -> str:
     product = g.node("MatMul", x, g.weight(he(g.rng, (inputs, outputs), 2 * inputs)))
     return g.node("Add", product, g.weight(_small(g.rng, (outputs,))))
@@ -363,6 +390,7 @@ def gru_network(seed: int = 0, layers: int = 2, steps: int = 16, width: int = 32
 
 BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet_v2": mobilenet_v2,
+    "resnet18": resnet18,
     "bert_encoder": bert_encoder,
     "lstm": lstm_network,
     "gru": gru_network,

@@ -1,0 +1,1 @@
+"""What `benchmarks/peers.py` is made of: environments, workers, turns, figures, reports."""

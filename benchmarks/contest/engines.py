@@ -1,0 +1,40 @@
+"""The engines, what their environments hold, and what has to be said about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NUMPY = "numpy==2.4.6"
+ONNX = "onnx==1.23.2"
+
+OURS = "glow"
+REFERENCE = "onnxruntime"
+"""The engine whose outputs the others' are compared with."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """
+    One engine.
+
+    `packages` are what pip installs; none means that the engine runs in this environment. `accurate` says that it
+    computes in 32-bit floats throughout, without approximations that show. `title` is its name in reports.
+    """
+
+    title: str
+    packages: tuple[str, ...]
+    accurate: bool = True
+    tuned: bool = True
+
+
+ENGINES: dict[str, Engine] = {
+    OURS: Engine("glow-mlir", ()),
+    "onnxruntime": Engine("ONNX Runtime", ("onnxruntime==1.31.1", NUMPY)),
+    "openvino": Engine("OpenVINO", ("openvino==2026.4.1", NUMPY)),
+    "ncnn": Engine("ncnn", ("ncnn==1.0.20261020", "pnnx==20261020", NUMPY)),
+    "mnn": Engine("MNN", ("MNN==3.6.1", NUMPY), accurate=False),
+    "inductor": Engine("PyTorch inductor", ("torch==2.13.0", ONNX, NUMPY)),
+    "iree": Engine("IREE", ("iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", ONNX, NUMPY), tuned=False),
+    "tvm": Engine("TVM", ("apache-tvm==0.27.0.post1", ONNX, NUMPY), tuned=False),
+}
+"""Name → engine; the modules in `runners/` have the same names."""

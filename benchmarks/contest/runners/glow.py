@@ -1,0 +1,31 @@
+"""glow-mlir: the session's machine code on kept arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contest.job import Arrays, Job, Runner
+from glow_mlir import InferenceSession
+
+
+class _Glow:
+    def __init__(self, session: InferenceSession, inputs: Arrays) -> None:
+        self._executable = session.executable
+        self._bound: list[np.ndarray] = []
+        self._outputs: list[np.ndarray] = []
+        for binding in self._executable.manifest.bindings:
+            array = inputs[binding.name] if binding.role == "input" else np.zeros(binding.shape, binding.dtype)
+            self._bound.append(array)
+            if binding.role == "output":
+                self._outputs.append(array)
+
+    def call(self) -> None:
+        self._executable.call(self._bound)
+
+    def outputs(self) -> list[np.ndarray]:
+        return self._outputs
+
+
+def load(job: Job, inputs: Arrays) -> Runner:
+    """Compile the model, without the cache of artifacts."""
+    return _Glow(InferenceSession(job.model, threads=job.threads, cache=False), inputs)

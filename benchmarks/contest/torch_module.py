@@ -1,0 +1,228 @@
+"""A torch module that runs an ONNX graph node by node, for the operators of the benchmark's models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+# Any: neither torch nor all of onnx has annotations here, and torch is only in its engine's environment.
+Values = list[Any]
+Attributes = dict[str, Any]
+
+
+def _torch() -> Any:
+    return import_module("torch")
+
+
+def _functional() -> Any:
+    return import_module("torch.nn.functional")
+
+
+def _pads(attributes: Attributes) -> list[int]:
+    """The pads of both spatial dimensions; raises `NotImplementedError` where begin and end differ."""
+    top, left, bottom, right = attributes.get("pads", [0] * 4)
+    if (top, left) != (bottom, right) or attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+        raise NotImplementedError("pads that differ")
+    return [top, left]
+
+
+def _convolve(values: Values, attributes: Attributes) -> Any:
+    bias = values[2] if len(values) > 2 else None
+    strides, dilations = attributes.get("strides", [1, 1]), attributes.get("dilations", [1, 1])
+    group = attributes.get("group", 1)
+    return _torch().conv2d(values[0], values[1], bias, strides, _pads(attributes), dilations, group)
+
+
+def _normalize(values: Values, attributes: Attributes) -> Any:
+    x, scale, bias, mean, variance = values
+    return _torch().batch_norm(
+        x, scale, bias, mean, variance, False, 0.0, attributes.get("epsilon", 1e-5), False
+    )
+
+
+def _layer_norm(values: Values, attributes: Attributes) -> Any:
+    x, scale, bias = values
+    return _functional().layer_norm(x, scale.shape, scale, bias, attributes.get("epsilon", 1e-5))
+
+
+def _gemm(values: Values, attributes: Attributes) -> Any:
+    a = values[0].t() if attributes.get("transA") else values[0]
+    b = values[1].t() if attributes.get("transB") else values[1]
+    product = a @ b * attributes.get("alpha", 1.0)
+    return product + values[2] * attributes.get("beta", 1.0) if len(values) > 2 else product
+
+
+def _max_pool(values: Values, attributes: Attributes) -> Any:
+    return _torch().max_pool2d(values[0], attributes["kernel_shape"], attributes["strides"], _pads(attributes))
+
+
+def _average_pool(values: Values, attributes: Attributes) -> Any:
+    return _functional().avg_pool2d(values[0], attributes["kernel_shape"], attributes["strides"], _pads(attributes))
+
+
+def _flatten(values: Values, attributes: Attributes) -> Any:
+    return _torch().flatten(values[0], attributes.get("axis", 1))
+
+
+def _axes(values: Values, attributes: Attributes) -> list[int]:
+    return cast("list[int]", attributes["axes"] if "axes" in attributes else values[1])
+
+
+def _unsqueeze(values: Values, attributes: Attributes) -> Any:
+    result = values[0]
+    for axis in sorted(_axes(values, attributes)):
+        result = result.unsqueeze(axis)
+    return result
+
+
+def _squeeze(values: Values, attributes: Attributes) -> Any:
+    return values[0].squeeze(tuple(_axes(values, attributes)))
+
+
+def _softmax(values: Values, attributes: Attributes) -> Any:
+    return _torch().softmax(values[0], attributes.get("axis", -1))
+
+
+def _clip(values: Values, attributes: Attributes) -> Any:
+    low, high = (*values[1:], attributes.get("min"), attributes.get("max"))[:2]
+    return values[0].clamp(low, high)
+
+
+def _sum(values: Values, _: Attributes) -> Any:
+    result = values[0]
+    for value in values[1:]:
+        result = result + value
+    return result
+
+
+def _gather(values: Values, attributes: Attributes) -> Any:
+    if attributes.get("axis", 0) != 0:
+        raise NotImplementedError("Gather along another axis than the first")
+    return _functional().embedding(values[1], values[0])
+
+
+def _cast(values: Values, attributes: Attributes) -> Any:
+    if attributes["to"] != 1:
+        raise NotImplementedError("Cast to another type than float")
+    return values[0].float()
+
+
+OPERATORS: dict[str, Callable[[Values, Attributes], Any]] = {
+    "Abs": lambda v, _: v[0].abs(),
+    "Add": lambda v, _: v[0] + v[1],
+    "AveragePool": _average_pool,
+    "BatchNormalization": _normalize,
+    "Cast": _cast,
+    "Clip": _clip,
+    "Conv": _convolve,
+    "Div": lambda v, _: v[0] / v[1],
+    "Dropout": lambda v, _: v[0],
+    "Erf": lambda v, _: v[0].erf(),
+    "Exp": lambda v, _: v[0].exp(),
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Gemm": _gemm,
+    "GlobalAveragePool": lambda v, _: v[0].mean((2, 3), keepdim=True),
+    "LayerNormalization": _layer_norm,
+    "MatMul": lambda v, _: v[0] @ v[1],
+    "Max": lambda v, _: v[0].maximum(v[1]),
+    "MaxPool": _max_pool,
+    "Min": lambda v, _: v[0].minimum(v[1]),
+    "Mul": lambda v, _: v[0] * v[1],
+    "Relu": lambda v, _: v[0].relu(),
+    "Reshape": lambda v, _: v[0].reshape(v[1]),
+    "Sigmoid": lambda v, _: v[0].sigmoid(),
+    "Softmax": _softmax,
+    "Squeeze": _squeeze,
+    "Sub": lambda v, _: v[0] - v[1],
+    "Sum": _sum,
+    "Tanh": lambda v, _: v[0].tanh(),
+    "Transpose": lambda v, a: v[0].permute(a["perm"]),
+    "Unsqueeze": _unsqueeze,
+}
+"""ONNX operator → what torch calls for it. Integer operands that are constant come as lists."""
+
+
+def _reordered(array: np.ndarray) -> np.ndarray:
+    """Weights of an LSTM from ONNX's order of the gates (input, output, forget, cell) to torch's (i, f, c, o)."""
+    i, o, f, c = np.split(array, 4)
+    return np.concatenate([i, f, c, o])
+
+
+def _lstm_module(weights: list[np.ndarray], attributes: Attributes) -> Any:
+    """A layer of torch for an LSTM node; raises `NotImplementedError` for other than one plain forward layer."""
+    if len(weights) != 3 or set(attributes) - {"hidden_size"}:
+        raise NotImplementedError("an LSTM with more than weights and biases")
+    torch = _torch()
+    inputs, recurrent, bias = (array[0] for array in weights)
+    hidden = attributes["hidden_size"]
+    layer = torch.nn.LSTM(inputs.shape[1], hidden)
+    parts = (inputs, recurrent, bias[: 4 * hidden], bias[4 * hidden :])
+    with torch.no_grad():
+        for name, part in zip(("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"), parts, strict=True):
+            getattr(layer, name).copy_(torch.from_numpy(_reordered(part)))
+    return layer
+
+
+def module_of(model: Any) -> Any:
+    """
+    The torch module of an ONNX model; its results are a tuple.
+
+    Raises `NotImplementedError` that names an operator, or a form of one, that is not translated.
+    """
+    torch = _torch()
+    helper: Any = import_module("onnx.helper")
+    numpy_helper: Any = import_module("onnx.numpy_helper")
+    arrays = {t.name: np.array(numpy_helper.to_array(t)) for t in model.graph.initializer}
+    if missing := {n.op_type for n in model.graph.node} - {*OPERATORS, "LSTM"}:
+        raise NotImplementedError(f"operators without translation: {', '.join(sorted(missing))}")
+
+    class Graph(torch.nn.Module):
+        """The nodes as steps: what to call, operands by name, where the result goes."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inputs = [value.name for value in model.graph.input if value.name not in arrays]
+            self.results = [value.name for value in model.graph.output]
+            self.constants: dict[str, Any] = {}
+            self.buffer_names: dict[str, str] = {}
+            self.steps: list[tuple[Any, list[str], list[str], Attributes]] = []
+            for name, array in arrays.items():
+                self.add_constant(name, array)
+            for node in model.graph.node:
+                self.add_step(node)
+
+        def add_constant(self, name: str, array: np.ndarray) -> None:
+            """Weights become parameters, so that they are frozen; integers (shapes and axes) stay lists."""
+            if array.dtype.kind == "f" and array.ndim:
+                self.buffer_names[name] = f"weight_{len(self.buffer_names)}"
+                parameter = torch.nn.Parameter(torch.from_numpy(array), requires_grad=False)
+                self.register_parameter(self.buffer_names[name], parameter)
+            else:
+                self.constants[name] = array.tolist()
+
+        def add_step(self, node: Any) -> None:
+            """One node."""
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            if node.op_type == "LSTM":
+                layer = _lstm_module([arrays[name] for name in node.input[1:] if name], attributes)
+                self.add_module(f"layer_{len(self.steps)}", layer)
+                operands = [node.input[0]]
+                # ONNX has a dimension of directions behind that of time.
+                self.steps.append((lambda v, _: layer(v[0])[0].unsqueeze(1), operands, list(node.output), attributes))
+                return
+            self.steps.append((OPERATORS[node.op_type], list(node.input), list(node.output), attributes))
+
+        def forward(self, *inputs: Any) -> tuple[Any, ...]:
+            """Run all steps."""
+            values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
+            for name, parameter in self.buffer_names.items():
+                values[name] = getattr(self, parameter)
+            for function, operands, results, attributes in self.steps:
+                values[results[0]] = function([values[name] for name in operands], attributes)
+            return tuple(values[name] for name in self.results)
+
+    return Graph()

@@ -1,0 +1,122 @@
+"""
+Time of whole models against other engines: in turns in one run, each engine in a process and an environment of its own.
+
+    python benchmarks/peers.py --write docs/benchmarks.md --json result.json
+    python benchmarks/peers.py --models resnet50 lstm --engines onnxruntime openvino --rounds 15 --threads 1 2
+
+The first call installs the peers below `--folder`, converts the models, and takes some minutes for it. An engine that
+cannot be installed, or cannot run a model, is named in the report with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parent
+sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests" / "support")]
+
+from contest.engines import ENGINES, OURS, REFERENCE
+from contest.environments import EnvironmentFailure, environment
+from contest.picture import draw
+from contest.probe import Probe
+from contest.report import Run, document
+from contest.turns import Measurement, Settings, Turns
+from contest.workloads import WORKLOADS, write_workload
+
+FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"
+
+
+def pythons(names: Sequence[str], folder: Path) -> dict[str, Path | str]:
+    """Each engine's Python, or why there is none."""
+    found: dict[str, Path | str] = {}
+    for name in names:
+        packages = ENGINES[name].packages
+        try:
+            found[name] = environment(name, packages, folder) if packages else Path(sys.executable)
+        except EnvironmentFailure as failure:
+            found[name] = f"cannot be installed: {failure}"
+            print(f"{name} {found[name]}", file=sys.stderr)
+    return found
+
+
+def cores_from(first: int, threads: int) -> list[int]:
+    """That many cores of those this process may use, from the given one on; ends the program where there are fewer."""
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    if threads > len(allowed):
+        sys.exit(f"{threads} threads need as many cores; there are {len(allowed)}")
+    begin = allowed.index(first) if first in allowed else 0
+    return [allowed[(begin + index) % len(allowed)] for index in range(threads)]
+
+
+def machine() -> str:
+    """The processor, its cores and the memory, in words."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    processor = names[0] if names else platform.machine()
+    return f"{processor} ({os.cpu_count()} cores visible, {memory:.0f} GiB), {platform.system()}"
+
+
+def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="MODEL")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="ENGINE")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of timing (9)")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1], help="threads an inference; several are a list")
+    parser.add_argument("--core", type=int, default=0, help="the first core to run on")
+    parser.add_argument("--budget", type=float, default=0.25, help="seconds of calls, each engine and round (0.25)")
+    parser.add_argument("--timeout", type=float, default=900.0, help="seconds to wait for an engine to load (900)")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"environments, models and logs ({FOLDER})")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the report to FILE, a picture next to it")
+    options = parser.parse_args(command)
+    if options.rounds < 1 or min(options.threads) < 1:
+        parser.error("rounds and threads are at least 1")
+    return options
+
+
+def measure(options: argparse.Namespace) -> list[Measurement]:
+    """Measure all models with all engines; ours and the reference always take part."""
+    chosen = {OURS, REFERENCE, *options.engines}
+    found = pythons([name for name in ENGINES if name in chosen], options.folder)
+    measurements: list[Measurement] = []
+    for threads in options.threads:
+        cores = cores_from(options.core, threads)
+        settings = Settings(options.rounds, cores, options.budget, options.timeout, options.folder)
+        probe = Probe(cores)
+        for name in options.models:
+            workload = write_workload(name, options.folder / "models")
+            measurements.append(Turns(workload, settings, probe).run(found))
+            write(options, Run(machine(), options.rounds, measurements))
+    return measurements
+
+
+def write(options: argparse.Namespace, run: Run) -> None:
+    """Write what there is so far, so that a run that is interrupted leaves its figures."""
+    if options.json is not None:
+        options.json.write_text(json.dumps(run.as_data(), indent=1) + "\n")
+    if options.write is not None:
+        picture = options.write.with_suffix(".svg")
+        fewest = min(measurement.threads for measurement in run.measurements)
+        picture.write_text(draw([m for m in run.measurements if m.threads == fewest]))
+        options.write.write_text(document(run, picture.name))
+
+
+def main() -> None:
+    """Measure, print the report, write what is asked for."""
+    options = arguments_from()
+    print(document(Run(machine(), options.rounds, measure(options)), None))
+
+
+if __name__ == "__main__":
+    main()
