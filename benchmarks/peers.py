@@ -18,8 +18,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-BENCHMARKS = Path(__file__).parent
-sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests" / "support")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.engines import ENGINES, OURS, REFERENCE
 from contest.environments import EnvironmentFailure, environment

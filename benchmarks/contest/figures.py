@@ -55,7 +55,7 @@ def difference(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> flo
     """
     The largest difference of outputs, each in units of the largest magnitude wanted there; shapes may differ by ones.
 
-    Not finite where one side is and the other is not. Raises `ValueError` where number or sizes differ.
+    Not finite where an output is not. Raises `ValueError` where number or sizes differ.
     """
     worst = 0.0
     for mine, other in zip(found, wanted, strict=True):
@@ -63,7 +63,7 @@ def difference(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> flo
             raise ValueError(f"outputs of {mine.size} elements where there should be {other.size}")
         scale = float(np.abs(other).max(initial=0.0)) or 1.0
         gap = float(np.abs(mine.astype(np.float64).reshape(-1) - other.reshape(-1)).max(initial=0.0)) / scale
-        worst = gap if not gap <= worst else worst
+        worst = float(np.maximum(worst, gap))  # What is not a number stays.
     return worst
 
 

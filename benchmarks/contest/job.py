@@ -1,4 +1,9 @@
-"""What a worker is asked to do, and what it gives back. Nothing here needs more than the standard library and numpy."""
+"""
+What a worker is asked to do, and what a runner is. Nothing here needs more than the standard library and numpy.
+
+`runners/` has a module for each engine, run by the engine's own Python. Each has `load(job, inputs)`, which returns a
+`Runner`, and may have `prepare(job)`, which converts the model to a file of the engine's own, once.
+"""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ def draw(measurements: Sequence[Measurement]) -> str:
         top += GAP
     one = LEFT + scale
     body.append(f'<line x1="{one:.1f}" x2="{one:.1f}" y1="26" y2="{top}" stroke="#c53030" stroke-dasharray="4 3"/>')
-    words = "time of the best peer over ours (right of the line, we are faster): accurate peers (blue), every peer (grey)"
+    words = (
+        "time of the best peer over ours (right of the line, we are faster): accurate peers (blue), every peer (grey)"
+    )
     body.append(f'<text x="8" y="16" font-size="12">{words}</text>')
     size = f'width="{LEFT + WIDTH + RIGHT}" height="{top + 8}"'
     style = 'font-family="sans-serif" fill="#1a202c"'
-    return "\n".join(
-        [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', '<rect width="100%" height="100%" fill="white"/>']
-        + [f"<g {style}>", *body, "</g>", "</svg>", ""]
-    )
+    head = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', '<rect width="100%" height="100%" fill="white"/>']
+    return "\n".join([*head, f"<g {style}>", *body, "</g>", "</svg>", ""])

@@ -12,13 +12,10 @@ import numpy as np
 Values = list[Any]
 Attributes = dict[str, Any]
 
-
-def _torch() -> Any:
-    return import_module("torch")
-
-
-def _functional() -> Any:
-    return import_module("torch.nn.functional")
+torch: Any = import_module("torch")
+functional: Any = import_module("torch.nn.functional")
+helper: Any = import_module("onnx.helper")
+numpy_helper: Any = import_module("onnx.numpy_helper")
 
 
 def _pads(attributes: Attributes) -> list[int]:
@@ -33,19 +30,17 @@ def _convolve(values: Values, attributes: Attributes) -> Any:
     bias = values[2] if len(values) > 2 else None
     strides, dilations = attributes.get("strides", [1, 1]), attributes.get("dilations", [1, 1])
     group = attributes.get("group", 1)
-    return _torch().conv2d(values[0], values[1], bias, strides, _pads(attributes), dilations, group)
+    return torch.conv2d(values[0], values[1], bias, strides, _pads(attributes), dilations, group)
 
 
 def _normalize(values: Values, attributes: Attributes) -> Any:
     x, scale, bias, mean, variance = values
-    return _torch().batch_norm(
-        x, scale, bias, mean, variance, False, 0.0, attributes.get("epsilon", 1e-5), False
-    )
+    return torch.batch_norm(x, scale, bias, mean, variance, False, 0.0, attributes.get("epsilon", 1e-5), False)
 
 
 def _layer_norm(values: Values, attributes: Attributes) -> Any:
     x, scale, bias = values
-    return _functional().layer_norm(x, scale.shape, scale, bias, attributes.get("epsilon", 1e-5))
+    return functional.layer_norm(x, scale.shape, scale, bias, attributes.get("epsilon", 1e-5))
 
 
 def _gemm(values: Values, attributes: Attributes) -> Any:
@@ -56,15 +51,15 @@ def _gemm(values: Values, attributes: Attributes) -> Any:
 
 
 def _max_pool(values: Values, attributes: Attributes) -> Any:
-    return _torch().max_pool2d(values[0], attributes["kernel_shape"], attributes["strides"], _pads(attributes))
+    return torch.max_pool2d(values[0], attributes["kernel_shape"], attributes["strides"], _pads(attributes))
 
 
 def _average_pool(values: Values, attributes: Attributes) -> Any:
-    return _functional().avg_pool2d(values[0], attributes["kernel_shape"], attributes["strides"], _pads(attributes))
+    return functional.avg_pool2d(values[0], attributes["kernel_shape"], attributes["strides"], _pads(attributes))
 
 
 def _flatten(values: Values, attributes: Attributes) -> Any:
-    return _torch().flatten(values[0], attributes.get("axis", 1))
+    return torch.flatten(values[0], attributes.get("axis", 1))
 
 
 def _axes(values: Values, attributes: Attributes) -> list[int]:
@@ -83,7 +78,7 @@ def _squeeze(values: Values, attributes: Attributes) -> Any:
 
 
 def _softmax(values: Values, attributes: Attributes) -> Any:
-    return _torch().softmax(values[0], attributes.get("axis", -1))
+    return torch.softmax(values[0], attributes.get("axis", -1))
 
 
 def _clip(values: Values, attributes: Attributes) -> Any:
@@ -101,7 +96,7 @@ def _sum(values: Values, _: Attributes) -> Any:
 def _gather(values: Values, attributes: Attributes) -> Any:
     if attributes.get("axis", 0) != 0:
         raise NotImplementedError("Gather along another axis than the first")
-    return _functional().embedding(values[1], values[0])
+    return functional.embedding(values[1], values[0])
 
 
 def _cast(values: Values, attributes: Attributes) -> Any:
@@ -156,7 +151,6 @@ def _lstm_module(weights: list[np.ndarray], attributes: Attributes) -> Any:
     """A layer of torch for an LSTM node; raises `NotImplementedError` for other than one plain forward layer."""
     if len(weights) != 3 or set(attributes) - {"hidden_size"}:
         raise NotImplementedError("an LSTM with more than weights and biases")
-    torch = _torch()
     inputs, recurrent, bias = (array[0] for array in weights)
     hidden = attributes["hidden_size"]
     layer = torch.nn.LSTM(inputs.shape[1], hidden)
@@ -167,62 +161,53 @@ def _lstm_module(weights: list[np.ndarray], attributes: Attributes) -> Any:
     return layer
 
 
-def module_of(model: Any) -> Any:
+class Graph(torch.nn.Module):
     """
-    The torch module of an ONNX model; its results are a tuple.
+    The nodes of an ONNX model as steps; the results are a tuple.
 
     Raises `NotImplementedError` that names an operator, or a form of one, that is not translated.
     """
-    torch = _torch()
-    helper: Any = import_module("onnx.helper")
-    numpy_helper: Any = import_module("onnx.numpy_helper")
-    arrays = {t.name: np.array(numpy_helper.to_array(t)) for t in model.graph.initializer}
-    if missing := {n.op_type for n in model.graph.node} - {*OPERATORS, "LSTM"}:
-        raise NotImplementedError(f"operators without translation: {', '.join(sorted(missing))}")
 
-    class Graph(torch.nn.Module):
-        """The nodes as steps: what to call, operands by name, where the result goes."""
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        arrays = {t.name: np.array(numpy_helper.to_array(t)) for t in model.graph.initializer}
+        if missing := {n.op_type for n in model.graph.node} - {*OPERATORS, "LSTM"}:
+            raise NotImplementedError(f"operators without translation: {', '.join(sorted(missing))}")
+        self.inputs = [value.name for value in model.graph.input if value.name not in arrays]
+        self.results = [value.name for value in model.graph.output]
+        self.constants: dict[str, Any] = {}
+        self.weight_names: dict[str, str] = {}
+        self.steps: list[tuple[Callable[[Values, Attributes], Any], list[str], str, Attributes]] = []
+        for name, array in arrays.items():
+            self._add_constant(name, array)
+        for node in model.graph.node:
+            self._add_step(node, arrays)
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.inputs = [value.name for value in model.graph.input if value.name not in arrays]
-            self.results = [value.name for value in model.graph.output]
-            self.constants: dict[str, Any] = {}
-            self.buffer_names: dict[str, str] = {}
-            self.steps: list[tuple[Any, list[str], list[str], Attributes]] = []
-            for name, array in arrays.items():
-                self.add_constant(name, array)
-            for node in model.graph.node:
-                self.add_step(node)
+    def _add_constant(self, name: str, array: np.ndarray) -> None:
+        """Weights become parameters, so that they are frozen; integers (shapes and axes) and scalars stay Python's."""
+        if array.dtype.kind == "f" and array.ndim:
+            self.weight_names[name] = f"weight_{len(self.weight_names)}"
+            parameter = torch.nn.Parameter(torch.from_numpy(array), requires_grad=False)
+            self.register_parameter(self.weight_names[name], parameter)
+        else:
+            self.constants[name] = array.tolist()
 
-        def add_constant(self, name: str, array: np.ndarray) -> None:
-            """Weights become parameters, so that they are frozen; integers (shapes and axes) stay lists."""
-            if array.dtype.kind == "f" and array.ndim:
-                self.buffer_names[name] = f"weight_{len(self.buffer_names)}"
-                parameter = torch.nn.Parameter(torch.from_numpy(array), requires_grad=False)
-                self.register_parameter(self.buffer_names[name], parameter)
-            else:
-                self.constants[name] = array.tolist()
+    def _add_step(self, node: Any, arrays: dict[str, np.ndarray]) -> None:
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        operands = list(node.input)
+        if node.op_type != "LSTM":
+            self.steps.append((OPERATORS[node.op_type], operands, node.output[0], attributes))
+            return
+        layer = _lstm_module([arrays[name] for name in operands[1:] if name], attributes)
+        self.add_module(f"layer_{len(self.steps)}", layer)
+        # ONNX has a dimension of directions behind that of time.
+        self.steps.append((lambda v, _: layer(v[0])[0].unsqueeze(1), operands[:1], node.output[0], attributes))
 
-        def add_step(self, node: Any) -> None:
-            """One node."""
-            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            if node.op_type == "LSTM":
-                layer = _lstm_module([arrays[name] for name in node.input[1:] if name], attributes)
-                self.add_module(f"layer_{len(self.steps)}", layer)
-                operands = [node.input[0]]
-                # ONNX has a dimension of directions behind that of time.
-                self.steps.append((lambda v, _: layer(v[0])[0].unsqueeze(1), operands, list(node.output), attributes))
-                return
-            self.steps.append((OPERATORS[node.op_type], list(node.input), list(node.output), attributes))
-
-        def forward(self, *inputs: Any) -> tuple[Any, ...]:
-            """Run all steps."""
-            values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
-            for name, parameter in self.buffer_names.items():
-                values[name] = getattr(self, parameter)
-            for function, operands, results, attributes in self.steps:
-                values[results[0]] = function([values[name] for name in operands], attributes)
-            return tuple(values[name] for name in self.results)
-
-    return Graph()
+    def forward(self, *inputs: Any) -> tuple[Any, ...]:
+        """Run all steps."""
+        values = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
+        for name, parameter in self.weight_names.items():
+            values[name] = getattr(self, parameter)
+        for function, operands, result, attributes in self.steps:
+            values[result] = function([values[name] for name in operands], attributes)
+        return tuple(values[name] for name in self.results)

@@ -80,7 +80,8 @@ def seconds_of(runner: Runner, calls: int) -> dict[str, Any]:
 def write_outputs(runner: Runner, path: str) -> dict[str, Any]:
     """Write the outputs of a call to an `.npz` file, as `0`, `1`, …"""
     runner.call()
-    np.savez(path, **{str(index): np.asarray(output) for index, output in enumerate(runner.outputs())})
+    arrays = {str(index): np.asarray(output) for index, output in enumerate(runner.outputs())}
+    np.savez(path, allow_pickle=False, **arrays)
     return {}
 
 

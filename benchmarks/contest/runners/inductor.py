@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-
 from contest.job import Arrays, Job, Runner
 
 
@@ -33,9 +32,11 @@ def load(job: Job, inputs: Arrays) -> Runner:
     torch: Any = import_module("torch")
     settings: Any = import_module("torch._inductor.config")
     onnx: Any = import_module("onnx")
-    from contest.torch_module import module_of
+    from contest.torch_module import Graph
 
+    dynamo: Any = import_module("torch._dynamo.config")
     settings.freezing = True
+    dynamo.allow_rnn = True
     torch.set_num_threads(job.threads)
-    module = module_of(onnx.load(job.model)).eval()
+    module = Graph(onnx.load(job.model)).eval()
     return _Inductor(torch, torch.compile(module, fullgraph=True), inputs)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from contest.job import Arrays, Job, Runner
 
 FLAGS = (
@@ -30,8 +29,8 @@ class _Iree:
         self._result = self._function(*self._inputs)
 
     def outputs(self) -> list[np.ndarray]:
-        results = self._result if isinstance(self._result, (tuple, list)) else [self._result]
-        return [np.array(result.to_host()) for result in results]
+        single = hasattr(self._result, "to_host")
+        return [np.array(array.to_host()) for array in ([self._result] if single else self._result)]
 
 
 def run_tool(name: str, *arguments: str) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from contest.job import Arrays, Job, Runner
+
+CONVERT = "import sys, _tools; _tools.mnnconvert(['mnnconvert', *sys.argv[1:]])"
+"""
+The converter alone. The program `mnnconvert` would import a module that reports its use to its makers, and that has
+whatever pip is on the path install what it needs for that.
+"""
+
+OPTIONS = ("--useOriginRNNImpl",)
+"""Recurrent layers stay operators of MNN's; its converter crashes where it makes loops of them."""
 
 
 def prepare(job: Job) -> None:
@@ -19,9 +26,8 @@ def prepare(job: Job) -> None:
     if target.exists():
         return
     part = job.converted("model.part.mnn")
-    program = Path(sys.executable).parent / "mnnconvert"
-    command = [str(program), "-f", "ONNX", "--modelFile", job.model, "--MNNModel", str(part), "--bizCode", "peers"]
-    result = subprocess.run(command, cwd=job.folder, capture_output=True, text=True)
+    options = ["-f", "ONNX", "--modelFile", job.model, "--MNNModel", str(part), "--bizCode", "peers", *OPTIONS]
+    result = subprocess.run([sys.executable, "-c", CONVERT, *options], capture_output=True, text=True)
     sys.stderr.write(result.stdout + result.stderr)
     if result.returncode or not part.exists():
         lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]

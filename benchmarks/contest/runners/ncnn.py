@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from contest.job import Arrays, Job, Runner
 
 PNNX_TYPES = {"float32": "f32", "int64": "i64", "int32": "i32"}
@@ -44,15 +43,17 @@ def refuse_leftovers(path: Path) -> None:
         raise RuntimeError(f"pnnx leaves what ncnn does not have: {', '.join(left)}")
 
 
+def _without_batch(array: np.ndarray) -> np.ndarray:
+    """The array as ncnn wants it: without dimensions of a batch of one, whole numbers in 32 bits."""
+    plain = array if array.dtype.kind == "f" else array.astype(np.int32)
+    return np.ascontiguousarray(plain[0] if plain.ndim > 3 else plain.squeeze())
+
+
 class _Ncnn:
     def __init__(self, engine: Any, net: Any, inputs: Arrays, outputs: list[str]) -> None:
         self._net = net
-        # ncnn has no batch: the leading 1 goes. What is whole numbers is read as 32 bits.
-        self._inputs = [
-            engine.Mat(np.ascontiguousarray(a[0] if a.dtype.kind == "f" and a.ndim > 3 else a.squeeze()
-            if a.dtype.kind == "f" else a.astype(np.int32).squeeze()))
-            for a in inputs.values()
-        ]
+        # A copy of its own: a `Mat` of an array only refers to it.
+        self._inputs = [engine.Mat(_without_batch(array)).clone() for array in inputs.values()]
         self._names = [f"out{index}" for index in range(len(outputs))]
         self._results: list[Any] = []
 

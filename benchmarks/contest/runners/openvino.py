@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-
 from contest.job import Arrays, Job, Runner
 
 
 class _OpenVino:
     def __init__(self, engine: Any, compiled: Any, inputs: Arrays) -> None:
         self._request = compiled.create_infer_request()
+        self._inputs = inputs  # The tensors only refer to the arrays.
         for name, array in inputs.items():
             self._request.set_tensor(name, engine.Tensor(array, shared_memory=True))
         self._count = len(compiled.outputs)

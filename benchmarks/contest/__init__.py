@@ -1,1 +1,0 @@
-"""What `benchmarks/peers.py` is made of: environments, workers, turns, figures, reports."""
