@@ -10,8 +10,6 @@ those to everything on in the same round. Outputs of all variants are compared.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +22,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
+from contest.machine import machine, stay_on
 from models import model_named, random_inputs
 
 from glow_mlir import InferenceSession
@@ -149,23 +148,12 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables to FILE as well")
     arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {arguments.core})
+    stay_on([arguments.core])
     tables = [table(name, measure(name, arguments.rounds)) for name in arguments.models]
     text = "\n\n".join(tables) + "\n"
     print(text)
     if arguments.write:
         arguments.write.write_text(HEAD.format(rounds=arguments.rounds, machine=machine()) + "\n" + text)
-
-
-def machine() -> str:
-    """What the processor calls itself."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 if __name__ == "__main__":

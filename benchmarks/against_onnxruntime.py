@@ -27,6 +27,7 @@ import onnx
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
+from contest.machine import stay_on
 from models import BUILT, LIGHT, model_named, random_inputs
 
 from glow_mlir import InferenceSession
@@ -148,8 +149,7 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=1, help="the core to run on")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {arguments.core % (os.cpu_count() or 1)})
+    stay_on([arguments.core % (os.cpu_count() or 1)])
     print(f"{HEADER}\n|{' --- |' * HEADER.count(' | ')} --- |")
     results: list[Result] = []
     for name in arguments.models:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.engines import ENGINES, OURS, REFERENCE
 from contest.environments import EnvironmentFailure, environment
+from contest.machine import cores_from, machine
 from contest.picture import draw
 from contest.probe import Probe
 from contest.report import Run, document
@@ -44,27 +44,6 @@ def pythons(names: Sequence[str], folder: Path) -> dict[str, Path | str]:
     return found
 
 
-def cores_from(first: int, threads: int) -> list[int]:
-    """That many cores of those this process may use, from the given one on; ends the program where there are fewer."""
-    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-    if threads > len(allowed):
-        sys.exit(f"{threads} threads need as many cores; there are {len(allowed)}")
-    begin = allowed.index(first) if first in allowed else 0
-    return [allowed[(begin + index) % len(allowed)] for index in range(threads)]
-
-
-def machine() -> str:
-    """The processor, its cores and the memory, in words."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    processor = names[0] if names else platform.machine()
-    return f"{processor} ({os.cpu_count()} cores visible, {memory:.0f} GiB), {platform.system()}"
-
-
 def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -81,6 +60,10 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(command)
     if options.rounds < 1 or min(options.threads) < 1:
         parser.error("rounds and threads are at least 1")
+    try:
+        options.cores = [cores_from(options.core, threads) for threads in options.threads]
+    except ValueError as error:
+        parser.error(str(error))
     return options
 
 
@@ -89,8 +72,7 @@ def measure(options: argparse.Namespace) -> list[Measurement]:
     chosen = {OURS, REFERENCE, *options.engines}
     found = pythons([name for name in ENGINES if name in chosen], options.folder)
     measurements: list[Measurement] = []
-    for threads in options.threads:
-        cores = cores_from(options.core, threads)
+    for cores in options.cores:
         settings = Settings(options.rounds, cores, options.budget, options.timeout, options.folder)
         probe = Probe(cores)
         for name in options.models:

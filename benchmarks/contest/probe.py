@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from contest.machine import on_cores, stay_on
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -59,23 +59,21 @@ class Probe:
         self._lanes = target.vector_width(f32)
         self._place = np.ones(self._lanes, np.float32)
         self._cores = list(cores)
-        self._turns = 1000
+        self._turns = 100_000
         self.best = 0.0
-        begin = time.perf_counter()
-        self._call(self._place.ctypes.data, 1_000_000)
-        self._turns = int(1_000_000 * SECONDS / (time.perf_counter() - begin))
+        self._turns = int(SECONDS * self.measure() / (2 * CHAINS * self._lanes * len(self._cores)))
         for _ in range(30):
             self.measure()
 
     def measure(self) -> float:
         """Probe each core for some milliseconds; return the sum."""
-        rate = sum(self._rate(core) for core in self._cores)
+        with on_cores(self._cores):
+            rate = sum(self._rate(core) for core in self._cores)
         self.best = max(self.best, rate)
         return rate
 
     def _rate(self, core: int) -> float:
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, {core})
+        stay_on([core])
         self._place.fill(1.0)
         begin = time.perf_counter()
         self._call(self._place.ctypes.data, self._turns)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-
 from contest.job import Job, Runner
+from contest.machine import stay_on
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
@@ -97,8 +97,7 @@ def main() -> None:
     """Load the model of the job, then answer until standard input ends."""
     stream = take_standard_output()
     job = Job.from_json(sys.argv[1])
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, job.cores)
+    stay_on(job.cores)
     try:
         runner, facts = start(job)
         print(json.dumps(facts), file=stream)

@@ -1,0 +1,58 @@
+"""The machine: what it is called, and which of its cores a process stays on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def stay_on(cores: Sequence[int]) -> None:
+    """Keep this process on these cores, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+
+
+def usable_cores() -> list[int]:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def on_cores(cores: Sequence[int]) -> Generator[None]:
+    """Stay on these cores inside; then go back to those of before."""
+    before = usable_cores()
+    stay_on(cores)
+    try:
+        yield
+    finally:
+        stay_on(before)
+
+
+def cores_from(first: int, threads: int) -> list[int]:
+    """
+    That many of the cores this process may use, from the given one on.
+
+    Raises `ValueError` where there are fewer, or where the first is not among them.
+    """
+    usable = usable_cores()
+    if threads > len(usable) or first not in usable:
+        raise ValueError(f"{threads} threads from core {first} on do not fit onto the cores {usable}")
+    begin = usable.index(first)
+    return [usable[(begin + index) % len(usable)] for index in range(threads)]
+
+
+def machine() -> str:
+    """The processor, its cores and the memory, in words."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    processor = names[0] if names else platform.machine()
+    return f"{processor} ({os.cpu_count()} cores, {memory:.0f} GiB), {platform.system()}"
