@@ -16,6 +16,8 @@ FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
     "--iree-opt-level=O3",
+    # With vectors of 512 bits its attention takes more of the stack than the default of 32 KiB.
+    "--iree-llvmcpu-stack-allocation-limit=1048576",
 )
 
 
