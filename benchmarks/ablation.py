@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from contest.machine import machine, stay_on
 from models import model_named, random_inputs
 
+from contest.machine import machine, stay_on
 from glow_mlir import InferenceSession
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.backends.interface import get_backend

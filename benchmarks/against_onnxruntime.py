@@ -27,9 +27,9 @@ import onnx
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from contest.machine import stay_on
 from models import BUILT, LIGHT, model_named, random_inputs
 
+from contest.machine import stay_on
 from glow_mlir import InferenceSession
 
 WARM_START = """

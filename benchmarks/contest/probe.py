@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from contest.machine import on_cores, stay_on
 
+from contest.machine import on_cores, stay_on
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text

@@ -184,8 +184,10 @@ class Graph(torch.nn.Module):
             self._add_step(node, arrays)
 
     def _add_constant(self, name: str, array: np.ndarray) -> None:
-        """Weights become parameters, so that they are frozen; integers (shapes and axes) and scalars stay Python's."""
-        if array.dtype.kind == "f" and array.ndim:
+        """Weights become parameters, so that they are frozen; integers (shapes and axes) are lists, numbers floats."""
+        if array.dtype.kind == "f" and array.size == 1:
+            self.constants[name] = float(array.item())
+        elif array.dtype.kind == "f":
             self.weight_names[name] = f"weight_{len(self.weight_names)}"
             parameter = torch.nn.Parameter(torch.from_numpy(array), requires_grad=False)
             self.register_parameter(self.weight_names[name], parameter)

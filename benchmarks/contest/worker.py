@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+
 from contest.job import Job, Runner
 from contest.machine import stay_on
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from contest.figures import Spread, best_peer, calls_within, difference, geometric_mean, ratios, spread
 
 

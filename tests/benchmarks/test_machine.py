@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from contest.machine import cores_from, machine, on_cores, usable_cores
 from contest.probe import Probe
 

@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+
 from contest.picture import draw
 from contest.report import Run, compare, document, failures, ratio_table, table
 from contest.turns import Measurement, Result

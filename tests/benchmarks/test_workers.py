@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from models import GraphBuilder, random_inputs
+from onnx import TensorProto
+
 from contest.client import Worker, WorkerFailure, one_line
 from contest.engines import ENGINES
 from contest.environments import EnvironmentFailure, environment, last_words
@@ -15,8 +18,6 @@ from contest.operations import flops
 from contest.probe import Probe
 from contest.turns import Settings, Turns
 from contest.workloads import WORKLOADS, Workload
-from models import GraphBuilder, random_inputs
-from onnx import TensorProto
 
 
 def small(folder: Path) -> Workload:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from contest.job import Arrays, Job, Runner
 
+from contest.job import Arrays, Job, Runner
 from glow_mlir import InferenceSession
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+
 from contest.job import Arrays, Job, Runner
 
 
@@ -37,6 +38,7 @@ def load(job: Job, inputs: Arrays) -> Runner:
     dynamo: Any = import_module("torch._dynamo.config")
     settings.freezing = True
     dynamo.allow_rnn = True
+    dynamo.specialize_float = True  # The numbers of the graph never change; attention has to see that.
     torch.set_num_threads(job.threads)
     module = Graph(onnx.load(job.model)).eval()
     return _Inductor(torch, torch.compile(module, fullgraph=True), inputs)

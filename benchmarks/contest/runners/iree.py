@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from contest.job import Arrays, Job, Runner
 
 FLAGS = (

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from contest.job import Arrays, Job, Runner
 
 PNNX_TYPES = {"float32": "f32", "int64": "i64", "int32": "i32"}

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+
 from contest.job import Arrays, Job, Runner
 
 
