@@ -105,6 +105,17 @@ def _cast(values: Values, attributes: Attributes) -> Any:
     return values[0].float()
 
 
+def _transpose(values: Values, attributes: Attributes) -> Any:
+    """
+    A permutation; the keys of attention, transposed in one step with their heads, are so in two.
+
+    Inductor takes any permutation there for a transposition of the last two dimensions, and fails.
+    """
+    if attributes["perm"] == [0, 2, 3, 1]:
+        return values[0].permute(0, 2, 1, 3).transpose(-2, -1)
+    return values[0].permute(attributes["perm"])
+
+
 OPERATORS: dict[str, Callable[[Values, Attributes], Any]] = {
     "Abs": lambda v, _: v[0].abs(),
     "Add": lambda v, _: v[0] + v[1],
@@ -135,7 +146,7 @@ OPERATORS: dict[str, Callable[[Values, Attributes], Any]] = {
     "Sub": lambda v, _: v[0] - v[1],
     "Sum": _sum,
     "Tanh": lambda v, _: v[0].tanh(),
-    "Transpose": lambda v, a: v[0].permute(a["perm"]),
+    "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
 }
 """ONNX operator → what torch calls for it. Integer operands that are constant come as lists."""
