@@ -128,7 +128,6 @@ class Turns:
         log = logs / f"{self._workload.name}-{name}-{len(cores)}.txt"
         try:
             worker = self._workers[name] = Worker(job, python, log, self._settings.timeout)
-            # The second call counts: the first finds what the processor has forgotten meanwhile.
             self._calls[name] = calls_within(self._settings.budget, min(worker.seconds(1)))
         except WorkerFailure as failure:
             self._fail(name, failure)

@@ -1,8 +1,9 @@
 """
 The process of one engine: loads a model, then answers requests on standard input with lines of JSON.
 
-Run as `python -m contest.worker JOB`, by the Python of the engine. Requests are `time N` (seconds of N calls, after an
-uncounted one), `outputs FILE` (writes an `.npz` file) and `memory`. Whatever an engine prints goes to standard error.
+Run as `python -m contest.worker JOB`, by the Python of the engine. Requests are `time N` (seconds of N calls, where
+there are several after an uncounted one), `outputs FILE` (writes an `.npz` file) and `memory`. Whatever an engine
+prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def start(job: Job) -> tuple[Runner, dict[str, Any]]:
 
 
 def seconds_of(runner: Runner, calls: int) -> dict[str, Any]:
-    """Seconds of each of that many calls, after one that brings caches and threads back."""
-    runner.call()
+    """Seconds of each of that many calls, after one that brings caches and threads back; a long single one does so."""
+    if calls > 1:
+        runner.call()
     seconds: list[float] = []
     for _ in range(calls):
         begin = time.perf_counter()

@@ -17,7 +17,7 @@ SHUFFLE = (0, 1, 2, 4, 3)
 HEADS = (0, 2, 1, 3)
 
 EXPECTED: dict[str, dict[tuple[int, ...], int]] = {
-    **{name: {TO_CHANNELS_LAST: 1} for name in (*LIGHT, "mobilenet_v2")},
+    **{name: {TO_CHANNELS_LAST: 1} for name in (*LIGHT, "mobilenet_v2", "resnet18")},
     "shufflenet": {TO_CHANNELS_LAST: 1, SHUFFLE: 16},
     "bert_encoder": {HEADS: 8},
     "lstm": {},
