@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -93,9 +95,15 @@ def write(options: argparse.Namespace, run: Run) -> None:
         options.write.write_text(document(run, picture.name))
 
 
+def leave(number: int, _: FrameType | None) -> None:
+    """End this process in answer to a signal, the workers first: they are stopped on the way out."""
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Measure, print the report, write what is asked for."""
     options = arguments_from()
+    signal.signal(signal.SIGTERM, leave)
     print(document(Run(machine(), options.rounds, measure(options)), None))
 
 
