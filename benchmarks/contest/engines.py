@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 NUMPY = "numpy==2.4.6"
 ONNX = "onnx==1.23.2"
+TORCH = "torch==2.13.0"
+"""ncnn's converter needs it too, and would take any."""
 
 OURS = "glow"
 REFERENCE = "onnxruntime"
@@ -31,9 +33,9 @@ ENGINES: dict[str, Engine] = {
     OURS: Engine("glow-mlir", ()),
     "onnxruntime": Engine("ONNX Runtime", ("onnxruntime==1.31.1", NUMPY)),
     "openvino": Engine("OpenVINO", ("openvino==2026.4.1", NUMPY)),
-    "ncnn": Engine("ncnn", ("ncnn==1.0.20261020", "pnnx==20261020", NUMPY)),
+    "ncnn": Engine("ncnn", ("ncnn==1.0.20261020", "pnnx==20261020", TORCH, NUMPY)),
     "mnn": Engine("MNN", ("MNN==3.6.1", NUMPY), accurate=False),
-    "inductor": Engine("PyTorch inductor", ("torch==2.13.0", ONNX, NUMPY)),
+    "inductor": Engine("PyTorch inductor", (TORCH, ONNX, NUMPY)),
     "iree": Engine("IREE", ("iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", ONNX, NUMPY), tuned=False),
     "tvm": Engine("TVM", ("apache-tvm==0.27.0.post1", ONNX, NUMPY), tuned=False),
 }
