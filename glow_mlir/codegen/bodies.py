@@ -42,10 +42,17 @@ class Plane:
         """Whether all columns have the same element."""
         return self.strides[-1] == 0
 
-    def read(self, b: Builder, offset: Value | int, step: int, lanes: int) -> Value:
-        """`lanes` elements from an offset on, that follow each other (`step` 1) or are the same (0)."""
+    def read(self, b: Builder, offset: Value | int, step: int, lanes: int, mask: Value | None = None) -> Value:
+        """
+        `lanes` elements from an offset on, that follow each other (`step` 1) or are the same (0).
+
+        Those outside `mask` do not exist.
+        """
         address = self.pointer.at(offset, self.element)
-        return address.load(vector(self.element, lanes)) if step else b.splat(address.load(self.element), lanes)
+        if not step:
+            return b.splat(address.load(self.element), lanes)
+        type_ = vector(self.element, lanes)
+        return address.load(type_) if mask is None else b.load_masked(address, type_, mask)
 
     def moved(self, offset: Value | int) -> Plane:
         """The plane from another element on."""
@@ -83,18 +90,20 @@ class Epilogue:
         offsets: Sequence[Value | int],
         steps: Sequence[int],
         value: Value,
+        mask: Value | None = None,
     ) -> None:
         """
-        Store what the body yields for a vector of results.
+        Store what the body yields for a vector of results, of which the lanes outside `mask` do not exist.
 
         `offsets` and `steps` have place and stride from lane to lane, of the result and then of each plane.
         """
         places = list(zip(planes, offsets[1:], steps[1:], strict=True))[self.targets :]
-        results = self.apply(b, value, [plane.read(b, offset, step, value.lanes) for plane, offset, step in places])
+        sources = [plane.read(b, offset, step, value.lanes, mask) for plane, offset, step in places]
+        results = self.apply(b, value, sources)
         targets = [result.at(offsets[0], self.element)]
         targets += [plane.pointer.at(o, plane.element) for plane, o in zip(planes[: self.targets], offsets[1:])]
         for stored, address in zip(results, targets, strict=True):
-            b.store(stored, address)
+            write_masked(b, stored, address, mask)
 
 
 def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
@@ -163,15 +172,6 @@ def is_even(body: Body) -> bool:
     # An element without a column of its own would be written once for each.
     written = all(step and step[-1] == 1 for step in steps[: len(body.targets)])
     return even and written and all(can_emit(op) for op in body.block.ops if op.results)
-
-
-def read_plane(b: Builder, plane: Plane, offset: Value | int, lanes: int, mask: Value | None) -> Value:
-    """`lanes` elements of a plane from an offset on, of which those outside `mask` do not exist."""
-    address = plane.pointer.at(offset, plane.element)
-    if plane.spread:
-        return b.splat(address.load(plane.element), lanes)
-    type_ = vector(plane.element, lanes)
-    return address.load(type_) if mask is None else b.load_masked(address, type_, mask)
 
 
 def write_masked(b: Builder, value: Value, address: Value, mask: Value | None) -> None:

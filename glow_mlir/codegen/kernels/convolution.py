@@ -147,10 +147,11 @@ class _Nest:
     planes: tuple[Plane, ...]
     options: GemmOptions
 
-    def placed(self, offsets: Places, index: Index, axis: int) -> Places:
-        """Where output and planes are, `index` steps along a spatial axis further."""
-        steps = (self.shape.output_pitches[axis], *(plane.strides[1 + axis] for plane in self.planes))
-        return tuple(index * step + offset for offset, step in zip(offsets, steps, strict=True))
+
+def placed(shape: ConvShape, planes: Sequence[Plane], offsets: Places, index: Index, axis: int) -> Places:
+    """Where output and planes are, `index` steps along a spatial axis further."""
+    steps = (shape.output_pitches[axis], *(plane.strides[1 + axis] for plane in planes))
+    return tuple(index * step + offset for offset, step in zip(offsets, steps, strict=True))
 
 
 def emit_conv(
@@ -216,7 +217,7 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
             nest,
             axis + 1,
             step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-            nest.placed(target, step, axis),
+            placed(shape, nest.planes, target, step, axis),
             filters,
             column,
         )
@@ -234,8 +235,9 @@ def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
     if len(shape.outputs) - axis == 2:
         height = shape.outputs[axis]
         line_in = shape.strides[axis] * shape.input_pitches[axis]
-        line_out = nest.placed(origin, 1, axis)
-    pixels = _Pixels(width, height, pixel_step, nest.placed(origin, 1, len(shape.outputs) - 1), line_in, line_out)
+        line_out = placed(shape, nest.planes, origin, 1, axis)
+    pixel_out = placed(shape, nest.planes, origin, 1, len(shape.outputs) - 1)
+    pixels = _Pixels(width, height, pixel_step, pixel_out, line_in, line_out)
     bound = _Bound(nest, source, target, filters, column)
     if pixels.uniform:
         bound.rows(dataclasses.replace(pixels, width=height * width, height=1))

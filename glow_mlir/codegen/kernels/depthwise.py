@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, read_plane, write_masked
+from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.convolution import ConvShape, Places
+from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
@@ -31,7 +31,7 @@ PIXELS = 6
 
 
 @dataclass(frozen=True)
-class DepthwiseKernel:
+class DepthwiseKernel(SharedFunction):
     """
     Which variant of the tile function.
 
@@ -69,25 +69,21 @@ class DepthwiseKernel:
         """The element type of the output."""
         return self.element if self.epilogue is None else self.epilogue.element
 
-    def call(self, b: Builder, **arguments: Index) -> None:
-        """Call the function for this variant; it is built the first time. Arguments go by `parameters`."""
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
         shape = f"{self.pixels}.{self.lines}x{self.width}.s{self.stride}.d{self.dilation}"
-        name = b.module.shared(self, lambda name: _build(b.module, name, self), f"depthwise.{self.element}.{shape}")
-        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+        return f"depthwise.{self.element}.{shape}"
 
-
-def _build(module: ModuleBuilder, name: str, kernel: DepthwiseKernel) -> None:
-    names, types = zip(*kernel.parameters, strict=True)
-    with module.function(name, types, internal=True, inline=False) as (b, arguments):
-        given = dict(zip(names, arguments, strict=True))
-        channels, lanes = given["channels"], kernel.lanes
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        channels, lanes = given["channels"], self.lanes
         whole = channels // lanes * lanes
         with b.loop(0, whole, lanes) as channel:
-            _channels(b, kernel, given, channel, None)
+            _channels(b, self, given, channel, None)
         if lanes > 1:
             with b.when(whole < channels):
-                mask = b.mask(channels - whole, lanes, element_bits(kernel.element))
-                _channels(b, kernel, given, whole, mask)
+                mask = b.mask(channels - whole, lanes, element_bits(self.element))
+                _channels(b, self, given, whole, mask)
 
 
 def _channels(b: Builder, kernel: DepthwiseKernel, given: dict[str, Value], channel: Value, mask: Value | None) -> None:
@@ -128,24 +124,15 @@ def _store(
     mask: Value | None,
 ) -> None:
     """Pass one vector of channels of a pixel through the epilogue and store it."""
-    element = kernel.output_element
-    address = given["output"].at(given["output_step"] * pixel + channel, element)
+    offset = given["output_step"] * pixel + channel
     if kernel.epilogue is None:
-        write_masked(b, total, address, mask)
+        write_masked(b, total, given["output"].at(offset, kernel.element), mask)
         return
     places = [given[f"plane_step{index}"] * pixel if kind.moves else 0 for index, kind in enumerate(kernel.planes)]
-    offsets = [place if kind.spread else channel + place for place, kind in zip(places, kernel.planes, strict=True)]
-    planes = [
-        Plane(given[f"plane{i}"], kind.element, (0 if kind.spread else 1,)) for i, kind in enumerate(kernel.planes)
-    ]
-    count = kernel.epilogue.targets
-    sources = [
-        read_plane(b, plane, offset, kernel.lanes, mask)
-        for plane, offset in zip(planes[count:], offsets[count:], strict=True)
-    ]
-    targets = [plane.pointer.at(offset, plane.element) for plane, offset in zip(planes, offsets, strict=True)][:count]
-    for result, target in zip(kernel.epilogue.apply(b, total, sources), [address, *targets], strict=True):
-        write_masked(b, result, target, mask)
+    planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(kernel.planes)]
+    offsets = [place if plane.spread else channel + place for place, plane in zip(places, planes, strict=True)]
+    steps = [1, *(plane.strides[-1] for plane in planes)]
+    kernel.epilogue.store(b, given["output"], planes, [offset, *offsets], steps, total, mask)
 
 
 def emit_depthwise(
@@ -202,11 +189,6 @@ class _Nest:
     planes: tuple[Plane, ...]
     arguments: dict[str, Index]
 
-    def placed(self, target: Places, index: Index, axis: int) -> Places:
-        """Where output and planes are, `index` steps along a spatial axis further."""
-        steps = (self.shape.output_pitches[axis], *(plane.strides[1 + axis] for plane in self.planes))
-        return tuple(index * step + offset for offset, step in zip(target, steps, strict=True))
-
     def axis(self, axis: int, source: Index, target: Places) -> None:
         """Loop over the spatial axes from `axis` on; `source` and `target` are offsets of the first pixel."""
         shape = self.shape
@@ -220,14 +202,14 @@ class _Nest:
             self.axis(
                 axis + 1,
                 step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-                self.placed(target, step, axis),
+                placed(shape, self.planes, target, step, axis),
             )
 
     def tile(self, source: Index, target: Places, row: Index, pixels: int) -> None:
         """Call the tile function for some pixels of the last axis."""
         shape = self.shape
         step = shape.strides[-1] * shape.input_pitches[-1]
-        output, *places = self.placed(target, row, len(shape.outputs) - 1)
+        output, *places = placed(shape, self.planes, target, row, len(shape.outputs) - 1)
         planes: dict[str, Index] = {}
         for index, (plane, place) in enumerate(zip(self.planes, places, strict=True)):
             planes[f"plane{index}"] = plane.pointer.at(place, plane.element)

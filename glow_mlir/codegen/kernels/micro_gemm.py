@@ -18,17 +18,17 @@ from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder import Builder, Loop
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Tile
-from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Index, Value
+from glow_mlir.codegen.value import Value
 
 LATENCY_COVER = 8
 """How many independent sums keep the multiply-add units busy."""
 
 
 @dataclass(frozen=True)
-class MicroKernel:
+class MicroKernel(SharedFunction):
     """
     Which variant of the kernel.
 
@@ -89,11 +89,6 @@ class MicroKernel:
                 names += [(f"plane_step{index}", i64), *([(f"plane_jump{index}", i64)] if self.wraps else [])]
         return names
 
-    def call(self, b: Builder, **arguments: Index) -> None:
-        """Call the function for this variant; it is built the first time. Arguments that it has not are ignored."""
-        name = b.module.shared(self, lambda name: _build(b.module, name, self), self.readable)
-        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
-
     @property
     def readable(self) -> str:
         """What the function is called."""
@@ -106,15 +101,11 @@ class MicroKernel:
         ]
         return ".".join([*words, "epilogue"] if self.epilogue else words)
 
-
-def _build(module: ModuleBuilder, name: str, kernel: MicroKernel) -> None:
-    names, types = zip(*kernel.parameters, strict=True)
-    with module.function(name, types, internal=True, inline=False) as (b, arguments):
-        given = dict(zip(names, arguments, strict=True))
-        inputs = row_addresses(b, kernel, given, "input", kernel.element)
-        masks = _masks(b, kernel, given)
-        sums = _sum(b, kernel, given, inputs, _initial(b, kernel, given, masks))
-        TileStore(b, kernel, given, masks).run(sums)
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        inputs = row_addresses(b, self, given, "input", self.element)
+        masks = _masks(b, self, given)
+        sums = _sum(b, self, given, inputs, _initial(b, self, given, masks))
+        TileStore(b, self, given, masks).run(sums)
 
 
 def _masks(b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> list[Value | None]:

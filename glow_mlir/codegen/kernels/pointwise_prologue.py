@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue, read_plane
+from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import BLOCK_ROWS, ConvShape, emit_conv
 from glow_mlir.codegen.nests import chunks, linear, nest
@@ -94,7 +94,7 @@ class BlockedConv:
             for start, stop, lanes in chunks(self.channels, width):
                 with b.loop(start, stop, lanes) as channel:
                     loaded = [
-                        read_plane(b, operand, base if operand.spread else channel + base, lanes, None)
+                        operand.read(b, base if operand.spread else channel + base, operand.strides[-1], lanes)
                         for operand, base in zip(operands, bases, strict=True)
                     ]
                     value = self.prologue.apply(b, loaded[0], loaded[1:])

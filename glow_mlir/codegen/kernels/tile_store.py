@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Plane, read_plane, write_masked
+from glow_mlir.codegen.bodies import Plane, write_masked
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import vector
@@ -108,8 +108,8 @@ class TileStore:
             kind = kernel.planes[index]
             found = None if kind.moves else loaded.get((index, v))
             if found is None:
-                place = 0 if kind.spread else column
-                found = read_plane(b, kind.plane(addresses[1 + index]), place, kernel.tile.lanes, mask)
+                plane, step = kind.plane(addresses[1 + index]), int(not kind.spread)
+                found = plane.read(b, column if step else 0, step, kernel.tile.lanes, mask)
                 loaded[index, v] = found
             sources.append(found)
         results = kernel.epilogue.apply(b, value, sources)

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, read_plane, write_masked
+from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
-from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
@@ -146,7 +146,7 @@ class _Tiles:
 
 
 @dataclass(frozen=True)
-class InputTransform:
+class InputTransform(SharedFunction):
     """The function that transforms the input of a block of tiles."""
 
     element: Attribute
@@ -159,22 +159,19 @@ class InputTransform:
         numbers = (*_GEOMETRY, "channels", "point_step")
         return [*((name, ptr) for name in ("points", "input", "patch")), *((name, i64) for name in numbers)]
 
-    def call(self, b: Builder, **arguments: Index) -> None:
-        """Call the function; it is built the first time. Arguments go by `parameters`."""
-        name = b.module.shared(self, lambda name: self._build(b.module, name), f"winograd.input.{self.outputs}")
-        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
+        return f"winograd.input.{self.outputs}"
 
-    def _build(self, module: ModuleBuilder, name: str) -> None:
-        names, types = zip(*self.parameters, strict=True)
-        with module.function(name, types, internal=True, inline=False) as (b, arguments):
-            given = dict(zip(names, arguments, strict=True))
-            line = b.stack(self.element, (self.outputs + TAPS - 1) ** 2 * self.lanes)
-            with b.loop(0, given["count"]) as index:
-                start, line_step, pixel_step = self._source(b, given, index)
-                target = given["points"].at(index * given["channels"], self.element)
-                with b.loop(0, given["channels"], self.lanes) as channel:
-                    source, points = start.at(channel, self.element), target.at(channel, self.element)
-                    self._transform(b, source, line_step, pixel_step, points, given["point_step"], line)
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        line = b.stack(self.element, (self.outputs + TAPS - 1) ** 2 * self.lanes)
+        with b.loop(0, given["count"]) as index:
+            start, line_step, pixel_step = self._source(b, given, index)
+            target = given["points"].at(index * given["channels"], self.element)
+            with b.loop(0, given["channels"], self.lanes) as channel:
+                source, points = start.at(channel, self.element), target.at(channel, self.element)
+                self._transform(b, source, line_step, pixel_step, points, given["point_step"], line)
 
     def _source(self, b: Builder, given: dict[str, Value], index: Value) -> list[Value]:
         """Where the input of a tile begins, and its steps from line to line and from pixel to pixel."""
@@ -219,7 +216,7 @@ class InputTransform:
 
 
 @dataclass(frozen=True)
-class OutputTransform:
+class OutputTransform(SharedFunction):
     """The function that transforms the products of a block of tiles and one panel of filters, and stores them."""
 
     element: Attribute
@@ -244,27 +241,24 @@ class OutputTransform:
         """The element type of the output."""
         return self.element if self.epilogue is None else self.epilogue.element
 
-    def call(self, b: Builder, **arguments: Index) -> None:
-        """Call the function; it is built the first time. Arguments go by `parameters`."""
-        name = b.module.shared(self, lambda name: self._build(b.module, name), f"winograd.output.{self.outputs}")
-        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
+        return f"winograd.output.{self.outputs}"
 
-    def _build(self, module: ModuleBuilder, name: str) -> None:
-        names, types = zip(*self.parameters, strict=True)
-        with module.function(name, types, internal=True, inline=False) as (b, arguments):
-            given = dict(zip(names, arguments, strict=True))
-            buffer = b.stack(self.element, self.outputs * (self.outputs + TAPS) * self.lanes)
-            with b.loop(0, given["count"]) as index:
-                image, y, x = _Tiles(b, given, self.outputs).place(index)
-                height = b.min(given["height"] - y, self.outputs)
-                width = b.min(given["width"] - x, self.outputs)
-                places = [image * step[0] + y * step[1] + x * step[2] for step in self._steps(given)]
-                products = given["products"].at(index * self.panel, self.element)
-                with b.loop(0, given["columns"], self.lanes) as channel:
-                    self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
-                    with b.loop(0, height) as line:
-                        starts = [p + line * step[1] for p, step in zip(places, self._steps(given), strict=True)]
-                        self._line(b, given, buffer, line, width, starts, channel)
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        buffer = b.stack(self.element, self.outputs * (self.outputs + TAPS) * self.lanes)
+        with b.loop(0, given["count"]) as index:
+            image, y, x = _Tiles(b, given, self.outputs).place(index)
+            height = b.min(given["height"] - y, self.outputs)
+            width = b.min(given["width"] - x, self.outputs)
+            places = [image * step[0] + y * step[1] + x * step[2] for step in self._steps(given)]
+            products = given["products"].at(index * self.panel, self.element)
+            with b.loop(0, given["columns"], self.lanes) as channel:
+                self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
+                with b.loop(0, height) as line:
+                    starts = [p + line * step[1] for p, step in zip(places, self._steps(given), strict=True)]
+                    self._line(b, given, buffer, line, width, starts, channel)
 
     def _steps(self, given: dict[str, Value]) -> list[tuple[Value, Value, Value]]:
         """Steps from image to image, line to line and pixel to pixel, of the output and of each plane."""
@@ -311,22 +305,14 @@ class OutputTransform:
         self, b: Builder, given: dict[str, Value], value: Value, places: Sequence[Value], channel: Value
     ) -> None:
         """Pass one vector of a pixel through the epilogue and store it."""
-        address = given["output"].at(places[0] + channel, self.output_element)
+        output = places[0] + channel
         if self.epilogue is None:
-            write_masked(b, value, address, None)
+            b.store(value, given["output"].at(output, self.element))
             return
-        offsets = [
-            place if kind.spread else place + channel for place, kind in zip(places[1:], self.planes, strict=True)
-        ]
         planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
-        count = self.epilogue.targets
-        sources = [
-            read_plane(b, plane, offset, self.lanes, None)
-            for plane, offset in zip(planes[count:], offsets[count:], strict=True)
-        ]
-        targets = [plane.pointer.at(offset, plane.element) for plane, offset in zip(planes, offsets, strict=True)]
-        for result, target in zip(self.epilogue.apply(b, value, sources), [address, *targets[:count]], strict=True):
-            write_masked(b, result, target, None)
+        offsets = [place if plane.spread else place + channel for place, plane in zip(places[1:], planes, strict=True)]
+        steps = [1, *(plane.strides[-1] for plane in planes)]
+        self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
 
 
 def emit_winograd(
