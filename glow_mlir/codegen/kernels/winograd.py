@@ -25,7 +25,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.image_tiles import GRID, STEPS, TileOutput, Tiles, plane_arguments, plane_kinds
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.shared_function import SharedFunction
@@ -121,30 +121,6 @@ def blocking(
     return Blocking(outputs, tiles, min(tiles, BLOCK_TILES), channels, tile_for(target, element).panel)
 
 
-_GEOMETRY = ("first", "count", "across", "image_tiles", "height", "width", "image_step", "line_step", "pixel_step")
-"""What both transforms are told of a block of tiles and of the images that they read or write."""
-
-
-@dataclass(frozen=True)
-class _Tiles:
-    """The tiles of a block, inside one of the shared functions."""
-
-    b: Builder
-    given: dict[str, Value]
-    outputs: int
-
-    def place(self, index: Value) -> tuple[Value, Value, Value]:
-        """The image of a tile, and the first line and column of its outputs."""
-        tile = self.given["first"] + index
-        inside = tile % self.given["image_tiles"]
-        across = self.given["across"]
-        return (
-            tile // self.given["image_tiles"],
-            inside // across * self.outputs,
-            inside % across * self.outputs,
-        )
-
-
 @dataclass(frozen=True)
 class InputTransform(SharedFunction):
     """The function that transforms the input of a block of tiles."""
@@ -156,7 +132,7 @@ class InputTransform(SharedFunction):
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        numbers = (*_GEOMETRY, "channels", "point_step")
+        numbers = (*GRID, *STEPS, "height", "width", "channels", "point_step")
         return [*((name, ptr) for name in ("points", "input", "patch")), *((name, i64) for name in numbers)]
 
     @property
@@ -176,7 +152,7 @@ class InputTransform(SharedFunction):
     def _source(self, b: Builder, given: dict[str, Value], index: Value) -> list[Value]:
         """Where the input of a tile begins, and its steps from line to line and from pixel to pixel."""
         size = self.outputs + TAPS - 1
-        image, y, x = _Tiles(b, given, self.outputs).place(index)
+        image, y, x = Tiles(b, given, self.outputs).place(index)
         offset = image * given["image_step"] + y * given["line_step"] + x * given["pixel_step"]
         source = given["input"].at(offset, self.element)
         height, width = b.min(given["height"] - y, size), b.min(given["width"] - x, size)
@@ -216,30 +192,17 @@ class InputTransform(SharedFunction):
 
 
 @dataclass(frozen=True)
-class OutputTransform(SharedFunction):
+class OutputTransform(TileOutput):
     """The function that transforms the products of a block of tiles and one panel of filters, and stores them."""
 
-    element: Attribute
-    lanes: int
     outputs: int
     panel: int
-    bias: bool
-    epilogue: Epilogue | None
-    planes: tuple[PlaneKind, ...]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        numbers = [*_GEOMETRY, "columns", "point_step"]
-        for index in range(len(self.planes)):
-            numbers += [f"plane{index}_{axis}" for axis in ("image", "line", "pixel")]
-        pointers = ["output", "products", "bias", *(f"plane{index}" for index in range(len(self.planes)))]
-        return [*((name, ptr) for name in pointers), *((name, i64) for name in numbers)]
-
-    @property
-    def output_element(self) -> Attribute:
-        """The element type of the output."""
-        return self.element if self.epilogue is None else self.epilogue.element
+        numbers = ("height", "width", "columns", "point_step")
+        return [*super().parameters, ("products", ptr), *((name, i64) for name in numbers)]
 
     @property
     def readable(self) -> str:
@@ -249,23 +212,16 @@ class OutputTransform(SharedFunction):
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         buffer = b.stack(self.element, self.outputs * (self.outputs + TAPS) * self.lanes)
         with b.loop(0, given["count"]) as index:
-            image, y, x = _Tiles(b, given, self.outputs).place(index)
+            image, y, x = Tiles(b, given, self.outputs).place(index)
             height = b.min(given["height"] - y, self.outputs)
             width = b.min(given["width"] - x, self.outputs)
-            places = [image * step[0] + y * step[1] + x * step[2] for step in self._steps(given)]
+            places = [image * step[0] + y * step[1] + x * step[2] for step in self.steps(given)]
             products = given["products"].at(index * self.panel, self.element)
             with b.loop(0, given["columns"], self.lanes) as channel:
                 self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
                 with b.loop(0, height) as line:
-                    starts = [p + line * step[1] for p, step in zip(places, self._steps(given), strict=True)]
+                    starts = [p + line * step[1] for p, step in zip(places, self.steps(given), strict=True)]
                     self._line(b, given, buffer, line, width, starts, channel)
-
-    def _steps(self, given: dict[str, Value]) -> list[tuple[Value, Value, Value]]:
-        """Steps from image to image, line to line and pixel to pixel, of the output and of each plane."""
-        steps = [(given["image_step"], given["line_step"], given["pixel_step"])]
-        for index in range(len(self.planes)):
-            steps.append((given[f"plane{index}_image"], given[f"plane{index}_line"], given[f"plane{index}_pixel"]))
-        return steps
 
     def _columns(self, b: Builder, products: Value, step: Value, buffer: Value) -> None:
         """Transform the columns of one vector of a tile into the buffer, [output line][column]."""
@@ -295,24 +251,11 @@ class OutputTransform(SharedFunction):
         bias = given["bias"].at(channel, self.element).load(type_) if self.bias else None
         for x, value in enumerate(emit_product(b, transforms(self.outputs).output, values)):
             results.at(x * self.lanes, self.element).store(value if bias is None else value + bias)
-        steps = [step[2] for step in self._steps(given)]
+        steps = [step[2] for step in self.steps(given)]
         with b.loop(0, width, carried=list(places)) as pixels:
             value = results.at(pixels.index * self.lanes, self.element).load(type_)
-            self._store(b, given, value, pixels.values, channel)
+            self.store(b, given, value, pixels.values, channel)
             pixels.set(*(place + step for place, step in zip(pixels.values, steps, strict=True)))
-
-    def _store(
-        self, b: Builder, given: dict[str, Value], value: Value, places: Sequence[Value], channel: Value
-    ) -> None:
-        """Pass one vector of a pixel through the epilogue and store it."""
-        output = places[0] + channel
-        if self.epilogue is None:
-            b.store(value, given["output"].at(output, self.element))
-            return
-        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
-        offsets = [place if plane.spread else place + channel for place, plane in zip(places[1:], planes, strict=True)]
-        steps = [1, *(plane.strides[-1] for plane in planes)]
-        self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
 
 
 def emit_winograd(
@@ -335,14 +278,13 @@ def emit_winograd(
     `packed_filters` are as `packing.pack_winograd` makes them, aligned to a whole vector; channels and filters are
     multiples of a vector. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
     """
-    kinds = tuple(PlaneKind(plane.element, True, plane.spread) for plane in planes)
     lanes = b.target.vector_width(element)
     nest = _Nest(
         b,
         shape,
         cut,
         InputTransform(element, lanes, cut.outputs),
-        OutputTransform(element, lanes, cut.outputs, cut.panel, bias is not None, epilogue, kinds),
+        OutputTransform(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.outputs, cut.panel),
         out,
         inp,
         packed_filters,
@@ -438,7 +380,7 @@ class _Nest:
             columns=columns.count,
             point_step=cut.product_step,
             **self._tiles(first, tiles),
-            **self._planes(columns.start),
+            **plane_arguments(self.planes, columns.start),
         )
 
     def _prefetch(self, tiles: Index) -> bool:
@@ -453,12 +395,3 @@ class _Nest:
             return False
         held = self.cut.points * self.cut.channels * filters * width
         return tiles > tile.rows and tile.panel * width <= CACHE_LINE and held > self.b.target.l2_bytes // 2
-
-    def _planes(self, column: Index) -> dict[str, Index]:
-        """Where a panel finds the planes of the epilogue, and their steps."""
-        arguments: dict[str, Index] = {}
-        for index, plane in enumerate(self.planes):
-            arguments[f"plane{index}"] = plane.pointer.at(0 if plane.spread else column, plane.element)
-            for axis, step in zip(("image", "line", "pixel"), plane.strides[:3], strict=True):
-                arguments[f"plane{index}_{axis}"] = step
-        return arguments
