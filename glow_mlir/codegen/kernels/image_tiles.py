@@ -1,0 +1,117 @@
+"""
+Tiles of images, as the shared functions see them that transform what is read or written tile by tile.
+
+Tiles are numbered through all images, line by line. Sizes and steps are arguments, so that layers share the functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.shared_function import SharedFunction
+from glow_mlir.codegen.types import i64, ptr
+from glow_mlir.codegen.value import Index, Value
+
+GRID = ("first", "count", "across", "image_tiles")
+"""A block of tiles: the number of the first, how many there are; and of all tiles, those of a line and of an image."""
+
+STEPS = ("image_step", "line_step", "pixel_step")
+"""Elements from image to image, line to line and pixel to pixel."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The tiles of a block, inside one of the shared functions; each covers `outputs` x `outputs` pixels."""
+
+    b: Builder
+    given: dict[str, Value]
+    outputs: int = 1
+
+    def place(self, index: Value) -> tuple[Value, Value, Value]:
+        """The image of a tile of the block, and the line and column of its first pixel."""
+        tile = self.given["first"] + index
+        inside = tile % self.given["image_tiles"]
+        across = self.given["across"]
+        return (
+            tile // self.given["image_tiles"],
+            inside // across * self.outputs,
+            inside % across * self.outputs,
+        )
+
+    def offset(self, index: Value) -> Value:
+        """How many elements the first pixel of a tile of the block is from the first of all, by `STEPS`."""
+        steps = [self.given[step] for step in STEPS]
+        image, line, pixel = (place * step for place, step in zip(self.place(index), steps, strict=True))
+        return image + line + pixel
+
+
+@dataclass(frozen=True)
+class TileOutput(SharedFunction):
+    """
+    A function that finishes tiles: adds the bias, applies the epilogue and stores pixels, one vector at a time.
+
+    `planes` are the further operands of the epilogue, those that it writes first.
+    """
+
+    element: Attribute
+    lanes: int
+    bias: bool
+    epilogue: Epilogue | None
+    planes: tuple[PlaneKind, ...]
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        numbers = [*GRID, *STEPS]
+        for index in range(len(self.planes)):
+            numbers += [f"plane{index}_{axis}" for axis in ("image", "line", "pixel")]
+        pointers = ["output", "bias", *(f"plane{index}" for index in range(len(self.planes)))]
+        return [*((name, ptr) for name in pointers), *((name, i64) for name in numbers)]
+
+    @property
+    def output_element(self) -> Attribute:
+        """The element type of the output."""
+        return self.element if self.epilogue is None else self.epilogue.element
+
+    def steps(self, given: dict[str, Value]) -> list[tuple[Value, Value, Value]]:
+        """Steps from image to image, line to line and pixel to pixel, of the output and of each plane."""
+        steps = [(given["image_step"], given["line_step"], given["pixel_step"])]
+        for index in range(len(self.planes)):
+            steps.append((given[f"plane{index}_image"], given[f"plane{index}_line"], given[f"plane{index}_pixel"]))
+        return steps
+
+    def places(self, given: dict[str, Value], place: tuple[Value, Value, Value]) -> list[Value]:
+        """Where output and planes have a pixel, in elements."""
+        image, line, pixel = place
+        return [image * step[0] + line * step[1] + pixel * step[2] for step in self.steps(given)]
+
+    def store(self, b: Builder, given: dict[str, Value], value: Value, places: Sequence[Value], column: Index) -> None:
+        """Pass one vector of a pixel, from a column on, through the epilogue and store it."""
+        output = places[0] + column
+        if self.epilogue is None:
+            b.store(value, given["output"].at(output, self.element))
+            return
+        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
+        offsets = [place if plane.spread else place + column for place, plane in zip(places[1:], planes, strict=True)]
+        steps = [1, *(plane.strides[-1] for plane in planes)]
+        self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
+
+
+def plane_kinds(planes: Sequence[Plane]) -> tuple[PlaneKind, ...]:
+    """What a `TileOutput` has to know of planes over images, lines, pixels and columns."""
+    return tuple(PlaneKind(plane.element, True, plane.spread) for plane in planes)
+
+
+def plane_arguments(planes: Sequence[Plane], column: Index) -> dict[str, Index]:
+    """What a `TileOutput` is told of its planes, for columns from one on."""
+    arguments: dict[str, Index] = {}
+    for index, plane in enumerate(planes):
+        arguments[f"plane{index}"] = plane.pointer.at(0 if plane.spread else column, plane.element)
+        for axis, step in zip(("image", "line", "pixel"), plane.strides[:3], strict=True):
+            arguments[f"plane{index}_{axis}"] = step
+    return arguments
