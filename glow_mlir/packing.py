@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from glow_mlir.strassen import restore_right, right_sums
 from glow_mlir.winograd import TAPS, restore_filters, transform_filters
 
 
@@ -101,6 +102,25 @@ def unpack_winograd(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return restore_filters(points, math.isqrt(size) - TAPS + 1)
 
 
+def pack_strassen(matrix: np.ndarray, panel: int) -> np.ndarray:
+    """
+    The right operands of Strassen's products in panels: `[K, N]` becomes `[N / 2 / panel, 7, K / 2, panel]`.
+
+    Raises `ValueError` where half of the columns are no whole number of panels, or the rows have no halves.
+    """
+    rows, columns = matrix.shape
+    if columns % (2 * panel):
+        raise ValueError(f"{columns} columns are not two halves of whole panels of {panel}")
+    sums = right_sums(matrix).reshape(-1, rows // 2, columns // 2 // panel, panel)
+    return np.ascontiguousarray(np.moveaxis(sums, 2, 0))
+
+
+def unpack_strassen(packed: np.ndarray) -> np.ndarray:
+    """The matrix `[K, N]` that `pack_strassen` packed, up to rounding."""
+    panels, products, depth, panel = packed.shape
+    return restore_right(np.moveaxis(packed, 0, 2).reshape(products, depth, panels * panel))
+
+
 def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(unpack_panels(packed, shape[0]).T)
 
@@ -112,11 +132,14 @@ UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...]], np.ndarray]] = {
     "filters_by_channel": unpack_filters_by_channel,
     "depthwise": unpack_depthwise,
     "winograd": unpack_winograd,
+    "strassen": lambda packed, shape: unpack_strassen(packed),
+    "strassen_transposed": lambda packed, shape: np.ascontiguousarray(unpack_strassen(packed).T).reshape(shape),
 }
 """
 Name of a packed form → how to get the operand of `shape` back.
 
 `panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` and `filters_by_channel` of a
-convolution, `depthwise` of one with a filter a channel, `winograd` of one by Winograd's algorithm, which alone gives
-its operand back up to rounding.
+convolution, `depthwise` of one with a filter a channel, `winograd` of one by Winograd's algorithm. `strassen` are of a
+matrix [K, N], `strassen_transposed` of one stored as [N, K], as filters of one element are. These three give their
+operand back up to rounding.
 """

@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guarded
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import Block
+from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guarded, sum_and_relu
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
@@ -25,7 +22,6 @@ from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import PRESETS, host_target
 from glow_mlir.codegen.types import f32, f64, ptr
 from glow_mlir.codegen.value import Value
-from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 
@@ -108,21 +104,6 @@ def test_gemm_into_a_view_adding_up_with_prefetch_and_blocks():
     assert (result[:, n:] == 1).all()
 
 
-def residual_and_relu(steps: int) -> Epilogue:
-    """Add two sources, some steps that change nothing, and ReLU; a light body for no steps."""
-    block = Block(arg_types=[f32, f32, f32])
-    total = block.args[0]
-    zero = arith.ConstantOp(FloatAttr(0.0, f32))
-    block.add_op(zero)
-    for operand in (*block.args[1:], *[zero.result] * steps):
-        added = arith.AddfOp(total, operand)
-        block.add_op(added)
-        total = added.result
-    largest = arith.MaximumfOp(total, zero.result)
-    block.add_ops([largest, YieldOp.create(operands=[largest.result, total])])
-    return Epilogue(f"residual {steps}", block, f32, targets=1)
-
-
 @pytest.mark.parametrize("steps", [0, 9])
 @pytest.mark.parametrize("name", TARGETS)
 def test_epilogue_of_gemm(name: str, steps: int):
@@ -136,7 +117,7 @@ def test_epilogue_of_gemm(name: str, steps: int):
     def body(b: Builder, arguments: list[Value]) -> None:
         c, a, w, second, residual, vector = arguments
         planes = [Plane(second, f32, (n, 1)), Plane(residual, f32, (n + 3, 1)), Plane(vector, f32, (0, 1))]
-        emit_gemm(b, c, a, w, None, m, n, k, k, n, epilogue=residual_and_relu(steps), planes=planes)
+        emit_gemm(b, c, a, w, None, m, n, k, k, n, epilogue=sum_and_relu(steps), planes=planes)
 
     result, second = guarded(m * n, np.float32), guarded(m * n, np.float32)
     packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
@@ -172,7 +153,7 @@ def test_epilogue_of_convolution(name: str, seed: int, depthwise: bool):
             Plane(pixels, f32, (*contiguous_strides((batch, *outputs, 1))[:-1], 0)),
         ]
         emit = emit_depthwise if depthwise else emit_conv
-        emit(b, out, inp, w, None, shape, epilogue=residual_and_relu(9 * (seed % 2)), planes=planes)
+        emit(b, out, inp, w, None, shape, epilogue=sum_and_relu(9 * (seed % 2)), planes=planes)
 
     panel = tile_for(target, f32).panel
     packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emitted import TARGETS, aligned, compiled, convolution
+from emitted import TARGETS, aligned, compiled, convolution, sum_and_relu
 from execute import Case, check_all, module_of, runnable_targets, sample
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr
-from xdsl.ir import Block
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -27,7 +24,6 @@ from glow_mlir.codegen.types import f32, ptr
 from glow_mlir.codegen.value import Value
 from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.packing import pack_winograd, unpack_winograd
 from glow_mlir.winograd import POINTS, TAPS, transforms
@@ -104,21 +100,6 @@ class Layer:
         height, width = self.extents
         depth = self.channels if border else self.filters
         return array[:, : height + border, : width + border, :depth]
-
-
-def sum_and_relu(steps: int) -> Epilogue:
-    """Add two sources, and some zeros; yields ReLU of the sum, and the sum."""
-    block = Block(arg_types=[f32, f32, f32])
-    zero = arith.ConstantOp(FloatAttr(0.0, f32))
-    block.add_op(zero)
-    total = block.args[0]
-    for operand in (*block.args[1:], *[zero.result] * steps):
-        added = arith.AddfOp(total, operand)
-        block.add_op(added)
-        total = added.result
-    largest = arith.MaximumfOp(total, zero.result)
-    block.add_ops([largest, YieldOp.create(operands=[largest.result, total])])
-    return Epilogue(f"sum {steps}", block, f32, targets=1)
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Block
 
+from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
@@ -15,8 +19,9 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import PRESETS, Target, host_target
-from glow_mlir.codegen.types import i64, ptr
+from glow_mlir.codegen.types import f32, i64, ptr
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.runtime.loader import Library
 
 Array = np.ndarray[Any, Any]
@@ -81,3 +86,18 @@ def convolution(x: Array, filters: Array, shape: ConvShape) -> Array:
         taken = filters[(slice(None), *place)].astype(np.float64).reshape(groups, -1, read.shape[-1])
         result += np.einsum("...gc,goc->...go", read, taken).reshape(result.shape)
     return result
+
+
+def sum_and_relu(steps: int) -> Epilogue:
+    """Add two sources, and some zeros; yields ReLU of the sum, and the sum. A light body for no steps."""
+    block = Block(arg_types=[f32, f32, f32])
+    zero = arith.ConstantOp(FloatAttr(0.0, f32))
+    block.add_op(zero)
+    total = block.args[0]
+    for operand in (*block.args[1:], *[zero.result] * steps):
+        added = arith.AddfOp(total, operand)
+        block.add_op(added)
+        total = added.result
+    largest = arith.MaximumfOp(total, zero.result)
+    block.add_ops([largest, YieldOp.create(operands=[largest.result, total])])
+    return Epilogue(f"sum {steps}", block, f32, targets=1)

@@ -14,6 +14,7 @@ from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import emit_pack_panels
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
+from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_outputs
 from glow_mlir.codegen.target import Target
@@ -27,7 +28,7 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, stride
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
-from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
+from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_strassen, pack_winograd
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 from glow_mlir.winograd import TAPS
@@ -243,6 +244,67 @@ def _blocking_of(op: Operation, target: Target) -> Blocking:
     outputs = _tile_outputs(op, target)
     assert outputs is not None
     return blocking(target, f32, outputs, extents, batch, filter_shape(op)[-1])
+
+
+@kernel("conv-strassen")
+class StrassenConvKernel(Kernel):
+    """
+    Filters of one element over images, in one group, as a matrix product by Strassen's algorithm.
+
+    It is used for constant filters, where `strassen_pays` says that it is faster.
+    """
+
+    name = "conv-strassen"
+    STRICT = False
+    WALKS_STRIDES = True
+    EPILOGUE = True
+
+    def accepts(self, op: Operation) -> bool:
+        if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
+            return False
+        _, *kernel_sizes, _ = filter_shape(op)
+        return kernel_sizes == [1, 1] and element_of(getattr(op, "input")) == f32
+
+    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+        filters, *_, channels = filter_shape(op)
+        rows = math.prod(shape_of(getattr(op, "result"))[:-1])
+        constant = whole_constant(getattr(op, "filter"), storage) is not None
+        return constant and strassen_pays(target, f32, rows, filters, channels)
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        panel = tile_for(target, f32).panel
+        pack_constant(
+            *(op, "filter", storage, "strassen_transposed"),
+            lambda filters: pack_strassen(filters.reshape(len(filters), -1).T, panel),
+            panel=panel,
+        )
+        for shape in self._halves(op, target).scratch():
+            add_scratch(op, shape, f32)
+
+    def _halves(self, op: Operation, target: Target) -> Halves:
+        rows = math.prod(shape_of(getattr(op, "result"))[:-1])
+        return Halves.of(target, f32, rows, filter_shape(op)[-1])
+
+    def emit(self, call: KernelCall) -> None:
+        bias = call.maybe("bias")
+        epilogue, planes = epilogue_of(call)
+        shape = shape_of_call(call)
+        steps = [stride * pitch for stride, pitch in zip(shape.strides, shape.input_pitches, strict=True)]
+        source, result = call.one("input"), call.result
+        emit_strassen(
+            call.b,
+            result.pointer,
+            source.pointer,
+            call.one("filter").pointer,
+            None if bias is None else bias.pointer,
+            Rows(result.shape[:-1], (source.strides[0], *steps), result.strides[:-1]),
+            result.shape[-1],
+            cut=self._halves(call.op, call.target),
+            scratch=[scratch.pointer for scratch in call.many("scratch")],
+            epilogue=epilogue,
+            planes=planes,
+        )
 
 
 @kernel("conv")

@@ -18,12 +18,12 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.gemm import (
+    Ahead,
     Columns,
     GemmOptions,
     emit_blocks,
     emit_panels,
     emit_row_tiles,
-    prefetch_arguments,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
@@ -185,7 +185,7 @@ def emit_conv(
         tile.vectors,
         bias=bias is not None,
         segment_loops=len(loops),
-        prefetch=_wants_prefetch(b, shape, options, element),
+        prefetch=int(_wants_prefetch(b, shape, options, element)),
         epilogue=epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
@@ -295,10 +295,10 @@ class _Bound:
 
         def block(first: Index, rows: Index) -> None:
             def panel(columns: Columns) -> None:
-                ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, rows, nest.kernel.element)
+                ahead = Ahead(columns, nest.shape.depth, rows)
 
                 def tile(row: Index, count: int) -> None:
-                    self._tile(columns, count, pixels.at(0, row), pixels, ahead(row - first))
+                    self._tile(columns, count, pixels.at(0, row), pixels, ahead, row - first, {})
 
                 emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
 
@@ -313,13 +313,12 @@ class _Bound:
         def block(first: Index, lines: Index) -> None:
             def panel(columns: Columns) -> None:
                 every = lines * pixels.width
-                ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, every, nest.kernel.element)
+                ahead = Ahead(columns, nest.shape.depth, every)
                 with nest.b.loop(0, lines) as step:
                     line = step + first
 
                     def tile(row: Index, count: int) -> None:
-                        further = ahead(step * pixels.width + row)
-                        self._tile(columns, count, pixels.at(line, row), pixels, further)
+                        self._tile(columns, count, pixels.at(line, row), pixels, ahead, step * pixels.width + row, {})
 
                     emit_row_tiles(nest.b, 0, pixels.width, nest.kernel.tile.rows, tile)
 
@@ -333,7 +332,7 @@ class _Bound:
 
         def panel(columns: Columns) -> None:
             every = pixels.height * pixels.width
-            ahead = prefetch_arguments(nest.kernel, columns, nest.shape.depth, every, nest.kernel.element)
+            ahead = Ahead(columns, nest.shape.depth, every)
 
             def tile(row: Index, count: int) -> None:
                 position, line = row % pixels.width, row // pixels.width
@@ -347,7 +346,7 @@ class _Bound:
                     "output_jump": jumps[0],
                     **{f"plane_jump{index}": jump for index, jump in enumerate(jumps[1:])},
                 }
-                self._tile(columns, count, pixels.at(line, position), pixels, {**wrap, **ahead(row)})
+                self._tile(columns, count, pixels.at(line, position), pixels, ahead, row, wrap)
 
             emit_row_tiles(nest.b, 0, every, nest.kernel.tile.rows, tile)
 
@@ -364,16 +363,24 @@ class _Bound:
         rows: int,
         at: tuple[Index, Places],
         pixels: _Pixels,
-        further: dict[str, Index],
+        ahead: Ahead,
+        row: Index,
+        wrap: dict[str, Index],
     ) -> None:
-        """Call the micro-kernel for one tile whose first pixel lies `at` these offsets."""
+        """
+        Call the micro-kernel for one tile whose first pixel lies `at` these offsets, the `row` of those of a panel.
+
+        `wrap` says how it goes on from line to line, where it does.
+        """
         nest = self.nest
-        variant = dataclasses.replace(
-            nest.kernel,
-            rows=rows,
-            vectors=columns.vectors,
-            partial=columns.partial,
-            wraps="position" in further,
+        variant = ahead.applied(
+            dataclasses.replace(
+                nest.kernel,
+                rows=rows,
+                vectors=columns.vectors,
+                partial=columns.partial,
+                wraps=bool(wrap),
+            )
         )
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}
@@ -397,7 +404,8 @@ class _Bound:
             columns=columns.count,
             **segments,
             **arguments,
-            **further,
+            **wrap,
+            **ahead.arguments(variant, row),
         )
 
     def _block_rows(self, pixels: _Pixels) -> int:

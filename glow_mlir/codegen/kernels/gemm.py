@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.target import element_bits
@@ -155,7 +155,7 @@ def emit_gemm(
         tile.vectors,
         bias=bias is not None and not accumulate,
         accumulate=accumulate,
-        prefetch=_wants_prefetch(b, options, m, n, k, tile, size),
+        prefetch=int(_wants_prefetch(b, options, m, n, k, tile, size)),
         epilogue=epilogue,
         planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
@@ -184,10 +184,12 @@ class _Nest:
     def panel(self, columns: Columns, first: Index, rows: Index) -> None:
         """Multiply a block of rows with one panel of columns."""
         kernel, element = self.kernel, self.kernel.element
-        ahead = prefetch_arguments(kernel, columns, self.k, rows, element)
+        ahead = Ahead(columns, self.k, rows)
 
         def tile(row: Index, count: int) -> None:
-            variant = dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
+            variant = ahead.applied(
+                dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
+            )
             variant.call(
                 self.b,
                 output=self.c.at(row * self.ldc + columns.start, kernel.output_element),
@@ -198,7 +200,7 @@ class _Nest:
                 input_step=self.lda,
                 output_step=self.ldc,
                 columns=columns.count,
-                **ahead(row - first),
+                **ahead.arguments(variant, row - first),
                 **self._planes(row, columns.start),
             )
 
@@ -214,24 +216,37 @@ class _Nest:
         return arguments
 
 
-def prefetch_arguments(
-    kernel: MicroKernel, columns: Columns, depth: Index, rows: Index, element: Attribute
-) -> Callable[[Index], dict[str, Index]]:
+@dataclass(frozen=True)
+class Ahead:
     """
-    Return what tells the kernel, for the tile at a row, which part of the next panel to fetch ahead.
+    What the tiles of one panel fetch of the next one, which they share by their rows.
 
-    The tiles of one panel share the next one evenly.
+    `rows` are those of all tiles, `depth` is that of the panel.
     """
-    if not kernel.prefetch or not isinstance(rows, int):
-        return lambda _: {}
-    panel = kernel.tile.panel
-    per_row = -(-panel // rows)
 
-    def arguments(row: Index) -> dict[str, Index]:
-        following = columns.weights.at(depth * panel, element)
-        return {"ahead": following.at(row * (depth * per_row), element), "ahead_step": per_row * kernel.tile.rows}
+    columns: Columns
+    depth: Index
+    rows: Index
 
-    return arguments
+    def step(self, kernel: MicroKernel) -> int:
+        """How many elements the tile of a kernel fetches while it takes one row of the panel; 0 for none."""
+        if not kernel.prefetch or not isinstance(self.rows, int):
+            return 0
+        return -(-kernel.tile.panel * kernel.rows // self.rows)
+
+    def applied(self, kernel: MicroKernel) -> MicroKernel:
+        """The variant that fetches all lines of the cache on its way, not some of them."""
+        line = CACHE_LINE * 8 // element_bits(kernel.element)
+        return dataclasses.replace(kernel, prefetch=-(-self.step(kernel) // line))
+
+    def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
+        """What the tile from a row on is told."""
+        step = self.step(kernel)
+        if not step:
+            return {}
+        size = self.depth * kernel.tile.panel
+        following = self.columns.weights.at(size, kernel.element)
+        return {"ahead": following.at(row * size // self.rows, kernel.element), "ahead_step": step}
 
 
 def _wants_prefetch(b: Builder, options: GemmOptions, m: Index, n: Index, k: Index, tile: Tile, size: int) -> bool:

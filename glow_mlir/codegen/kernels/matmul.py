@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, epilogue_of
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of, pack_constant
+from glow_mlir.codegen.kernel import (
+    Kernel,
+    KernelCall,
+    Operand,
+    add_scratch,
+    kind_of,
+    pack_constant,
+    whole_constant,
+)
 from glow_mlir.codegen.kernels.gemm import emit_gemm, emit_pack_panels
+from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.types import f32, vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_float, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -24,7 +34,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.packing import pack_panels
+from glow_mlir.packing import pack_panels, pack_strassen
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
@@ -48,6 +58,76 @@ def batch_strides(operand: Operand, batch: Shape) -> Shape:
     for size, stride in zip(leading, operand.strides, strict=False):
         steps.append(0 if size == 1 else stride)
     return tuple(steps)
+
+
+def _is_constant_matrix(op: Operation, storage: Storage) -> bool:
+    """Whether the right operand of a product is one matrix, and known at compile time."""
+    right = getattr(op, "right")
+    return len(shape_of(right)) == 2 and whole_constant(right, storage) is not None
+
+
+MOST_AXES = 4
+"""Axes of a result whose rows Strassen's algorithm goes through: those of images, lines, pixels and columns."""
+
+
+@kernel("matmul-strassen")
+class StrassenMatMulKernel(Kernel):
+    """
+    Products with a constant matrix by Strassen's algorithm: fewer products, with larger rounding errors.
+
+    It is used where `strassen_pays` says that it is faster.
+    """
+
+    name = "matmul-strassen"
+    STRICT = False
+    EPILOGUE = True
+
+    def accepts(self, op: Operation) -> bool:
+        if kind_of(op) is not MatMulOp or _flag(op, "transpose_left") or not _has_rows(op):
+            return False
+        return element_of(getattr(op, "left")) == f32 and len(shape_of(getattr(op, "result"))) <= MOST_AXES
+
+    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+        *rows, columns = shape_of(getattr(op, "result"))
+        depth = shape_of(getattr(op, "left"))[-1]
+        return strassen_pays(target, f32, math.prod(rows), columns, depth) and _is_constant_matrix(op, storage)
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        transposed = _flag(op, "transpose_right")
+        form = "strassen_transposed" if transposed else "strassen"
+        panel = tile_for(target, f32).panel
+        pack_constant(op, "right", storage, form, lambda m: pack_strassen(m.T if transposed else m, panel), panel=panel)
+        for shape in self._halves(op, target).scratch():
+            add_scratch(op, shape, f32)
+
+    def _halves(self, op: Operation, target: Target) -> Halves:
+        rows = math.prod(shape_of(getattr(op, "result"))[:-1])
+        return Halves.of(target, f32, rows, shape_of(getattr(op, "left"))[-1])
+
+    def emit(self, call: KernelCall) -> None:
+        left, result, bias = call.one("left"), call.result, call.maybe("bias")
+        epilogue, planes = epilogue_of(call)
+        missing = MOST_AXES - len(result.shape)
+        batch = result.shape[:-2]
+        rows = Rows(
+            (1,) * missing + result.shape[:-1],
+            (0,) * missing + batch_strides(left, batch) + left.strides[-2:-1],
+            (0,) * missing + result.strides[:-1],
+        )
+        emit_strassen(
+            call.b,
+            result.pointer,
+            left.pointer,
+            call.one("right").pointer,
+            None if bias is None else bias.pointer,
+            rows,
+            result.shape[-1],
+            cut=self._halves(call.op, call.target),
+            scratch=[scratch.pointer for scratch in call.many("scratch")],
+            epilogue=epilogue,
+            planes=[replace(plane, strides=(0,) * missing + plane.strides) for plane in planes],
+        )
 
 
 @kernel("matmul")

@@ -26,6 +26,9 @@ from glow_mlir.codegen.value import Value
 LATENCY_COVER = 8
 """How many independent sums keep the multiply-add units busy."""
 
+CACHE_LINE = 64
+"""Bytes of a line of the cache."""
+
 
 @dataclass(frozen=True)
 class MicroKernel(SharedFunction):
@@ -33,8 +36,9 @@ class MicroKernel(SharedFunction):
     Which variant of the kernel.
 
     `rows` and `vectors` may be less than the tile's. `partial` says that only the first `columns` of the tile
-    exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `planes` are
-    the further operands of the epilogue, those that it writes first.
+    exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `prefetch` is
+    how many lines of the cache each step fetches ahead. `planes` are the further operands of the epilogue, those that
+    it writes first.
     """
 
     element: Attribute
@@ -46,7 +50,7 @@ class MicroKernel(SharedFunction):
     accumulate: bool = False
     wraps: bool = False
     segment_loops: int = 0
-    prefetch: bool = False
+    prefetch: int = 0
     epilogue: Epilogue | None = None
     planes: tuple[PlaneKind, ...] = ()
 
@@ -200,6 +204,7 @@ def _step(
                 place = way * size + row * kernel.vectors + v
                 sums[place] = b.fma(spread, column, sums[place])
     if ahead:
-        b.prefetch(ahead[0], level=2)
+        for line in range(kernel.prefetch):
+            b.prefetch(ahead[0].at(line * CACHE_LINE * 8 // element_bits(element), element), level=2)
         ahead = [ahead[0].at(given["ahead_step"] * elements, element)]
     return [*sums, weights.at(elements * panel, element), *ahead]

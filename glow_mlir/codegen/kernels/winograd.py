@@ -37,9 +37,6 @@ from glow_mlir.winograd import POINTS, TAPS, transforms
 PADDING = 16
 """Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
 
-CACHE_LINE = 64
-"""Bytes of a line of the cache."""
-
 BLOCK_TILES = 24
 """
 Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay near. From 18 to 144
@@ -385,13 +382,12 @@ class _Nest:
 
     def _prefetch(self, tiles: Index) -> bool:
         """
-        Whether to fetch the filters of the next point while one is multiplied, which takes several tiles of rows.
-
-        It pays where a row of a panel is one line of the cache, and all filters are more than the cache holds.
+        Whether to fetch the filters of the next point while one is multiplied: where several tiles of rows share that,
+        and all filters are more than the cache holds.
         """
         element, tile = self.input.element, tile_for(self.b.target, self.input.element)
         width = element_bits(element) // 8
         if not (isinstance(tiles, int) and isinstance(filters := self.shape.filters, int)):
             return False
         held = self.cut.points * self.cut.channels * filters * width
-        return tiles > tile.rows and tile.panel * width <= CACHE_LINE and held > self.b.target.l2_bytes // 2
+        return tiles > tile.rows and held > self.b.target.l2_bytes // 2

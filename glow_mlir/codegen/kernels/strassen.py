@@ -1,0 +1,330 @@
+"""
+Matrix product with a constant right operand by Strassen's algorithm, one level deep; see `glow_mlir.strassen`.
+
+    for each block of rows {
+        sums of quarters of the block, into `sums` [product][row of a half][depth of a half]
+        for each panel of columns in the first half, with its twin in the second {
+            seven products, into `products` [product][row of a half][column of the panel]
+            sums of the products, bias and epilogue
+        }
+    }
+
+The rows are pixels of images: of a convolution whose filters have one element, or of one image with a single line. A
+block is cut into an upper and a lower half of rows; of an odd number, the upper half has one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
+from glow_mlir.codegen.kernels.image_tiles import GRID, STEPS, TileOutput, Tiles, plane_arguments, plane_kinds
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.winograd_transforms import emit_product
+from glow_mlir.codegen.shared_function import SharedFunction
+from glow_mlir.codegen.target import Target, element_bits
+from glow_mlir.codegen.types import f32, i64, ptr, vector
+from glow_mlir.codegen.value import Index, Value
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.strassen import LEFT, PRODUCTS, RESULT
+
+PADDING = 16
+"""Elements between products in a buffer, and between rows: they would else meet in few lines of the cache."""
+
+SUMMING = 7
+"""To how many multiply-adds the sums compare: for each element of the left operand, and for each of the result."""
+
+READING = 3
+"""To how many multiply-adds the time compares that it takes to read one element of the right operand."""
+
+MOST_PREFETCHING = 256
+"""Rows of a half up to which the right operand is fetched ahead; with more, each fetch would bring too little."""
+
+
+def strassen_pays(target: Target, element: Attribute, rows: int, columns: int, depth: int) -> bool:
+    """
+    Whether the seven products with their sums are faster than the plain product.
+
+    Halves have to be whole panels of columns, and whole vectors of depth. Costs are counted in multiply-adds for each
+    element of the left operand and column.
+    """
+    tile = tile_for(target, element)
+    if columns % (2 * tile.panel) or depth % (2 * tile.lanes) or rows < 4 * tile.rows:
+        return False
+    saved = 1 - (rows + rows % 2) / rows * PRODUCTS / 8
+    return SUMMING / columns + SUMMING / depth + 0.75 * READING / rows < saved
+
+
+@dataclass(frozen=True)
+class Rows:
+    """
+    The rows of a product as pixels of images: how many images, lines and pixels of a line.
+
+    The steps, between images, lines and pixels, are in elements, of the left operand and of the result.
+    """
+
+    extents: Shape
+    input_steps: Sequence[Index]
+    output_steps: Sequence[Index]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        images, lines, pixels = self.extents
+        return images * lines * pixels
+
+
+@dataclass(frozen=True)
+class Halves:
+    """
+    How a product is cut: blocks of at most `block` rows, which are all or some tiles in both halves, with halves of
+    `depth` elements, and panels.
+    """
+
+    block: int
+    depth: int
+    panel: int
+
+    @staticmethod
+    def of(target: Target, element: Attribute, rows: int, depth: int) -> Halves:
+        """Blocks whose sums stay in the cache, of whole tiles in both halves."""
+        tile = tile_for(target, element)
+        held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
+        half = max(8, held // (PRODUCTS * (depth // 2)) // tile.rows) * tile.rows
+        blocks = -(-rows // (2 * half))
+        tiles = -(-rows // (2 * tile.rows * blocks))
+        return Halves(min(rows, 2 * tile.rows * tiles), depth // 2, tile.panel)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the upper half of a block."""
+        return -(-self.block // 2)
+
+    @property
+    def row_step(self) -> int:
+        """Elements from row to row of the sums."""
+        return self.depth + PADDING
+
+    @property
+    def sum_step(self) -> int:
+        """Elements from one sum to the next."""
+        return self.rows * self.row_step + PADDING
+
+    @property
+    def product_step(self) -> int:
+        """Elements from one product to the next."""
+        return self.rows * self.panel + PADDING
+
+    def scratch(self) -> list[Shape]:
+        """The shapes of the buffers that `emit_strassen` works in: sums and products."""
+        return [(PRODUCTS, self.sum_step), (PRODUCTS, self.product_step)]
+
+
+_HALVES = ("upper", "lower")
+"""How many rows the halves of a block have."""
+
+
+@dataclass(frozen=True)
+class LeftSums(SharedFunction):
+    """The function that sums quarters of a block of rows."""
+
+    element: Attribute
+    lanes: int
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        """Names and types of the function's parameters, in order."""
+        numbers = (*GRID, *STEPS, *_HALVES, "depth", "row_step", "sum_step")
+        return [("sums", ptr), ("input", ptr), *((name, i64) for name in numbers)]
+
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
+        return "strassen.left"
+
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        tiles, type_, depth = Tiles(b, given), vector(self.element, self.lanes), given["depth"]
+        with b.loop(0, given["upper"]) as index:
+            # Where the lower half ends earlier, its last row is read once more.
+            twin = b.min(given["upper"] + index, given["count"] - 1)
+            rows = [given["input"].at(tiles.offset(row), self.element) for row in (index, twin)]
+            target = given["sums"].at(index * given["row_step"], self.element)
+            with b.loop(0, depth, self.lanes) as place:
+                quarters = [
+                    row.at(column, self.element).load(type_) for row in rows for column in (place, depth + place)
+                ]
+                for product, value in enumerate(emit_product(b, LEFT, quarters)):
+                    target.at(given["sum_step"] * product + place, self.element).store(value)
+
+
+@dataclass(frozen=True)
+class ResultSums(TileOutput):
+    """The function that sums the products of a block of rows and two panels of columns, and stores the results."""
+
+    panel: int
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        """Names and types of the function's parameters, in order."""
+        numbers = (*_HALVES, "half_columns", "product_step")
+        return [*super().parameters, ("products", ptr), *((name, i64) for name in numbers)]
+
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
+        return "strassen.result"
+
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        tiles, type_ = Tiles(b, given), vector(self.element, self.lanes)
+        with b.loop(0, given["upper"]) as index:
+            twin = given["upper"] + index
+            upper, lower = (self.places(given, tiles.place(row)) for row in (index, twin))
+            products = given["products"].at(index * self.panel, self.element)
+            with b.loop(0, self.panel, self.lanes) as column:
+                source = products.at(column, self.element)
+                values = [source.at(given["product_step"] * p, self.element).load(type_) for p in range(PRODUCTS)]
+                quarters = emit_product(b, RESULT, values)
+                columns = [column, column + given["half_columns"]]
+                self._row(b, given, quarters[:2], upper, columns)
+                with b.when(index < given["lower"]):
+                    self._row(b, given, quarters[2:], lower, columns)
+
+    def _row(
+        self,
+        b: Builder,
+        given: dict[str, Value],
+        values: Sequence[Value],
+        places: Sequence[Value],
+        columns: Sequence[Value],
+    ) -> None:
+        """Finish a vector of each half of the columns of one row."""
+        for value, column in zip(values, columns, strict=True):
+            if self.bias:
+                value = value + given["bias"].at(column, self.element).load(value.type)
+            self.store(b, given, value, places, column)
+
+
+def emit_strassen(
+    b: Builder,
+    out: Value,
+    inp: Value,
+    packed: Value,
+    bias: Value | None,
+    rows: Rows,
+    columns: int,
+    *,
+    cut: Halves,
+    scratch: Sequence[Value],
+    element: Attribute = f32,
+    epilogue: Epilogue | None = None,
+    planes: Sequence[Plane] = (),
+) -> None:
+    """
+    Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
+
+    `packed` is as `packing.pack_strassen` makes it, aligned to a whole vector; `bias` has one element a column. The
+    epilogue is applied to each result; its planes are over images, lines, pixels and columns. `scratch` has buffers of
+    the shapes that `cut` wants.
+    """
+    lanes = b.target.vector_width(element)
+    nest = _Nest(
+        b,
+        rows,
+        columns,
+        cut,
+        LeftSums(element, lanes),
+        ResultSums(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.panel),
+        out,
+        inp,
+        packed,
+        bias,
+        tuple(planes),
+        tuple(scratch),
+    )
+    emit_blocks(b, rows.count, 2 * tile_for(b.target, element).rows, cut.block, nest.block)
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """What the loops of one product share."""
+
+    b: Builder
+    rows: Rows
+    columns: int
+    cut: Halves
+    left: LeftSums
+    result: ResultSums
+    out: Value
+    inp: Value
+    packed: Value
+    bias: Value | None
+    planes: tuple[Plane, ...]
+    scratch: tuple[Value, ...]
+
+    def block(self, first: Index, count: Index) -> None:
+        """Compute a block of rows."""
+        assert isinstance(count, int), "blocks of a known number of rows have a known size"
+        cut, b = self.cut, self.b
+        self.left.call(
+            b,
+            sums=self.scratch[0],
+            input=self.inp,
+            depth=cut.depth,
+            row_step=cut.row_step,
+            sum_step=cut.sum_step,
+            **self._block(first, count, self.rows.input_steps),
+        )
+        with b.loop(0, self.columns // 2, cut.panel) as column:
+            self._products(column, -(-count // 2))
+            self._results(column, first, count)
+
+    def _block(self, first: Index, count: int, steps: Sequence[Index]) -> dict[str, Index]:
+        """Which rows a block has, where they are, and how many are in its halves."""
+        _, lines, across = self.rows.extents
+        upper = -(-count // 2)
+        grid = dict(zip(GRID, (first, count, across, lines * across), strict=True))
+        return {**grid, **dict(zip(STEPS, steps, strict=True)), "upper": upper, "lower": count - upper}
+
+    def _products(self, column: Index, rows: int) -> None:
+        """The seven products of halves of a block with two panels of columns."""
+        b, cut, element = self.b, self.cut, self.left.element
+        sums, products = self.scratch
+        weights = self.packed.at(column * (PRODUCTS * cut.depth), element)
+        with b.loop(0, PRODUCTS) as product:
+            emit_gemm(
+                b,
+                products.at(product * cut.product_step, element),
+                sums.at(product * cut.sum_step, element),
+                weights.at(product * (cut.depth * cut.panel), element),
+                None,
+                rows,
+                cut.panel,
+                cut.depth,
+                cut.row_step,
+                cut.panel,
+                element=element,
+                options=GemmOptions(prefetch=self._prefetch(rows)),
+            )
+
+    def _results(self, column: Index, first: Index, count: int) -> None:
+        """Finish the results of a block in two panels of columns."""
+        self.result.call(
+            self.b,
+            output=self.out.at(column, self.result.output_element),
+            products=self.scratch[1],
+            bias=self.out if self.bias is None else self.bias.at(column, self.left.element),
+            half_columns=self.columns // 2,
+            product_step=self.cut.product_step,
+            **self._block(first, count, self.rows.output_steps),
+            **plane_arguments(self.planes, column),
+        )
+
+    def _prefetch(self, rows: int) -> bool:
+        """Whether to fetch the right operand of the next product ahead: for few rows, and more than the cache holds."""
+        size = PRODUCTS * self.cut.depth * self.columns // 2 * element_bits(self.left.element) // 8
+        return rows <= MOST_PREFETCHING and size > self.b.target.l2_bytes // 2

@@ -1,0 +1,201 @@
+"""Products by Strassen's algorithm: tables, packing, the kernel on views, and where it is selected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from emitted import TARGETS, aligned, compiled, sum_and_relu
+from execute import Case, check_all, module_of, runnable_targets, sample
+
+from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.llvm.elf import undefined_symbols
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.target import PRESETS, target_named
+from glow_mlir.codegen.types import f32, ptr
+from glow_mlir.codegen.value import Value
+from glow_mlir.compiler import Compilation
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_low.memory import contiguous_strides
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.packing import pack_strassen, unpack_strassen
+from glow_mlir.strassen import LEFT, RESULT, RIGHT
+
+BOUND = 3e-6
+"""Largest error, in parts of the largest result, for normal operands."""
+
+
+def test_tables_give_the_product() -> None:
+    random = np.random.default_rng(0)
+    left, right = random.standard_normal((2, 2, 2, 3, 3))
+    products = [
+        np.tensordot(a, left.reshape(4, 3, 3), 1) @ np.tensordot(b, right.reshape(4, 3, 3), 1)
+        for a, b in zip(LEFT, RIGHT, strict=True)
+    ]
+    found = np.tensordot(RESULT, products, 1).reshape(2, 2, 3, 3)
+    np.testing.assert_allclose(found, np.einsum("ikab,kjbc->ijac", left, right), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("rows", "columns", "panel"), [(2, 8, 4), (6, 128, 64), (14, 96, 16)])
+def test_packing_round_trip(rows: int, columns: int, panel: int) -> None:
+    matrix = sample((rows, columns))
+    packed = pack_strassen(matrix, panel)
+    assert packed.shape == (columns // 2 // panel, 7, rows // 2, panel)
+    np.testing.assert_allclose(unpack_strassen(packed), matrix, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 8), (2, 12)])
+def test_packing_refuses_what_has_no_halves(rows: int, columns: int) -> None:
+    with pytest.raises(ValueError, match=r"quarters|halves"):
+        pack_strassen(sample((rows, columns)), 4)
+
+
+def product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """The product in f64."""
+    return rows.astype(np.float64) @ matrix
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", TARGETS)
+def test_product_between_views(name: str, seed: int) -> None:
+    """Random sizes and pitches; every other time a body with all kinds of planes, one of them the result itself."""
+    target = PRESETS[name]
+    random = np.random.default_rng(seed)
+    tile = tile_for(target, f32)
+    extents = (*random.integers(1, 7, 2).tolist(), int(random.integers(5, 50)))
+    depth = 2 * tile.lanes * int(random.integers(1, 5))
+    columns = 2 * tile.panel * int(random.integers(1, 4))
+    buffers = [(extents[0], extents[1] + gap, extents[2] + 2 * gap) for gap in random.integers(0, 3, 2).tolist()]
+    source, target_shape = (*buffers[0], depth + 3), (*buffers[1], columns + 5)
+
+    def inside(array: np.ndarray, size: int) -> np.ndarray:
+        return array[:, : extents[1], : extents[2], :size]
+
+    x = np.full(source, np.nan, dtype=np.float32)
+    inside(x, depth)[...] = random.standard_normal((*extents, depth))
+    matrix, bias = random.standard_normal((depth, columns)).astype(np.float32), sample((columns,))
+    result, second = (np.full(target_shape, np.pi, dtype=np.float32) for _ in range(2))
+    inside(result, columns)[...] = random.standard_normal((*extents, columns))
+    before, pixels = result.copy(), sample((*extents, 1))
+    rows = Rows(extents, contiguous_strides(source)[:-1], contiguous_strides(target_shape)[:-1])
+    cut = Halves(min(rows.count, int(random.integers(2 * tile.rows, 90))), depth // 2, tile.panel)
+    epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        out, inp, w, bias, second, pixels, *scratch = arguments
+        steps = contiguous_strides(target_shape)
+        planes = [
+            Plane(second, f32, steps),
+            Plane(out, f32, steps),
+            Plane(pixels, f32, (*contiguous_strides((*extents, 1))[:-1], 0)),
+        ]
+        emit_strassen(
+            *(b, out, inp, w, bias, rows, columns),
+            cut=cut,
+            scratch=scratch,
+            epilogue=epilogue,
+            planes=planes if epilogue else (),
+        )
+
+    scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
+    packed = aligned(pack_strassen(matrix, tile.panel))
+    compiled(target, 8, 0, body, verify=seed == 0)(result, x, packed, bias, second, pixels, *scratch)
+    expected = product(inside(x, depth), matrix) + bias
+    limit = BOUND * max(1, float(np.abs(expected).max()))
+    if epilogue is not None:
+        expected += inside(before, columns) + pixels
+        np.testing.assert_allclose(inside(second, columns), expected, rtol=0, atol=limit)
+        expected = np.maximum(expected, 0)
+    np.testing.assert_allclose(inside(result, columns), expected, rtol=0, atol=limit)
+    for array in (result, second):
+        inside(array, columns)[...] = np.pi
+        assert (array == np.float32(np.pi)).all()
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_products_share_their_sums(name: str) -> None:
+    """Products of different sizes need one pair of functions, and no symbol from outside, on every target."""
+    target = PRESETS[name]
+    module = ModuleBuilder(target)
+    with module.function("f", [ptr] * 6) as (b, (out, inp, w, bias, *scratch)):
+        for count, depth, columns in [(64, 128, 256), (49, 64, 128), (300, 32, 256)]:
+            rows = Rows((1, 1, count), (0, 0, depth), (0, 0, columns))
+            cut = Halves.of(target, f32, count, depth)
+            emit_strassen(b, out, inp, w, bias, rows, columns, cut=cut, scratch=scratch)
+    assert sum(name.startswith("strassen") for name in module.signatures) == 2
+    assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
+
+
+def matmul_case(rows: tuple[int, ...], depth: int, columns: int, **properties: Any) -> Case:
+    """A product with a constant matrix and a bias."""
+    shape = (columns, depth) if properties.get("transpose_right") else (depth, columns)
+    return Case(MatMulOp, sample((*rows, depth)), sample(shape), sample((columns,)), constants=(1, 2), **properties)
+
+
+def pointwise_case(height: int, width: int, channels: int, filters: int, **properties: Any) -> Case:
+    """A convolution with constant filters of one element and a bias."""
+    operands = (sample((2, height, width, channels)), sample((filters, 1, 1, channels)), sample((filters,)))
+    return Case(ConvOp, *operands, constants=(1, 2), **properties)
+
+
+CASES = [
+    matmul_case((197,), 256, 256),
+    matmul_case((2, 3, 64), 256, 384, transpose_right=True),
+    pointwise_case(9, 11, 256, 128),
+    pointwise_case(18, 22, 128, 256, strides=[2, 2]),
+]
+
+
+def kernels_of(cases: list[Case], target: str = "host", accuracy: str = "default") -> list[str]:
+    """The kernels of the products and convolutions."""
+    module, _ = module_of(*cases)
+    Compilation(module, target=target, accuracy=accuracy).run(until="selected")
+    found = (op for op in module.walk() if op.name in ("glow_low.conv", "glow_low.matmul"))
+    return [str(getattr(op.properties["kernel"], "data", "")) for op in found]
+
+
+@pytest.mark.parametrize("target", [name for name in runnable_targets() if name != "scalar"])
+def test_against_the_interpreter(target: str) -> None:
+    assert kernels_of(CASES, target) == ["matmul-strassen"] * 2 + ["conv-strassen"] * 2
+    check_all(CASES, target, tolerance=5e-5)
+
+
+def test_strict_accuracy_does_without() -> None:
+    assert kernels_of(CASES, accuracy="strict") == ["matmul"] * 2 + ["conv"] * 2
+
+
+def test_interpreter_runs_what_was_selected() -> None:
+    """The matrices come back from their sums, up to rounding."""
+    module, inputs = module_of(*CASES)
+    expected = run_function(module.clone(), inputs)
+    Compilation(module).run(until="selected")
+    found = run_function(module, inputs)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=0, atol=1e-4)
+
+
+def test_matrices_that_are_no_constants_are_not_cut() -> None:
+    assert kernels_of([Case(MatMulOp, sample((128, 256)), sample((256, 256)))]) == ["matmul"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((128, 768, 768), True),
+        ((49, 512, 2048), True),
+        ((3136, 64, 256), False),
+        ((1, 4096, 4096), False),
+        ((128, 1000, 768), False),
+        ((128, 768, 100), False),
+    ],
+)
+def test_where_it_pays(sizes: tuple[int, int, int], expected: bool) -> None:
+    """Rows, columns and depth: not for few of any, nor where halves are no whole panels or vectors."""
+    assert strassen_pays(target_named("avx512"), f32, *sizes) == expected
