@@ -119,10 +119,15 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
 
 @dataclass(frozen=True)
 class Prologue:
-    """A body applied to each vector of an operand when it is loaded, and its planes."""
+    """
+    A body applied to each vector of an operand when it is loaded, and its planes.
 
-    block: Block
-    planes: tuple[Plane, ...]
+    Prologues with equal `key` share code.
+    """
+
+    key: str
+    block: Block = field(compare=False)
+    planes: tuple[Plane, ...] = field(compare=False)
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> Value:
         """What the body yields for a vector of the operand and the vectors of the planes."""
@@ -136,7 +141,7 @@ def prologue_of(call: KernelCall) -> Prologue | None:
     body = op.prologue if isinstance(op, DerivedInstruction) else None
     if body is None:
         return None
-    return Prologue(body.block, planes_of(call.many("prologue_sources"), body))
+    return Prologue(body_text(body.block), body.block, planes_of(call.many("prologue_sources"), body))
 
 
 def planes_of(operands: Sequence[Operand], body: Body) -> tuple[Plane, ...]:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from emitted import TARGETS, aligned, compiled, sum_and_relu
 from execute import Case, check_all, module_of, runnable_targets, sample
+from xdsl.dialects import arith
+from xdsl.ir import Block
 
-from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -23,6 +25,7 @@ from glow_mlir.codegen.value import Value
 from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.packing import pack_strassen, unpack_strassen
@@ -57,6 +60,11 @@ def test_packing_refuses_what_has_no_halves(rows: int, columns: int) -> None:
         pack_strassen(sample((rows, columns)), 4)
 
 
+SCALE = Block(arg_types=[f32, f32])
+SCALE.add_op(scaled := arith.MulfOp(*SCALE.args))
+SCALE.add_op(YieldOp.create(operands=[scaled.result]))
+
+
 def product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """The product in f64."""
     return rows.astype(np.float64) @ matrix
@@ -65,7 +73,10 @@ def product(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("name", TARGETS)
 def test_product_between_views(name: str, seed: int) -> None:
-    """Random sizes and pitches; every other time a body with all kinds of planes, one of them the result itself."""
+    """
+    Random sizes and pitches; every other time an epilogue with all kinds of planes, one of them the result itself, and
+    every third time a prologue.
+    """
     target = PRESETS[name]
     random = np.random.default_rng(seed)
     tile = tile_for(target, f32)
@@ -89,7 +100,7 @@ def test_product_between_views(name: str, seed: int) -> None:
     epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
 
     def body(b: Builder, arguments: list[Value]) -> None:
-        out, inp, w, bias, second, pixels, *scratch = arguments
+        out, inp, w, bias, second, pixels, factors, *scratch = arguments
         steps = contiguous_strides(target_shape)
         planes = [
             Plane(second, f32, steps),
@@ -100,14 +111,17 @@ def test_product_between_views(name: str, seed: int) -> None:
             *(b, out, inp, w, bias, rows, columns),
             cut=cut,
             scratch=scratch,
+            prologue=Prologue("scale", SCALE, (Plane(factors, f32, (0, 0, 0, 1)),)) if seed % 3 else None,
             epilogue=epilogue,
             planes=planes if epilogue else (),
         )
 
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
     packed = aligned(pack_strassen(matrix, tile.panel))
-    compiled(target, 8, 0, body, verify=seed == 0)(result, x, packed, bias, second, pixels, *scratch)
-    expected = product(inside(x, depth), matrix) + bias
+    factors = sample((depth,)) if seed % 3 else np.ones(depth, dtype=np.float32)
+    run = compiled(target, 9, 0, body, verify=seed == 0)
+    run(result, x, packed, bias, second, pixels, factors, *scratch)
+    expected = product(inside(x, depth) * factors, matrix) + bias
     limit = BOUND * max(1, float(np.abs(expected).max()))
     if epilogue is not None:
         expected += inside(before, columns) + pixels

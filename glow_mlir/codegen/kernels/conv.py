@@ -258,6 +258,7 @@ class StrassenConvKernel(Kernel):
     STRICT = False
     WALKS_STRIDES = True
     EPILOGUE = True
+    PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
@@ -302,6 +303,7 @@ class StrassenConvKernel(Kernel):
             result.shape[-1],
             cut=self._halves(call.op, call.target),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
+            prologue=prologue_of(call),
             epilogue=epilogue,
             planes=planes,
         )

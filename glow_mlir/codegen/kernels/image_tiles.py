@@ -46,9 +46,13 @@ class Tiles:
 
     def offset(self, index: Value) -> Value:
         """How many elements the first pixel of a tile of the block is from the first of all, by `STEPS`."""
-        steps = [self.given[step] for step in STEPS]
-        image, line, pixel = (place * step for place, step in zip(self.place(index), steps, strict=True))
-        return image + line + pixel
+        return offset_of(self.place(index), [self.given[step] for step in STEPS])
+
+
+def offset_of(place: tuple[Value, Value, Value], steps: Sequence[Value]) -> Value:
+    """How many elements a pixel is from the first, by the steps between images, lines and pixels."""
+    image, line, pixel = (index * step for index, step in zip(place, steps, strict=True))
+    return image + line + pixel
 
 
 @dataclass(frozen=True)
@@ -67,28 +71,21 @@ class TileOutput(SharedFunction):
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
-        numbers = [*GRID, *STEPS]
-        for index in range(len(self.planes)):
-            numbers += [f"plane{index}_{axis}" for axis in ("image", "line", "pixel")]
-        pointers = ["output", "bias", *(f"plane{index}" for index in range(len(self.planes)))]
-        return [*((name, ptr) for name in pointers), *((name, i64) for name in numbers)]
+        numbers = ((name, i64) for name in (*GRID, *STEPS))
+        return [("output", ptr), ("bias", ptr), *numbers, *plane_parameters(self.planes)]
 
     @property
     def output_element(self) -> Attribute:
         """The element type of the output."""
         return self.element if self.epilogue is None else self.epilogue.element
 
-    def steps(self, given: dict[str, Value]) -> list[tuple[Value, Value, Value]]:
+    def steps(self, given: dict[str, Value]) -> list[list[Value]]:
         """Steps from image to image, line to line and pixel to pixel, of the output and of each plane."""
-        steps = [(given["image_step"], given["line_step"], given["pixel_step"])]
-        for index in range(len(self.planes)):
-            steps.append((given[f"plane{index}_image"], given[f"plane{index}_line"], given[f"plane{index}_pixel"]))
-        return steps
+        return [[given[step] for step in STEPS], *plane_steps(given, self.planes)]
 
     def places(self, given: dict[str, Value], place: tuple[Value, Value, Value]) -> list[Value]:
         """Where output and planes have a pixel, in elements."""
-        image, line, pixel = place
-        return [image * step[0] + line * step[1] + pixel * step[2] for step in self.steps(given)]
+        return [offset_of(place, steps) for steps in self.steps(given)]
 
     def store(self, b: Builder, given: dict[str, Value], value: Value, places: Sequence[Value], column: Index) -> None:
         """Pass one vector of a pixel, from a column on, through the epilogue and store it."""
@@ -102,16 +99,30 @@ class TileOutput(SharedFunction):
         self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
 
 
+_AXES = ("image", "line", "pixel")
+
+
 def plane_kinds(planes: Sequence[Plane]) -> tuple[PlaneKind, ...]:
-    """What a `TileOutput` has to know of planes over images, lines, pixels and columns."""
+    """What a shared function has to know of planes over images, lines, pixels and columns."""
     return tuple(PlaneKind(plane.element, True, plane.spread) for plane in planes)
 
 
+def plane_parameters(kinds: Sequence[PlaneKind]) -> list[tuple[str, Attribute]]:
+    """The parameters of a shared function for such planes."""
+    pointers: list[tuple[str, Attribute]] = [(f"plane{index}", ptr) for index in range(len(kinds))]
+    return [*pointers, *((f"plane{index}_{axis}", i64) for index in range(len(kinds)) for axis in _AXES)]
+
+
+def plane_steps(given: dict[str, Value], kinds: Sequence[PlaneKind]) -> list[list[Value]]:
+    """Steps from image to image, line to line and pixel to pixel, of each plane."""
+    return [[given[f"plane{index}_{axis}"] for axis in _AXES] for index in range(len(kinds))]
+
+
 def plane_arguments(planes: Sequence[Plane], column: Index) -> dict[str, Index]:
-    """What a `TileOutput` is told of its planes, for columns from one on."""
+    """The arguments for `plane_parameters`, for columns from one on."""
     arguments: dict[str, Index] = {}
     for index, plane in enumerate(planes):
         arguments[f"plane{index}"] = plane.pointer.at(0 if plane.spread else column, plane.element)
-        for axis, step in zip(("image", "line", "pixel"), plane.strides[:3], strict=True):
+        for axis, step in zip(_AXES, plane.strides[:3], strict=True):
             arguments[f"plane{index}_{axis}"] = step
     return arguments

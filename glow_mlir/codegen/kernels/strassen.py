@@ -20,10 +20,21 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
-from glow_mlir.codegen.kernels.image_tiles import GRID, STEPS, TileOutput, Tiles, plane_arguments, plane_kinds
+from glow_mlir.codegen.kernels.image_tiles import (
+    GRID,
+    STEPS,
+    TileOutput,
+    Tiles,
+    offset_of,
+    plane_arguments,
+    plane_kinds,
+    plane_parameters,
+    plane_steps,
+)
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.shared_function import SharedFunction
@@ -95,7 +106,7 @@ class Halves:
         """Blocks whose sums stay in the cache, of whole tiles in both halves."""
         tile = tile_for(target, element)
         held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
-        half = max(8, held // (PRODUCTS * (depth // 2)) // tile.rows) * tile.rows
+        half = max(8, held // (PRODUCTS * (depth // 2 + tile.panel)) // tile.rows) * tile.rows
         blocks = -(-rows // (2 * half))
         tiles = -(-rows // (2 * tile.rows * blocks))
         return Halves(min(rows, 2 * tile.rows * tiles), depth // 2, tile.panel)
@@ -131,16 +142,18 @@ _HALVES = ("upper", "lower")
 
 @dataclass(frozen=True)
 class LeftSums(SharedFunction):
-    """The function that sums quarters of a block of rows."""
+    """The function that sums quarters of a block of rows, to whose elements a prologue may be applied first."""
 
     element: Attribute
     lanes: int
+    prologue: Prologue | None
+    planes: tuple[PlaneKind, ...]
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        numbers = (*GRID, *STEPS, *_HALVES, "depth", "row_step", "sum_step")
-        return [("sums", ptr), ("input", ptr), *((name, i64) for name in numbers)]
+        numbers = ((name, i64) for name in (*GRID, *STEPS, *_HALVES, "depth", "row_step", "sum_step"))
+        return [("sums", ptr), ("input", ptr), *numbers, *plane_parameters(self.planes)]
 
     @property
     def readable(self) -> str:
@@ -148,18 +161,29 @@ class LeftSums(SharedFunction):
         return "strassen.left"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        tiles, type_, depth = Tiles(b, given), vector(self.element, self.lanes), given["depth"]
+        tiles, depth = Tiles(b, given), given["depth"]
         with b.loop(0, given["upper"]) as index:
             # Where the lower half ends earlier, its last row is read once more.
             twin = b.min(given["upper"] + index, given["count"] - 1)
-            rows = [given["input"].at(tiles.offset(row), self.element) for row in (index, twin)]
+            steps = [[given[step] for step in STEPS], *plane_steps(given, self.planes)]
+            rows = [[offset_of(tiles.place(row), step) for step in steps] for row in (index, twin)]
             target = given["sums"].at(index * given["row_step"], self.element)
             with b.loop(0, depth, self.lanes) as place:
-                quarters = [
-                    row.at(column, self.element).load(type_) for row in rows for column in (place, depth + place)
-                ]
+                quarters = [self._read(b, given, row, column) for row in rows for column in (place, depth + place)]
                 for product, value in enumerate(emit_product(b, LEFT, quarters)):
                     target.at(given["sum_step"] * product + place, self.element).store(value)
+
+    def _read(self, b: Builder, given: dict[str, Value], places: Sequence[Value], column: Value) -> Value:
+        """One vector of a row, after the prologue."""
+        value = given["input"].at(places[0] + column, self.element).load(vector(self.element, self.lanes))
+        if self.prologue is None:
+            return value
+        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
+        sources = [
+            plane.read(b, place if plane.spread else place + column, plane.strides[-1], self.lanes)
+            for plane, place in zip(planes, places[1:], strict=True)
+        ]
+        return self.prologue.apply(b, value, sources)
 
 
 @dataclass(frozen=True)
@@ -171,8 +195,8 @@ class ResultSums(TileOutput):
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        numbers = (*_HALVES, "half_columns", "product_step")
-        return [*super().parameters, ("products", ptr), *((name, i64) for name in numbers)]
+        numbers = ((name, i64) for name in (*_HALVES, "half_columns", "product_step"))
+        return [*super().parameters, ("products", ptr), *numbers]
 
     @property
     def readable(self) -> str:
@@ -221,6 +245,7 @@ def emit_strassen(
     cut: Halves,
     scratch: Sequence[Value],
     element: Attribute = f32,
+    prologue: Prologue | None = None,
     epilogue: Epilogue | None = None,
     planes: Sequence[Plane] = (),
 ) -> None:
@@ -228,16 +253,17 @@ def emit_strassen(
     Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
 
     `packed` is as `packing.pack_strassen` makes it, aligned to a whole vector; `bias` has one element a column. The
-    epilogue is applied to each result; its planes are over images, lines, pixels and columns. `scratch` has buffers of
-    the shapes that `cut` wants.
+    prologue is applied to each element of the rows, the epilogue to each result; their planes are over images, lines,
+    pixels and columns. `scratch` has buffers of the shapes that `cut` wants.
     """
     lanes = b.target.vector_width(element)
+    before = () if prologue is None else prologue.planes
     nest = _Nest(
         b,
         rows,
         columns,
         cut,
-        LeftSums(element, lanes),
+        LeftSums(element, lanes, prologue, plane_kinds(before)),
         ResultSums(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.panel),
         out,
         inp,
@@ -278,6 +304,7 @@ class _Nest:
             row_step=cut.row_step,
             sum_step=cut.sum_step,
             **self._block(first, count, self.rows.input_steps),
+            **plane_arguments(() if self.left.prologue is None else self.left.prologue.planes, 0),
         )
         with b.loop(0, self.columns // 2, cut.panel) as column:
             self._products(column, -(-count // 2))
