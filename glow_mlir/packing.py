@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from glow_mlir.strassen import restore_right, right_sums
-from glow_mlir.winograd import TAPS, restore_filters, transform_filters
+from glow_mlir.winograd import TileForm, restore_filters, transform_filters
 
 
 def pack_panels(matrix: np.ndarray, panel: int) -> np.ndarray:
@@ -80,26 +80,26 @@ def unpack_depthwise(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(packed, -1, 0)).reshape(shape)
 
 
-def pack_winograd(filters: np.ndarray, panel: int, outputs: int) -> np.ndarray:
+def pack_winograd(filters: np.ndarray, panel: int, form: TileForm) -> np.ndarray:
     """
-    Filters of a convolution by Winograd's algorithm with tiles of `outputs` x `outputs`: panels of the filters at
-    each point, `[O, 3, 3, C]` becomes `[ceil(O / panel), n * n, C, panel]`.
+    Filters of a convolution by Winograd's algorithm with tiles of that form: panels of their weights,
+    `[O, 3, 3, C]` becomes `[ceil(O / panel), w * w, C, panel]`.
     """
     count, *_, channels = filters.shape
     panels = -(-count // panel)
-    packed = np.zeros((panels, (outputs + TAPS - 1) ** 2, channels, panel), dtype=filters.dtype)
+    packed = np.zeros((panels, math.prod(form.weights), channels, panel), dtype=filters.dtype)
     # Panel by panel, whose numbers in f64 stay in the cache.
     for target, start in zip(packed, range(0, count, panel), strict=True):
         part = filters[start : start + panel]
-        target[..., : len(part)] = transform_filters(part, outputs)
+        target[..., : len(part)] = transform_filters(part, form)
     return packed
 
 
-def unpack_winograd(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def unpack_winograd(packed: np.ndarray, shape: tuple[int, ...], form: TileForm) -> np.ndarray:
     """The filters `[O, 3, 3, C]` of that shape that `pack_winograd` packed, up to rounding."""
     panels, size, channels, panel = packed.shape
-    points = packed.transpose(1, 2, 0, 3).reshape(size, channels, panels * panel)[..., : shape[0]]
-    return restore_filters(points, math.isqrt(size) - TAPS + 1)
+    weights = packed.transpose(1, 2, 0, 3).reshape(size, channels, panels * panel)[..., : shape[0]]
+    return restore_filters(weights, form)
 
 
 def pack_strassen(matrix: np.ndarray, panel: int) -> np.ndarray:
@@ -125,18 +125,23 @@ def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray
     return np.ascontiguousarray(unpack_panels(packed, shape[0]).T)
 
 
-UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...]], np.ndarray]] = {
-    "panels": lambda packed, shape: unpack_panels(packed, shape[1]),
-    "panels_transposed": _unpack_transposed,
-    "filters": unpack_filters,
-    "filters_by_channel": unpack_filters_by_channel,
-    "depthwise": unpack_depthwise,
-    "winograd": unpack_winograd,
-    "strassen": lambda packed, shape: unpack_strassen(packed),
-    "strassen_transposed": lambda packed, shape: np.ascontiguousarray(unpack_strassen(packed).T).reshape(shape),
+Numbers = Mapping[str, int]
+"""The parameters of a packed form, as `pack_constant` was given them."""
+
+UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]] = {
+    "panels": lambda packed, shape, _: unpack_panels(packed, shape[1]),
+    "panels_transposed": lambda packed, shape, _: _unpack_transposed(packed, shape),
+    "filters": lambda packed, shape, _: unpack_filters(packed, shape),
+    "filters_by_channel": lambda packed, shape, _: unpack_filters_by_channel(packed, shape),
+    "depthwise": lambda packed, shape, _: unpack_depthwise(packed, shape),
+    "winograd": lambda packed, shape, numbers: unpack_winograd(
+        packed, shape, TileForm(numbers["height"], numbers["width"], numbers["stride"])
+    ),
+    "strassen": lambda packed, shape, _: unpack_strassen(packed),
+    "strassen_transposed": lambda packed, shape, _: np.ascontiguousarray(unpack_strassen(packed).T).reshape(shape),
 }
 """
-Name of a packed form → how to get the operand of `shape` back.
+Name of a packed form → how to get the operand of `shape` back, given the parameters.
 
 `panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` and `filters_by_channel` of a
 convolution, `depthwise` of one with a filter a channel, `winograd` of one by Winograd's algorithm. `strassen` are of a

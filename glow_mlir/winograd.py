@@ -1,32 +1,50 @@
 """
 The transforms of Winograd's algorithm for convolutions with 3x3 filters, as matrices.
 
-F(m x m, 3x3) computes a tile of m x m outputs from n x n inputs, n = m + 2, with one product for each input instead of
-nine for each output: `A^T ((G g G^T) * (B^T d B)) A` (Lavin and Gray, arXiv 1509.09308). The matrices follow from n - 1
-points by the construction of Toom and Cook; the last row belongs to infinity.
+F(m x m, 3x3) computes a tile of m x m outputs from n x n inputs with one product at each of n x n points, instead of
+nine for each output: `A^T ((G g G^T) * (B^T d B)) A` (Lavin and Gray, arXiv 1509.09308). The matrices of each axis
+follow from some points by the construction of Toom and Cook; the last row belongs to infinity.
+
+Where the filter moves by two pixels, its even taps meet even inputs and its odd tap meets odd ones. The even taps are a
+filter of two that moves by one, F(m, 2); the odd tap takes a product for each output, all with the same weight.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
 TAPS = 3
 """Elements of a line of the filter."""
 
-POINTS: dict[int, tuple[float, ...]] = {2: (0, 1, -1), 4: (0, 5 / 8, -5 / 8, 3 / 2, -3 / 2)}
+POINTS: dict[tuple[int, int], tuple[float, ...]] = {
+    (2, 3): (0, 1, -1),
+    (4, 3): (0, 5 / 8, -5 / 8, 3 / 2, -3 / 2),
+    (2, 2): (1, -1),
+    (4, 2): (1 / 2, -1 / 2, 5 / 4, -5 / 4),
+}
 """
-Outputs of a line of a tile → points. Opposite points share half of their arithmetic, and all entries of A and B are
-numbers of f32. Of what was measured for four outputs, ±5/8 and ±3/2 are the most accurate: a third of the error of the
-usual ±1 and ±2.
+Outputs of a line of a tile and taps → points. Opposite points share half of their arithmetic, and all entries of A and
+B are numbers of f32. Those of four outputs are the most accurate of what was measured: for three taps, they have a
+third of the error of the usual ±1 and ±2.
 """
+
+OUTPUTS = (2, 4)
+"""Outputs of a line or a column of a tile."""
+
+STRIDES = (1, 2)
+"""Pixels by which the filter may move."""
 
 
 @dataclass(frozen=True)
 class Transforms:
-    """The matrices in one dimension, in f64: `filter` G [n, 3], `input` B^T [n, n], `output` A^T [m, n]."""
+    """
+    The matrices in one dimension, in f64: `filter` G [w, 3], `input` B^T [n, n], `output` A^T [m, n].
+
+    Points have a weight each, but that the last of the w weights belongs to all points from its number on.
+    """
 
     filter: np.ndarray
     input: np.ndarray
@@ -39,19 +57,38 @@ class Transforms:
 
     @property
     def inputs(self) -> int:
-        """Inputs of a line of a tile, n; a tile has that many points squared."""
+        """Inputs of a line of a tile, and points, n."""
         return self.output.shape[1]
+
+    @property
+    def weights(self) -> int:
+        """Weights of a line of the filter, w."""
+        return self.filter.shape[0]
 
 
 @cache
-def transforms(outputs: int) -> Transforms:
-    """The transforms for tiles of `outputs` x `outputs`; raises `KeyError` where `POINTS` has none."""
-    points = POINTS[outputs]
-    inputs = outputs + TAPS - 1
-    filter_, input_, output = np.zeros((inputs, TAPS)), np.zeros((inputs, inputs)), np.zeros((outputs, inputs))
+def transforms(outputs: int, stride: int = 1) -> Transforms:
+    """The transforms for so many outputs of filters that move by one or two; raises `KeyError` where there are none."""
+    if stride == 1:
+        return _toom_cook(outputs, TAPS)
+    even = _toom_cook(outputs, (TAPS + 1) // stride)
+    inputs = stride * (outputs - 1) + TAPS
+    filter_ = np.zeros((even.inputs + 1, TAPS))
+    input_, output = np.zeros((inputs, inputs)), np.zeros((outputs, inputs))
+    filter_[: even.inputs, ::2], filter_[even.inputs, 1] = even.filter, 1
+    input_[: even.inputs, ::2], output[:, : even.inputs] = even.input, even.output
+    input_[even.inputs :, 1::2] = output[:, even.inputs :] = np.eye(outputs)
+    return Transforms(filter_, input_, output)
+
+
+def _toom_cook(outputs: int, taps: int) -> Transforms:
+    """The transforms of filters of so many taps that move by one."""
+    points = POINTS[outputs, taps]
+    inputs = outputs + taps - 1
+    filter_, input_, output = np.zeros((inputs, taps)), np.zeros((inputs, inputs)), np.zeros((outputs, inputs))
     for index, point in enumerate(points):
         others = [other for other in points if other != point]
-        filter_[index] = np.power(point, range(TAPS)) / np.prod([point - other for other in others])
+        filter_[index] = np.power(point, range(taps)) / np.prod([point - other for other in others])
         input_[index, :-1] = _polynomial(others)
         output[:, index] = np.power(point, range(outputs))
     filter_[-1, -1] = output[-1, -1] = 1
@@ -64,28 +101,57 @@ def _polynomial(roots: list[float] | tuple[float, ...]) -> np.ndarray:
     return np.poly(np.array(roots, dtype=np.float64))[::-1]
 
 
-def transform_filters(filters: np.ndarray, outputs: int) -> np.ndarray:
+@dataclass(frozen=True)
+class TileForm:
+    """The tiles of a convolution: outputs of a column (`height`) and of a line (`width`), and the filter's stride."""
+
+    height: int
+    width: int
+    stride: int = 1
+
+    @cached_property
+    def axes(self) -> tuple[Transforms, Transforms]:
+        """The transforms along columns and along lines."""
+        return transforms(self.height, self.stride), transforms(self.width, self.stride)
+
+    @property
+    def inputs(self) -> tuple[int, int]:
+        """Inputs of a column and of a line, which are also its points."""
+        vertical, horizontal = self.axes
+        return vertical.inputs, horizontal.inputs
+
+    @property
+    def weights(self) -> tuple[int, int]:
+        """Weights of a column and of a line of the filter."""
+        vertical, horizontal = self.axes
+        return vertical.weights, horizontal.weights
+
+    @property
+    def filter(self) -> np.ndarray:
+        """The matrix of the filter's transform, from its nine elements to its weights."""
+        vertical, horizontal = self.axes
+        return np.kron(vertical.filter, horizontal.filter)
+
+
+def transform_filters(filters: np.ndarray, form: TileForm) -> np.ndarray:
     """
-    The filters `[O, 3, 3, C]` at the points, `[n * n, C, O]`: computed in f64, rounded once.
+    The weights `[w * w, C, O]` of filters `[O, 3, 3, C]`: computed in f64, rounded once.
 
     Raises `ValueError` for filters of another size.
     """
-    matrix = transforms(outputs).filter
     count, *taps, channels = filters.shape
     if taps != [TAPS, TAPS]:
         raise ValueError(f"filters of {taps} have no transform, only those of 3x3")
     lines = np.moveaxis(filters, 0, -1).astype(np.float64, order="C").reshape(TAPS * TAPS, -1)
-    return (np.kron(matrix, matrix) @ lines).astype(filters.dtype).reshape(-1, channels, count)
+    return (form.filter @ lines).astype(filters.dtype).reshape(-1, channels, count)
 
 
-def restore_filters(points: np.ndarray, outputs: int) -> np.ndarray:
+def restore_filters(weights: np.ndarray, form: TileForm) -> np.ndarray:
     """
     The filters `[O, 3, 3, C]` from what `transform_filters` made of them.
 
-    The points overdetermine a filter: the solution with the least squares differs from the original by rounding.
+    The weights overdetermine a filter: the solution with the least squares differs from the original by rounding.
     """
-    matrix = transforms(outputs).filter
-    _, channels, count = points.shape
-    inverse = np.linalg.pinv(np.kron(matrix, matrix))
-    taps = inverse @ points.reshape(points.shape[0], -1).astype(np.float64)
-    return np.ascontiguousarray(np.moveaxis(taps.reshape(TAPS, TAPS, channels, count), -1, 0)).astype(points.dtype)
+    _, channels, count = weights.shape
+    taps = np.linalg.pinv(form.filter) @ weights.reshape(weights.shape[0], -1).astype(np.float64)
+    return np.ascontiguousarray(np.moveaxis(taps.reshape(TAPS, TAPS, channels, count), -1, 0)).astype(weights.dtype)

@@ -26,7 +26,7 @@ from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.properties import ints, number, text
+from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
@@ -112,7 +112,8 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     entry = None if op.packing is None else op.packing.data.get(name)
     if not isinstance(entry, DictionaryAttr):
         return array
-    return UNPACK[text(entry.data["form"])](array, ints(entry.data["shape"]))
+    numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
+    return UNPACK[text(entry.data["form"])](array, ints(entry.data["shape"]), numbers)
 
 
 def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:

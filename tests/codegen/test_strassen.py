@@ -61,7 +61,7 @@ def test_packing_refuses_what_has_no_halves(rows: int, columns: int) -> None:
 
 
 SCALE = Block(arg_types=[f32, f32])
-SCALE.add_op(scaled := arith.MulfOp(*SCALE.args))
+SCALE.add_op(scaled := arith.MulfOp(SCALE.args[0], SCALE.args[1]))
 SCALE.add_op(YieldOp.create(operands=[scaled.result]))
 
 

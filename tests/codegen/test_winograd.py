@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.kernels.winograd import blocking, emit_winograd, tile_outputs
+from glow_mlir.codegen.kernels.winograd import blocking, emit_winograd, tile_form
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
@@ -26,10 +27,18 @@ from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.packing import pack_winograd, unpack_winograd
-from glow_mlir.winograd import POINTS, TAPS, transforms
+from glow_mlir.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 
 BOUNDS = {2: 2e-6, 4: 1e-5}
 """Outputs of a line of a tile → largest error, in parts of the largest output, for normal inputs and He weights."""
+
+FORMS = [TileForm(2, 2), TileForm(4, 4), TileForm(2, 4), TileForm(2, 2, 2), TileForm(4, 4, 2), TileForm(4, 2, 2)]
+"""Square and oblong tiles, of filters that move by one and by two."""
+
+
+def bound(form: TileForm) -> float:
+    """The bound of a form."""
+    return BOUNDS[max(form.height, form.width)]
 
 
 def he(random: np.random.Generator, *shape: int) -> np.ndarray:
@@ -37,32 +46,34 @@ def he(random: np.random.Generator, *shape: int) -> np.ndarray:
     return (random.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))).astype(np.float32)
 
 
-@pytest.mark.parametrize("outputs", list(POINTS))
-def test_transforms_give_the_convolution(outputs: int) -> None:
-    matrices = transforms(outputs)
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_transforms_give_the_convolution(outputs: int, stride: int) -> None:
+    matrices = transforms(outputs, stride)
+    assert (matrices.outputs, matrices.inputs) == (outputs, stride * (outputs - 1) + TAPS)
     random = np.random.default_rng(0)
     data, taps = random.standard_normal(matrices.inputs), random.standard_normal(TAPS)
-    expected = np.correlate(data, taps)
-    found = matrices.output @ ((matrices.filter @ taps) * (matrices.input @ data))
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    weights = (matrices.filter @ taps)[np.minimum(np.arange(matrices.inputs), matrices.weights - 1)]
+    found = matrices.output @ (weights * (matrices.input @ data))
+    np.testing.assert_allclose(found, np.correlate(data, taps)[::stride], rtol=1e-12, atol=1e-12)
     for matrix in (matrices.input, matrices.output):
         np.testing.assert_array_equal(matrix.astype(np.float32), matrix)
 
 
 @pytest.mark.parametrize(("count", "channels", "panel"), [(5, 3, 4), (32, 7, 16), (3, 1, 64)])
-@pytest.mark.parametrize("outputs", list(POINTS))
-def test_packing_round_trip(outputs: int, count: int, channels: int, panel: int) -> None:
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_packing_round_trip(form: TileForm, count: int, channels: int, panel: int) -> None:
     filters = sample((count, 3, 3, channels))
-    packed = pack_winograd(filters, panel, outputs)
-    assert packed.shape == (-(-count // panel), (outputs + 2) ** 2, channels, panel)
+    packed = pack_winograd(filters, panel, form)
+    assert packed.shape == (-(-count // panel), math.prod(form.weights), channels, panel)
     assert packed.dtype == np.float32
-    restored = unpack_winograd(packed, filters.shape)
+    restored = unpack_winograd(packed, filters.shape, form)
     np.testing.assert_allclose(restored, filters, rtol=1e-6, atol=1e-6)
 
 
 def test_filters_of_another_size_have_no_transform() -> None:
     with pytest.raises(ValueError, match="only those of 3x3"):
-        pack_winograd(sample((4, 5, 5, 4)), 16, 4)
+        pack_winograd(sample((4, 5, 5, 4)), 16, TileForm(4, 4))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +82,7 @@ class Layer:
 
     shape: ConvShape
     extents: tuple[int, int]
+    inputs: tuple[int, int]
     batch: int
     channels: int
     filters: int
@@ -78,14 +90,15 @@ class Layer:
     target: tuple[int, int, int, int]
 
     @staticmethod
-    def random(random: np.random.Generator, lanes: int) -> Layer:
+    def random(random: np.random.Generator, lanes: int, stride: int) -> Layer:
         """Images of 1 to 33 lines, one to three vectors of channels and filters, one or two images."""
         height, width = (int(size) for size in random.integers(1, 34, 2))
         channels, filters = (lanes * int(count) for count in random.integers(1, 4, 2))
         batch, more, wider = int(random.integers(1, 3)), int(random.integers(0, 3)), int(random.integers(0, 9))
-        source = (batch, height + 2 + more, width + 2 + more, channels + wider)
+        lines, pixels = (stride * (size - 1) + TAPS for size in (height, width))
+        source = (batch, lines + more, pixels + more, channels + wider)
         target = (batch, height + more, width + more, filters + wider)
-        dense = conv_shape([height + 2, width + 2], [3, 3], channels, filters, batch=batch)
+        dense = conv_shape([lines, pixels], [3, 3], channels, filters, batch=batch, strides=(stride, stride))
         pitches: dict[str, Any] = {
             "input_pitches": (source[2] * source[3], source[3]),
             "input_image": source[1] * source[2] * source[3],
@@ -93,13 +106,17 @@ class Layer:
             "output_image": target[1] * target[2] * target[3],
         }
         shape = dataclasses.replace(dense, **pitches)
-        return Layer(shape, (height, width), batch, channels, filters, source, target)
+        return Layer(shape, (height, width), (lines, pixels), batch, channels, filters, source, target)
 
-    def inside(self, array: np.ndarray, border: int = 0) -> np.ndarray:
-        """The part of a buffer that the convolution reads, with a border of 2, or writes."""
+    def read(self, array: np.ndarray) -> np.ndarray:
+        """The part of a buffer that the convolution reads."""
+        lines, pixels = self.inputs
+        return array[:, :lines, :pixels, : self.channels]
+
+    def inside(self, array: np.ndarray) -> np.ndarray:
+        """The part of a buffer that the convolution writes."""
         height, width = self.extents
-        depth = self.channels if border else self.filters
-        return array[:, : height + border, : width + border, :depth]
+        return array[:, :height, :width, : self.filters]
 
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -107,21 +124,21 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
 
-@pytest.mark.parametrize("outputs", list(POINTS))
+@pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("name", TARGETS)
-def test_convolution_between_views(name: str, seed: int, outputs: int) -> None:
+def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None:
     """Random sizes and pitches, with NaN around the input; every other time a body with all kinds of planes."""
     target = PRESETS[name]
     random = np.random.default_rng(seed)
-    layer = Layer.random(random, target.vector_width(f32))
+    layer = Layer.random(random, target.vector_width(f32), form.stride)
     shape, extents, batch, channels, filters = layer.shape, layer.extents, layer.batch, layer.channels, layer.filters
     x = np.full(layer.source, np.nan, dtype=np.float32)
-    layer.inside(x, 2)[...] = random.standard_normal((batch, extents[0] + 2, extents[1] + 2, channels))
+    layer.read(x)[...] = random.standard_normal((batch, *layer.inputs, channels))
     weights = he(random, filters, 3, 3, channels)
     bias, residual = sample((filters,)), random.standard_normal(layer.target).astype(np.float32)
     pixels = random.standard_normal((batch, *extents, 1)).astype(np.float32)
-    cut = blocking(target, f32, outputs, extents, batch, channels)
+    cut = blocking(target, f32, form, extents, batch, channels)
     epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -140,12 +157,12 @@ def test_convolution_between_views(name: str, seed: int, outputs: int) -> None:
             planes=planes if epilogue else (),
         )
 
-    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, outputs))
+    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
     result, second = (np.full(layer.target, np.pi, dtype=np.float32) for _ in range(2))
     compiled(target, 10, 0, body, verify=seed == 0)(result, x, packed, bias, second, residual, pixels, *scratch)
-    expected = convolution(layer.inside(x, 2), weights, shape) + bias
-    limit = 2 * BOUNDS[outputs] * max(1, float(np.abs(expected).max()))
+    expected = convolution(layer.read(x), weights, shape) + bias
+    limit = 2 * bound(form) * max(1, float(np.abs(expected).max()))
     if epilogue is not None:
         expected += layer.inside(residual) + pixels
         np.testing.assert_allclose(layer.inside(second), expected, rtol=0, atol=limit)
@@ -157,14 +174,15 @@ def test_convolution_between_views(name: str, seed: int, outputs: int) -> None:
 
 
 @pytest.mark.parametrize("channels", [32, 512])
-@pytest.mark.parametrize("outputs", list(POINTS))
-def test_error_against_f64(outputs: int, channels: int) -> None:
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_error_against_f64(form: TileForm, channels: int) -> None:
     target = target_named("host")
     random = np.random.default_rng(channels)
-    shape = conv_shape([30, 30], [3, 3], channels, 64)
-    x = random.standard_normal((1, 30, 30, channels)).astype(np.float32)
+    size = 27 * form.stride + TAPS
+    shape = conv_shape([size, size], [3, 3], channels, 64, strides=(form.stride, form.stride))
+    x = random.standard_normal((1, size, size, channels)).astype(np.float32)
     weights = he(random, 64, 3, 3, channels)
-    cut = blocking(target, f32, outputs, (28, 28), 1, channels)
+    cut = blocking(target, f32, form, (28, 28), 1, channels)
     scratch = [aligned(np.zeros(size, dtype=np.float32)) for size in cut.scratch()]
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -172,10 +190,10 @@ def test_error_against_f64(outputs: int, channels: int) -> None:
         emit_winograd(b, out, inp, w, None, shape, cut=cut, scratch=scratch)
 
     result = np.zeros((1, 28, 28, 64), dtype=np.float32)
-    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, outputs))
+    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
     compiled(target, 6, 0, body)(result, x, packed, *scratch)
     expected = convolution(x, weights, shape)
-    assert float(np.abs(result - expected).max()) <= BOUNDS[outputs] * float(np.abs(expected).max())
+    assert float(np.abs(result - expected).max()) <= bound(form) * float(np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
@@ -186,7 +204,7 @@ def test_layers_share_their_transforms(name: str) -> None:
     with module.function("f", [ptr] * 7) as (b, (out, inp, w, bias, *scratch)):
         for size, channels, filters in [(16, 64, 64), (17, 128, 64), (14, 64, 128)]:
             shape = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
-            cut = blocking(target, f32, 4, (size, size), 1, channels)
+            cut = blocking(target, f32, TileForm(4, 4), (size, size), 1, channels)
             emit_winograd(b, out, inp, w, bias, shape, cut=cut, scratch=scratch)
     assert sum(name.startswith("winograd") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
@@ -203,8 +221,12 @@ def layer_case(height: int, width: int, channels: int, filters: int, **propertie
 @pytest.mark.parametrize("target", runnable_targets())
 def test_against_the_interpreter(target: str, height: int, width: int) -> None:
     """Two layers with several panels, the last of them in part, and the border that the input gets from its pads."""
-    cases = [layer_case(height, width, 32, 80), layer_case(height, width, 48, 32, pads=[1, 1, 1, 1])]
-    assert kernels_of(cases, target) == ["conv-winograd"] * 2
+    cases = [
+        layer_case(height, width, 32, 80),
+        layer_case(height, width, 48, 32, pads=[1, 1, 1, 1]),
+        layer_case(4 * height, 4 * width, 64, 64, strides=[2, 2], pads=[1, 1, 1, 1]),
+    ]
+    assert kernels_of(cases, target) == ["conv-winograd"] * 3
     check_all(cases, target, tolerance=2e-5)
 
 
@@ -237,18 +259,23 @@ def test_filters_that_are_no_constants_are_not_transformed() -> None:
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        (((56, 56), 1, 64, 64), 4),
-        (((14, 14), 1, 256, 256), 4),
-        (((7, 7), 1, 512, 512), 2),
-        (((7, 7), 8, 512, 512), 4),
+        (((56, 56), 1, 64, 64), TileForm(4, 4)),
+        (((14, 14), 1, 256, 256), TileForm(4, 4)),
+        (((7, 7), 1, 512, 512), TileForm(2, 4)),
+        (((7, 7), 8, 512, 512), TileForm(4, 4)),
+        (((2, 40), 1, 64, 64), TileForm(2, 4)),
         (((3, 3), 1, 512, 512), None),
         (((56, 56), 1, 3, 64), None),
         (((56, 56), 1, 64, 36), None),
-        (((56, 56), 1, 16, 64), 4),
+        (((56, 56), 1, 16, 64), TileForm(4, 4)),
         (((14, 14), 1, 8, 32), None),
-        (((1, 64), 1, 64, 64), None),
+        (((1, 64), 1, 64, 64), TileForm(2, 4)),
+        (((1, 9), 1, 64, 64), None),
+        (((28, 28), 1, 128, 128, 2), TileForm(4, 4, 2)),
+        (((14, 14), 1, 256, 256, 2), TileForm(2, 2, 2)),
+        (((28, 28), 1, 16, 32, 2), None),
     ],
 )
-def test_rule(sizes: tuple[tuple[int, int], int, int, int], expected: int | None) -> None:
+def test_rule(sizes: tuple[Any, ...], expected: TileForm | None) -> None:
     """Larger tiles for larger images; the plain kernel for small ones, few channels, and parts of vectors."""
-    assert tile_outputs(PRESETS["avx2"], f32, *sizes) == expected
+    assert tile_form(PRESETS["avx2"], f32, *sizes) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -16,7 +17,7 @@ from glow_mlir.codegen.kernels.gemm import emit_pack_panels
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_outputs
+from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_form
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Value
@@ -31,7 +32,7 @@ from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_strassen, pack_winograd
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
-from glow_mlir.winograd import TAPS
+from glow_mlir.winograd import STRIDES, TAPS, TileForm
 
 
 def accepts_conv(op: Operation) -> bool:
@@ -182,9 +183,9 @@ class DepthwiseConvKernel(Kernel):
 @kernel("conv-winograd")
 class WinogradConvKernel(Kernel):
     """
-    3x3 filters that move by single pixels, in one group: fewer products, with larger rounding errors.
+    3x3 filters that move by one pixel or by two, in one group: fewer products, with larger rounding errors.
 
-    It is used for constant filters, which are transformed at compile time, where `tile_outputs` says that it is faster.
+    It is used for constant filters, which are transformed at compile time, where `tile_form` says that it is faster.
     """
 
     name = "conv-winograd"
@@ -196,20 +197,22 @@ class WinogradConvKernel(Kernel):
         if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
             return False
         _, *kernel_sizes, _ = filter_shape(op)
-        strides = ints(op.properties["strides"]) if "strides" in op.properties else ()
-        single = max((*strides, *_dilations(op)), default=1) == 1
-        return kernel_sizes == [TAPS, TAPS] and single and element_of(getattr(op, "input")) == f32
+        near = max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
+        return kernel_sizes == [TAPS, TAPS] and near and element_of(getattr(op, "input")) == f32
 
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
-        return _tile_outputs(op, target) is not None and whole_constant(getattr(op, "filter"), storage) is not None
+        return _tile_form(op, target) is not None and whole_constant(getattr(op, "filter"), storage) is not None
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        outputs = _tile_outputs(op, target)
-        assert outputs is not None
+        form = _tile_form(op, target)
+        assert form is not None
         panel = tile_for(target, f32).panel
         pack_constant(
-            op, "filter", storage, "winograd", lambda f: pack_winograd(f, panel, outputs), panel=panel, outputs=outputs
+            *(op, "filter", storage, "winograd"),
+            lambda filters: pack_winograd(filters, panel, form),
+            panel=panel,
+            **dataclasses.asdict(form),
         )
         for shape in _blocking_of(op, target).scratch():
             add_scratch(op, shape, f32)
@@ -231,19 +234,27 @@ class WinogradConvKernel(Kernel):
         )
 
 
-def _tile_outputs(op: Operation, target: Target) -> int | None:
-    """Outputs of a line of the tiles with which Winograd's algorithm is the faster; `None` where it is not."""
+def _stride_of(op: Operation) -> int | None:
+    """By how many pixels the filter moves along all axes; `None` where they differ."""
+    strides = set(ints(op.properties["strides"])) if "strides" in op.properties else {1}
+    return strides.pop() if len(strides) == 1 else None
+
+
+def _tile_form(op: Operation, target: Target) -> TileForm | None:
+    """The tiles with which Winograd's algorithm is the faster; `None` where it is not."""
     filters, *_, channels = filter_shape(op)
     batch, *extents, _ = shape_of(getattr(op, "result"))
-    return tile_outputs(target, f32, extents, batch, channels, filters)
+    stride = _stride_of(op)
+    assert stride is not None
+    return tile_form(target, f32, extents, batch, channels, filters, stride)
 
 
 def _blocking_of(op: Operation, target: Target) -> Blocking:
     """How a convolution by Winograd's algorithm is cut into tiles."""
     batch, *extents, _ = shape_of(getattr(op, "result"))
-    outputs = _tile_outputs(op, target)
-    assert outputs is not None
-    return blocking(target, f32, outputs, extents, batch, filter_shape(op)[-1])
+    form = _tile_form(op, target)
+    assert form is not None
+    return blocking(target, f32, form, extents, batch, filter_shape(op)[-1])
 
 
 @kernel("conv-strassen")

@@ -27,11 +27,12 @@ STEPS = ("image_step", "line_step", "pixel_step")
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of a block, inside one of the shared functions; each covers `outputs` x `outputs` pixels."""
+    """The tiles of a block, inside one of the shared functions, and how many lines and pixels each of them covers."""
 
     b: Builder
     given: dict[str, Value]
-    outputs: int = 1
+    height: int = 1
+    width: int = 1
 
     def place(self, index: Value) -> tuple[Value, Value, Value]:
         """The image of a tile of the block, and the line and column of its first pixel."""
@@ -40,8 +41,8 @@ class Tiles:
         across = self.given["across"]
         return (
             tile // self.given["image_tiles"],
-            inside // across * self.outputs,
-            inside % across * self.outputs,
+            inside // across * self.height,
+            inside % across * self.width,
         )
 
     def offset(self, index: Value) -> Value:

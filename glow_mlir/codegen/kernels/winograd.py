@@ -1,5 +1,5 @@
 """
-Convolution with 3x3 filters by Winograd's algorithm, F(2x2, 3x3) or F(4x4, 3x3); see `glow_mlir.winograd`.
+Convolution with 3x3 filters by Winograd's algorithm, in tiles of two or four outputs each way (`glow_mlir.winograd`).
 
     for each block of tiles {
         input transform of all channels, into `inputs` [point][tile][channel]
@@ -15,6 +15,7 @@ first copied into a patch filled up with zeros; of one that reaches beyond the o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
-from glow_mlir.winograd import POINTS, TAPS, transforms
+from glow_mlir.winograd import OUTPUTS, TAPS, TileForm
 
 PADDING = 16
 """Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
@@ -49,40 +50,53 @@ To how many products the transforms compare: for each channel, and for each filt
 as about 9; the rest is a margin, for loops around small products.
 """
 
-READING = 8
+READING = 4
 """To how many products the time compares that it takes to read one element of the filters from memory."""
 
+FETCHING = 1
+"""The same where it is fetched ahead, which takes several tiles of rows."""
 
-def tile_outputs(
-    target: Target, element: Attribute, extents: Sequence[int], batch: int, channels: int, filters: int
-) -> int | None:
+
+def tile_form(
+    target: Target,
+    element: Attribute,
+    extents: Sequence[int],
+    batch: int,
+    channels: int,
+    filters: int,
+    stride: int = 1,
+) -> TileForm | None:
     """
-    Outputs of a line of the tiles for images of `extents`; `None` where the plain kernel is faster.
+    The form of the tiles for output images of `extents`; `None` where the plain kernel is faster.
 
     Costs are counted in products, for each channel and filter. There is one for each point of a tile, or for each
-    output and element of the filter; points have to be transformed, and filters read. Transforms go by whole vectors of
+    output and element of the filter; points have to be transformed, and weights read. Transforms go by whole vectors of
     channels and of filters.
     """
     lanes = target.vector_width(element)
     if channels % lanes or filters % lanes:
         return None
     work = 1 + TRANSFORMING / channels + TRANSFORMING / filters
-    costs: dict[int | None, float] = {None: TAPS**2 * (batch * math.prod(extents) + READING)}
-    for outputs in POINTS:
-        costs[outputs] = (outputs + TAPS - 1) ** 2 * (count_tiles(outputs, extents, batch) * work + READING)
+    costs: dict[TileForm | None, float] = {None: TAPS**2 * (batch * math.prod(extents) + FETCHING)}
+    for height, width in itertools.product(OUTPUTS, OUTPUTS):
+        form = TileForm(height, width, stride)
+        tiles = count_tiles(form, extents, batch)
+        reading = FETCHING if tiles > tile_for(target, element).rows else READING
+        costs[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * reading
     return min(costs, key=costs.__getitem__)
 
 
-def count_tiles(outputs: int, extents: Sequence[int], batch: int) -> int:
+def count_tiles(form: TileForm, extents: Sequence[int], batch: int) -> int:
     """How many tiles cover the output images."""
-    return batch * math.prod(-(-extent // outputs) for extent in extents)
+    height, width = extents
+    return batch * -(-height // form.height) * -(-width // form.width)
 
 
 @dataclass(frozen=True)
 class Blocking:
     """How a convolution is cut into tiles and blocks: `tiles` of all images, `block` of them at once."""
 
-    outputs: int
+    form: TileForm
     tiles: int
     block: int
     channels: int
@@ -91,7 +105,7 @@ class Blocking:
     @property
     def points(self) -> int:
         """Points of a tile."""
-        return (self.outputs + TAPS - 1) ** 2
+        return math.prod(self.form.inputs)
 
     @property
     def input_step(self) -> int:
@@ -111,11 +125,11 @@ class Blocking:
 
 
 def blocking(
-    target: Target, element: Attribute, outputs: int, extents: Sequence[int], batch: int, channels: int
+    target: Target, element: Attribute, form: TileForm, extents: Sequence[int], batch: int, channels: int
 ) -> Blocking:
     """How to cut a convolution with output images of `extents` and that many input channels."""
-    tiles = count_tiles(outputs, extents, batch)
-    return Blocking(outputs, tiles, min(tiles, BLOCK_TILES), channels, tile_for(target, element).panel)
+    tiles = count_tiles(form, extents, batch)
+    return Blocking(form, tiles, min(tiles, BLOCK_TILES), channels, tile_for(target, element).panel)
 
 
 @dataclass(frozen=True)
@@ -124,7 +138,7 @@ class InputTransform(SharedFunction):
 
     element: Attribute
     lanes: int
-    outputs: int
+    form: TileForm
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
@@ -135,10 +149,10 @@ class InputTransform(SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        return f"winograd.input.{self.outputs}"
+        return f"winograd.input.{_name(self.form)}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        line = b.stack(self.element, (self.outputs + TAPS - 1) ** 2 * self.lanes)
+        line = b.stack(self.element, math.prod(self.form.inputs) * self.lanes)
         with b.loop(0, given["count"]) as index:
             start, line_step, pixel_step = self._source(b, given, index)
             target = given["points"].at(index * given["channels"], self.element)
@@ -148,51 +162,57 @@ class InputTransform(SharedFunction):
 
     def _source(self, b: Builder, given: dict[str, Value], index: Value) -> list[Value]:
         """Where the input of a tile begins, and its steps from line to line and from pixel to pixel."""
-        size = self.outputs + TAPS - 1
-        image, y, x = Tiles(b, given, self.outputs).place(index)
+        lines, pixels = self.form.inputs
+        image, *place = Tiles(b, given, self.form.height, self.form.width).place(index)
+        y, x = (coordinate * self.form.stride for coordinate in place)
         offset = image * given["image_step"] + y * given["line_step"] + x * given["pixel_step"]
         source = given["input"].at(offset, self.element)
-        height, width = b.min(given["height"] - y, size), b.min(given["width"] - x, size)
+        height, width = b.min(given["height"] - y, lines), b.min(given["width"] - x, pixels)
         channels = given["channels"]
 
         def patch() -> list[Value]:
             zero = b.constant(0.0, vector(self.element, self.lanes))
-            with b.loop(0, channels * (size * size), self.lanes) as place:
+            with b.loop(0, channels * (lines * pixels), self.lanes) as place:
                 given["patch"].at(place, self.element).store(zero)
             with b.loop(0, height) as line, b.loop(0, width) as pixel:
                 read = source.at(line * given["line_step"] + pixel * given["pixel_step"], self.element)
-                written = given["patch"].at((line * size + pixel) * channels, self.element)
+                written = given["patch"].at((line * pixels + pixel) * channels, self.element)
                 with b.loop(0, channels, self.lanes) as channel:
                     written.at(channel, self.element).store(read.at(channel, self.element).load(zero.type))
-            return [given["patch"], channels * size, channels]
+            return [given["patch"], channels * pixels, channels]
 
-        whole = (height >= size) & (width >= size)
+        whole = (height >= lines) & (width >= pixels)
         return b.either(whole, lambda: [source, given["line_step"], given["pixel_step"]], patch)
 
     def _transform(
         self, b: Builder, source: Value, line_step: Value, pixel_step: Value, points: Value, step: Value, buffer: Value
     ) -> None:
         """Transform one vector of channels of a tile: its columns into the buffer, then the lines of that."""
-        matrix = transforms(self.outputs).input
-        size, type_ = len(matrix), vector(self.element, self.lanes)
-        with b.loop(0, size) as x:
+        (lines, pixels), type_ = self.form.inputs, vector(self.element, self.lanes)
+        vertical, horizontal = self.form.axes
+        with b.loop(0, pixels) as x:
             column = source.at(x * pixel_step, self.element)
-            values = [column.at(line_step * y, self.element).load(type_) for y in range(size)]
-            for y, value in enumerate(emit_product(b, matrix, values)):
-                buffer.at((x + y * size) * self.lanes, self.element).store(value)
-        with b.loop(0, size) as y:
-            row = buffer.at(y * (size * self.lanes), self.element)
-            values = [row.at(x * self.lanes, self.element).load(type_) for x in range(size)]
-            target = points.at(y * (step * size), self.element)
-            for x, value in enumerate(emit_product(b, matrix, values)):
+            values = [column.at(line_step * y, self.element).load(type_) for y in range(lines)]
+            for y, value in enumerate(emit_product(b, vertical.input, values)):
+                buffer.at((x + y * pixels) * self.lanes, self.element).store(value)
+        with b.loop(0, lines) as y:
+            row = buffer.at(y * (pixels * self.lanes), self.element)
+            values = [row.at(x * self.lanes, self.element).load(type_) for x in range(pixels)]
+            target = points.at(y * (step * pixels), self.element)
+            for x, value in enumerate(emit_product(b, horizontal.input, values)):
                 target.at(step * x, self.element).store(value)
+
+
+def _name(form: TileForm) -> str:
+    """A form in the name of a function."""
+    return f"{form.height}x{form.width}.{form.stride}"
 
 
 @dataclass(frozen=True)
 class OutputTransform(TileOutput):
     """The function that transforms the products of a block of tiles and one panel of filters, and stores them."""
 
-    outputs: int
+    form: TileForm
     panel: int
 
     @property
@@ -204,15 +224,17 @@ class OutputTransform(TileOutput):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        return f"winograd.output.{self.outputs}"
+        return f"winograd.output.{_name(self.form)}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        buffer = b.stack(self.element, self.outputs * (self.outputs + TAPS) * self.lanes)
+        form = self.form
+        # The transformed columns, and a line of results.
+        buffer = b.stack(self.element, (form.height * form.inputs[1] + form.width) * self.lanes)
         with b.loop(0, given["count"]) as index:
-            image, y, x = Tiles(b, given, self.outputs).place(index)
-            height = b.min(given["height"] - y, self.outputs)
-            width = b.min(given["width"] - x, self.outputs)
-            places = [image * step[0] + y * step[1] + x * step[2] for step in self.steps(given)]
+            image, y, x = Tiles(b, given, form.height, form.width).place(index)
+            height = b.min(given["height"] - y, form.height)
+            width = b.min(given["width"] - x, form.width)
+            places = self.places(given, (image, y, x))
             products = given["products"].at(index * self.panel, self.element)
             with b.loop(0, given["columns"], self.lanes) as channel:
                 self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
@@ -222,13 +244,13 @@ class OutputTransform(TileOutput):
 
     def _columns(self, b: Builder, products: Value, step: Value, buffer: Value) -> None:
         """Transform the columns of one vector of a tile into the buffer, [output line][column]."""
-        matrix = transforms(self.outputs).output
-        size, type_ = self.outputs + TAPS - 1, vector(self.element, self.lanes)
-        with b.loop(0, size) as x:
+        (lines, pixels), type_ = self.form.inputs, vector(self.element, self.lanes)
+        vertical, _ = self.form.axes
+        with b.loop(0, pixels) as x:
             column = products.at(x * step, self.element)
-            values = [column.at(step * (y * size), self.element).load(type_) for y in range(size)]
-            for y, value in enumerate(emit_product(b, matrix, values)):
-                buffer.at((x + y * size) * self.lanes, self.element).store(value)
+            values = [column.at(step * (y * pixels), self.element).load(type_) for y in range(lines)]
+            for y, value in enumerate(emit_product(b, vertical.output, values)):
+                buffer.at((x + y * pixels) * self.lanes, self.element).store(value)
 
     def _line(
         self,
@@ -241,18 +263,18 @@ class OutputTransform(TileOutput):
         channel: Value,
     ) -> None:
         """Transform one line of the buffer, and store those of its pixels that exist."""
-        size, type_ = self.outputs + TAPS - 1, vector(self.element, self.lanes)
-        row = buffer.at(line * (size * self.lanes), self.element)
-        values = [row.at(x * self.lanes, self.element).load(type_) for x in range(size)]
-        results = buffer.at(self.outputs * size * self.lanes, self.element)
+        pixels, type_ = self.form.inputs[1], vector(self.element, self.lanes)
+        row = buffer.at(line * (pixels * self.lanes), self.element)
+        values = [row.at(x * self.lanes, self.element).load(type_) for x in range(pixels)]
+        results = buffer.at(self.form.height * pixels * self.lanes, self.element)
         bias = given["bias"].at(channel, self.element).load(type_) if self.bias else None
-        for x, value in enumerate(emit_product(b, transforms(self.outputs).output, values)):
+        for x, value in enumerate(emit_product(b, self.form.axes[1].output, values)):
             results.at(x * self.lanes, self.element).store(value if bias is None else value + bias)
         steps = [step[2] for step in self.steps(given)]
-        with b.loop(0, width, carried=list(places)) as pixels:
-            value = results.at(pixels.index * self.lanes, self.element).load(type_)
-            self.store(b, given, value, pixels.values, channel)
-            pixels.set(*(place + step for place, step in zip(pixels.values, steps, strict=True)))
+        with b.loop(0, width, carried=list(places)) as stores:
+            value = results.at(stores.index * self.lanes, self.element).load(type_)
+            self.store(b, given, value, stores.values, channel)
+            stores.set(*(place + step for place, step in zip(stores.values, steps, strict=True)))
 
 
 def emit_winograd(
@@ -270,7 +292,8 @@ def emit_winograd(
     planes: Sequence[Plane] = (),
 ) -> None:
     """
-    Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, strides and dilations of one.
+    Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
+    `cut`, and dilations of one.
 
     `packed_filters` are as `packing.pack_winograd` makes them, aligned to a whole vector; channels and filters are
     multiples of a vector. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
@@ -280,8 +303,8 @@ def emit_winograd(
         b,
         shape,
         cut,
-        InputTransform(element, lanes, cut.outputs),
-        OutputTransform(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.outputs, cut.panel),
+        InputTransform(element, lanes, cut.form),
+        OutputTransform(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.form, cut.panel),
         out,
         inp,
         packed_filters,
@@ -312,13 +335,14 @@ class _Nest:
         """Compute a block of tiles."""
         inputs, _, patch = self.scratch
         height, width = self.shape.outputs
+        stride = self.cut.form.stride
         self.input.call(
             self.b,
             points=inputs,
             input=self.inp,
             patch=patch,
-            height=height + TAPS - 1,
-            width=width + TAPS - 1,
+            height=(height - 1) * stride + TAPS,
+            width=(width - 1) * stride + TAPS,
             image_step=self.shape.input_image,
             line_step=self.shape.input_pitches[0],
             pixel_step=self.shape.input_pitches[1],
@@ -327,7 +351,7 @@ class _Nest:
             **self._tiles(first, tiles),
         )
         element, tile = self.input.element, tile_for(self.b.target, self.input.element)
-        depth = self.cut.points * self.cut.channels
+        depth = math.prod(self.cut.form.weights) * self.cut.channels
         emit_panels(
             self.b,
             self.filters,
@@ -340,7 +364,9 @@ class _Nest:
 
     def _tiles(self, first: Index, tiles: Index) -> dict[str, Index]:
         """Which tiles a block has, and how many there are in a line and in an image."""
-        height, width = (-(-extent // self.cut.outputs) for extent in self.shape.outputs)
+        form = self.cut.form
+        sizes = zip(self.shape.outputs, (form.height, form.width), strict=True)
+        height, width = (-(-extent // size) for extent, size in sizes)
         return {"first": first, "count": tiles, "across": width, "image_tiles": height * width}
 
     def _panel(self, columns: Columns, first: Index, tiles: Index) -> None:
@@ -348,12 +374,16 @@ class _Nest:
         b, cut, element = self.b, self.cut, self.input.element
         inputs, products, _ = self.scratch
         channels, panel = cut.channels, cut.panel
-        with b.loop(0, cut.points) as point:
+        (lines, pixels), weights = cut.form.inputs, cut.form.weights
+        with b.loop(0, lines) as y, b.loop(0, pixels) as x:
+            point = y * pixels + x
+            # The points behind the last weight have that one.
+            weight = b.min(y, weights[0] - 1) * weights[1] + b.min(x, weights[1] - 1)
             emit_gemm(
                 b,
                 products.at(point * cut.product_step, element),
                 inputs.at(point * cut.input_step, element),
-                columns.weights.at(point * (channels * panel), element),
+                columns.weights.at(weight * (channels * panel), element),
                 None,
                 tiles,
                 columns.count,
@@ -389,5 +419,5 @@ class _Nest:
         width = element_bits(element) // 8
         if not (isinstance(tiles, int) and isinstance(filters := self.shape.filters, int)):
             return False
-        held = self.cut.points * self.cut.channels * filters * width
+        held = math.prod(self.cut.form.weights) * self.cut.channels * filters * width
         return tiles > tile.rows and held > self.b.target.l2_bytes // 2
