@@ -1,0 +1,204 @@
+"""
+Speed of single kernels on warm data, as a share of the core's multiply-add peak.
+
+    python benchmarks/kernels.py
+    python benchmarks/kernels.py --accuracy default --rounds 15 --only 3x3
+
+With the accuracy `strict`, the default here, every kernel takes the plain number of multiply-adds, so that the share
+tells how well it is made; fewer multiply-adds, by Winograd's and Strassen's algorithms, show as more than 100 %. The
+peak is probed before and behind each round, and what was disturbed is measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from contest.machine import cores_from, machine, stay_on
+from contest.probe import Probe
+from glow_mlir.session import InferenceSession
+
+CALLS = 25
+"""Calls of a round; the fastest counts."""
+
+QUIET = 0.97
+"""Share of the best probe below which a round does not count."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution, as filters, kernel, stride, channels, groups and size of the output, or a product of matrices."""
+
+    family: str
+    filters: int
+    channels: int
+    size: int
+    kernel: int = 1
+    stride: int = 1
+    groups: int = 1
+    matmul: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        if self.matmul:
+            return f"{self.size}x{self.channels}x{self.filters}"
+        step = f"/{self.stride}" if self.stride > 1 else ""
+        channels = f"{self.filters}" if self.groups > 1 else f"{self.channels}->{self.filters}"
+        return f"{self.kernel}x{self.kernel}{step} {channels} @{self.size}"
+
+    @property
+    def flops(self) -> int:
+        """Operations, a multiply-add as two."""
+        rows = self.size if self.matmul else self.size**2
+        return 2 * rows * self.filters * self.channels // self.groups * self.kernel**2
+
+    def model(self) -> onnx.ModelProto:
+        """The layer as an ONNX model."""
+        random = np.random.default_rng(0)
+        depth = self.channels // self.groups
+        if self.matmul:
+            given, result = [self.size, self.channels], [self.size, self.filters]
+            shape = [self.channels, self.filters]
+            node = helper.make_node("MatMul", ["x", "w"], ["y"])
+        else:
+            extent = self.size * self.stride
+            given, result = [1, self.channels, extent, extent], [1, self.filters, self.size, self.size]
+            shape = [self.filters, depth, self.kernel, self.kernel]
+            pads = [(self.kernel - 1) // 2] * 2 + [(self.kernel - self.stride + 1) // 2] * 2
+            node = helper.make_node(
+                *("Conv", ["x", "w"], ["y"]), strides=[self.stride] * 2, group=self.groups, pads=pads
+            )
+        weights = (random.standard_normal(shape) / math.sqrt(depth * self.kernel**2)).astype(np.float32)
+        graph = helper.make_graph(
+            [node],
+            "layer",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, given)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, result)],
+            [numpy_helper.from_array(weights, "w")],
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def _resnet(kernel: int, sizes: Sequence[tuple[int, int, int]], stride: int = 1) -> list[Layer]:
+    family = f"{kernel}x{kernel}" + ("/2" if stride > 1 else "")
+    return [Layer(family, filters, channels, size, kernel, stride) for channels, filters, size in sizes]
+
+
+LAYERS = [
+    Layer("stem", 64, 3, 112, 7, 2),
+    *_resnet(1, [(64, 64, 56), (64, 256, 56), (256, 64, 56), (256, 128, 56), (128, 512, 28), (512, 128, 28)]),
+    *_resnet(1, [(512, 256, 28), (256, 1024, 14), (1024, 256, 14), (1024, 512, 14), (512, 2048, 7), (2048, 512, 7)]),
+    *_resnet(3, [(64, 64, 56), (128, 128, 28), (256, 256, 14), (512, 512, 7)]),
+    *_resnet(1, [(256, 512, 28), (512, 1024, 14), (1024, 2048, 7)], stride=2),
+    *_resnet(3, [(128, 128, 28), (256, 256, 14), (512, 512, 7)], stride=2),
+    *(
+        Layer("GEMM", n, k, 128, matmul=True)
+        for k, n in [(768, 768), (768, 3072), (3072, 768), (384, 384), (384, 1536)]
+    ),
+    *(
+        Layer("depthwise 3x3", channels, channels, size, 3, stride, channels)
+        for channels, size, stride in [
+            *[(32, 112, 1), (96, 56, 2), (144, 56, 1), (144, 28, 2), (192, 28, 1)],
+            *[(192, 14, 2), (384, 14, 1), (576, 14, 1), (576, 7, 2), (960, 7, 1)],
+        ]
+    ),
+]
+"""The products of ResNet-50 and of transformers of 384 and 768 channels, and MobileNetV2's depthwise convolutions."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a layer reached: its kernel, seconds, and share of the peak."""
+
+    layer: Layer
+    kernel: str
+    seconds: float
+    share: float
+
+
+def cycles_a_second() -> float:
+    """The rate of the cycle counter that profiles are in, measured on an empty model."""
+    model = Layer("", 512, 512, 256, matmul=True).model()
+    session = InferenceSession(model.SerializeToString(), profile=True, cache=False)
+    given = {"x": np.ones([256, 512], np.float32)}
+    rates: list[float] = []
+    for _ in range(50):
+        begin = time.perf_counter()
+        session.run(None, given)
+        seconds = time.perf_counter() - begin
+        stamps = session.executable.stamps
+        rates.append(float(stamps[-1] - stamps[0]) / seconds)
+    return max(rates)
+
+
+def measure(layer: Layer, probe: Probe, rounds: int, accuracy: str, rate: float) -> Figure:
+    """The median of the rounds, each the fastest of some calls."""
+    session = InferenceSession(layer.model().SerializeToString(), profile=True, cache=False, accuracy=accuracy)
+    steps = session.executable.manifest.steps
+    (index,) = [i for i, step in enumerate(steps) if step.kind in ("conv", "matmul")]
+    (argument,) = session.get_inputs()
+    given = {argument.name: np.random.default_rng(1).standard_normal(argument.shape).astype(np.float32)}
+    found: list[tuple[float, float]] = []
+    while len(found) < rounds:
+        peak = probe.measure()
+        cycles: list[int] = []
+        for _ in range(CALLS):
+            session.run(None, given)
+            stamps = session.executable.stamps
+            cycles.append(int(stamps[index + 1] - stamps[index]))
+        peak = min(peak, probe.measure())
+        if peak >= QUIET * probe.best:
+            seconds = min(cycles) / rate
+            found.append((seconds, layer.flops / seconds / peak))
+    seconds, share = np.median(np.array(found), axis=0)
+    return Figure(layer, steps[index].kernel, float(seconds), float(share))
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures, and the geometric mean of each family."""
+    lines = ["| layer | kernel | µs | of the peak |", "|---|---|---|---|"]
+    families: dict[str, list[float]] = {}
+    for figure in figures:
+        families.setdefault(figure.layer.family, []).append(figure.share)
+        lines.append(f"| {figure.layer.name} | `{figure.kernel}` | {figure.seconds * 1e6:.1f} | {figure.share:.0%} |")
+    lines += ["", "| family | geometric mean | lowest |", "|---|---|---|"]
+    families["all but depthwise"] = [f.share for f in figures if f.layer.groups == 1]
+    for family, shares in families.items():
+        if shares:
+            lines.append(f"| {family} | {math.exp(np.mean(np.log(shares))):.1%} | {min(shares):.1%} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure all layers and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--accuracy", choices=("default", "strict"), default="strict")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of a layer (9)")
+    parser.add_argument("--core", type=int, default=0, help="the core to run on")
+    parser.add_argument("--only", default="", help="families to measure, those whose name has this")
+    options = parser.parse_args()
+    cores = cores_from(options.core, 1)
+    stay_on(cores)
+    probe, rate = Probe(cores), cycles_a_second()
+    figures: list[Figure] = []
+    for layer in LAYERS:
+        if options.only in layer.family:
+            print(layer.name, file=sys.stderr)
+            figures.append(measure(layer, probe, options.rounds, options.accuracy, rate))
+    print(f"{machine()}: peak {probe.best / 1e9:.0f} GFLOP/s, accuracy {options.accuracy}\n\n{table(figures)}", end="")
+
+
+if __name__ == "__main__":
+    main()
