@@ -10,6 +10,8 @@ TORCH = "torch==2.13.0"
 """ncnn's converter needs it too, and would take any."""
 
 OURS = "glow"
+STRICT = "glow_strict"
+"""Ours without kernels that round more than plain sums; it stands beside, and is no peer."""
 REFERENCE = "onnxruntime"
 """The engine whose outputs the others' are compared with."""
 
@@ -31,6 +33,7 @@ class Engine:
 
 ENGINES: dict[str, Engine] = {
     OURS: Engine("glow-mlir", ()),
+    STRICT: Engine("glow-mlir, strict", ()),
     "onnxruntime": Engine("ONNX Runtime", ("onnxruntime==1.31.1", NUMPY)),
     "openvino": Engine("OpenVINO", ("openvino==2026.4.1", NUMPY)),
     "ncnn": Engine("ncnn", ("ncnn==1.0.20261020", "pnnx==20261020", TORCH, NUMPY)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contest.engines import ENGINES, OURS, REFERENCE
+from contest.engines import ENGINES, OURS, REFERENCE, STRICT
 from contest.figures import Comparison, best_peer, geometric_mean
 from contest.turns import Measurement, Result
 
@@ -48,7 +48,7 @@ def _data(comparison: Comparison | None) -> dict[str, Any] | None:
 def compare(measurement: Measurement, accurate: bool) -> Comparison | None:
     """Our times with those of the best peer, of the accurate ones or of all; None where there is nothing to compare."""
     timed = measurement.timed()
-    ours = timed.pop(OURS, None)
+    ours, _ = timed.pop(OURS, None), timed.pop(STRICT, None)
     if ours is None:
         return None
     peers = {
@@ -187,13 +187,15 @@ Measured on {machine}: {rounds} rounds.
 Every engine runs in a process of its own on the same cores, in turns within each round; a round takes the shortest of
 several calls. Ratios are the peer's time over ours in the same round, above 1 where we are faster: the median of the
 rounds, in parentheses the quartiles. The best peer is the one with the smallest median. The peak is what multiply-adds
-on registers alone reach, probed between the turns; rounds with a disturbed probe are repeated. Batch 1, 32-bit floats,
-weights and inputs seeded.
+on registers alone reach, probed between the turns; rounds with a disturbed probe are repeated. 32-bit floats, weights
+and inputs seeded; one example, or eight where the name ends in b8. *Strict* is ours with `accuracy="strict"`: without
+Winograd's and Strassen's algorithms.
 
 All peers run with their settings for latency, inputs and outputs in kept buffers where their API has that. *Accurate*
 peers compute in 32-bit floats and differ by at most {accurate:.0e} of the outputs' scale; *every* peer adds MNN, whose
 large Winograd tiles and approximate functions show in its outputs. *Untuned*: the default pipeline, without a search
-for schedules. Convolutions, products of matrices and LSTMs count for the share of the peak; Winograd may exceed 100 %.
+for schedules. Convolutions, products of matrices and LSTMs count for the share of the peak, which algorithms with fewer
+products may exceed.
 
 {packages}
 """

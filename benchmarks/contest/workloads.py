@@ -14,7 +14,7 @@ import models
 import numpy as np
 import onnx
 from models import GraphBuilder, bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18, seeded_light_model
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from contest.operations import flops
 
@@ -37,8 +37,25 @@ def chain(steps: Sequence[tuple[str, float | None]]) -> onnx.ModelProto:
     return g.model({"input": (TensorProto.FLOAT, [ELEMENTS])}, {x: [ELEMENTS]})
 
 
+def in_batches(build: Callable[[], onnx.ModelProto], size: int) -> onnx.ModelProto:
+    """A model of one example made one of several: the first dimension of inputs, outputs and what is reshaped."""
+    model = build()
+    graph = model.graph
+    for value in (*graph.input, *graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = size
+    shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
+    for constant in graph.initializer:
+        if constant.name in shapes:
+            # Zero keeps the dimension as it is.
+            kept = np.array([0, *numpy_helper.to_array(constant)[1:]], np.int64)
+            constant.CopyFrom(numpy_helper.from_array(kept, constant.name))
+    del graph.value_info[:]
+    return onnx.shape_inference.infer_shapes(model, strict_mode=True)
+
+
 WORKLOADS: dict[str, Callable[[], onnx.ModelProto]] = {
     "resnet50": functools.partial(seeded_light_model, "resnet50"),
+    "resnet50_b8": functools.partial(in_batches, functools.partial(seeded_light_model, "resnet50"), 8),
     "resnet18": resnet18,
     "vgg19": functools.partial(seeded_light_model, "vgg19"),
     "mobilenet_v2": mobilenet_v2,
@@ -48,7 +65,7 @@ WORKLOADS: dict[str, Callable[[], onnx.ModelProto]] = {
     "chain_cheap": functools.partial(chain, CHEAP),
     "chain_math": functools.partial(chain, MATHEMATICAL),
 }
-"""Name → what builds the model. All have batch 1 and 32-bit floats."""
+"""Name → what builds the model. All have 32-bit floats, and one example unless the name has another number."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,6 @@ class _Glow:
         return self._outputs
 
 
-def load(job: Job, inputs: Arrays) -> Runner:
+def load(job: Job, inputs: Arrays, accuracy: str = "default") -> Runner:
     """Compile the model, without the cache of artifacts."""
-    return _Glow(InferenceSession(job.model, threads=job.threads, cache=False), inputs)
+    return _Glow(InferenceSession(job.model, threads=job.threads, cache=False, accuracy=accuracy), inputs)
