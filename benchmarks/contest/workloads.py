@@ -39,7 +39,8 @@ def chain(steps: Sequence[tuple[str, float | None]]) -> onnx.ModelProto:
 
 def in_batches(build: Callable[[], onnx.ModelProto], size: int) -> onnx.ModelProto:
     """A model of one example made one of several: the first dimension of inputs, outputs and what is reshaped."""
-    model = build()
+    model = onnx.ModelProto()
+    model.CopyFrom(build())
     graph = model.graph
     for value in (*graph.input, *graph.output):
         value.type.tensor_type.shape.dim[0].dim_value = size
