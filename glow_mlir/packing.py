@@ -80,6 +80,32 @@ def unpack_depthwise(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(packed, -1, 0)).reshape(shape)
 
 
+def pack_gates(matrix: np.ndarray, gates: int, together: int, units: int) -> np.ndarray:
+    """
+    The weights of a recurrence in blocks of hidden units: `[K, gates · hidden]` becomes `[blocks, gates / together, K,
+    together · units]`, filled up with zeros. A panel holds `together` gates of the units of its block.
+    """
+    rows, columns = matrix.shape
+    hidden = columns // gates
+    blocks = -(-hidden // units)
+    packed = np.zeros((blocks, gates // together, rows, together, units), dtype=matrix.dtype)
+    parts = matrix.reshape(rows, gates // together, together, hidden).transpose(1, 0, 2, 3)
+    for target, start in zip(packed, range(0, hidden, units), strict=True):
+        part = parts[..., start : start + units]
+        target[..., : part.shape[-1]] = part
+    return packed.reshape(blocks, gates // together, rows, together * units)
+
+
+def unpack_gates(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The weights `[K, gates · hidden]` of that shape, a square for each gate, that `pack_gates` packed."""
+    blocks, panels, rows, width = packed.shape
+    hidden, columns = shape
+    together = columns // hidden // panels
+    units = width // together
+    parts = packed.reshape(blocks, panels, rows, together, units).transpose(2, 1, 3, 0, 4)
+    return np.ascontiguousarray(parts.reshape(rows, panels * together, blocks * units)[..., :hidden]).reshape(shape)
+
+
 def pack_winograd(filters: np.ndarray, panel: int, form: TileForm) -> np.ndarray:
     """
     Filters of a convolution by Winograd's algorithm with tiles of that form: panels of their weights,
@@ -134,6 +160,7 @@ UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]] 
     "filters": lambda packed, shape, _: unpack_filters(packed, shape),
     "filters_by_channel": lambda packed, shape, _: unpack_filters_by_channel(packed, shape),
     "depthwise": lambda packed, shape, _: unpack_depthwise(packed, shape),
+    "gates": lambda packed, shape, _: unpack_gates(packed, shape),
     "winograd": lambda packed, shape, numbers: unpack_winograd(
         packed, shape, TileForm(numbers["height"], numbers["width"], numbers["stride"])
     ),
@@ -144,7 +171,7 @@ UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]] 
 Name of a packed form → how to get the operand of `shape` back, given the parameters.
 
 `panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` and `filters_by_channel` of a
-convolution, `depthwise` of one with a filter a channel, `winograd` of one by Winograd's algorithm. `strassen` are of a
-matrix [K, N], `strassen_transposed` of one stored as [N, K], as filters of one element are. These three give their
-operand back up to rounding.
+convolution, `depthwise` of one with a filter a channel, `gates` of a recurrence, `winograd` of a convolution by
+Winograd's algorithm. `strassen` are of a matrix [K, N], `strassen_transposed` of one stored as [N, K], as filters of
+one element are. These three give their operand back up to rounding.
 """

@@ -1,41 +1,51 @@
 """
 Kernels of recurrences: for each step a product of the state with the weights, then scalar code on the gates.
 
-The state lives in the result `last_h`, and that of a cell in `last_c`. A scratch buffer holds the sums of the gates of
-one step, another, where the network needs it, the state times its reset gate.
+The weights are packed in blocks of hidden units, all gates of a unit next to each other: the product of a block is that
+of the matrix kernels, its sums stay in the first cache, and the scalar code follows at once. A step reads one state and
+writes another, so that its blocks are independent of each other. Every other step goes through the blocks backwards:
+what it reads first is what the step before read last, and still in the cache.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
+from glow_mlir.codegen.access import computed, is_half, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.copies import Box, copy_box
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of
+from glow_mlir.codegen.half import rounded
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of, pack_constant
+from glow_mlir.codegen.kernels.gemm import emit_row_tiles
+from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.nests import Index, chunks, linear, vector_loop
+from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.packing import pack_gates
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
-ROWS = 4
-"""Rows of a batch that share one pass over the weights."""
-STREAMS = 4
-"""Rows of the weights that are read side by side for a batch of one; eight share too few sets of the cache."""
+VECTORS = 4
+"""Vectors of a panel, about: a row of the batch then has as many sums, one more for every other row of the weights."""
+SUMS, STATES, UPDATE, RESET_STATE = range(4)
+"""Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
 
 
 @dataclass(frozen=True)
@@ -88,129 +98,151 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Frame:
-    """What the code of one step refers to."""
+class Plan:
+    """How the weights are packed: panels of `together` gates of `units` hidden units, and the tiles of their product."""
+
+    gates: int
+    together: int
+    hidden: int
+    units: int
+    tile: Tile
+    element: Attribute
+
+    @staticmethod
+    def of(target: Target, gates: int, together: int, hidden: int, element: Attribute) -> Plan:
+        """The plan for a machine; tiles have as many sums as those of a matrix product."""
+        usual = tile_for(target, element)
+        vectors = min(max(1, VECTORS // together), -(-hidden // usual.lanes))
+        tile = Tile(max(1, usual.rows * usual.vectors // (vectors * together)), vectors * together, usual.lanes)
+        return Plan(gates, together, hidden, vectors * usual.lanes, tile, element)
+
+    @property
+    def panels(self) -> int:
+        """Panels of a block."""
+        return self.gates // self.together
+
+    @property
+    def packed_shape(self) -> tuple[int, int, int, int]:
+        """Blocks, panels, rows of the weights, and columns of a panel."""
+        return -(-self.hidden // self.units), self.panels, self.hidden, self.tile.panel
+
+    def pack(self, weights: np.ndarray) -> np.ndarray:
+        """Constant weights in packed form."""
+        return pack_gates(weights.astype(numpy_dtype(self.element)), self.gates, self.together, self.units)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the code of one step refers to: the states before it are read, others written."""
 
     call: KernelCall
+    plan: Plan
     functions: list[ScalarFunction]
     batch: int
-    hidden: int
     time: Value
+    number: Value
+    packed: Value
 
     @property
     def b(self) -> Builder:
         """The builder."""
         return self.call.b
 
-    def lanes(self, vectors: int) -> int:
-        """Lanes for so many vectors at once; 1 where the last axis of an operand has gaps."""
+    @property
+    def lanes(self) -> int:
+        """Lanes of the scalar code; 1 where the last axis of an operand has gaps."""
         operands = [operand for group in self.call.operands.values() for operand in group if operand.shape]
-        steps = [operand.strides[-1] for operand in operands]
-        return lanes_for(self.call.target, computed(self.call.one("input").element), steps, vectors)
+        return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands])
+
+    @property
+    def is_odd(self) -> Value:
+        """Whether the number of the step is odd."""
+        return (self.number & 1).eq(1)
 
     def input(self, n: Index) -> Row:
         """What the input adds to the gates of a row of the batch."""
         return Row.of(self.call.one("input"), self.time, n)
 
-    def scratch(self, n: Index, position: int = 0) -> Row:
+    def scratch(self, n: Index, position: int) -> Row:
         """A row of a scratch operand."""
         return Row.of(self.call.many("scratch")[position], n)
 
-    def state(self, n: Index, name: str = "last_h") -> Row:
-        """A state of a row of the batch."""
-        return Row.of(self.call.one(name), n)
+    def state(self, n: Index) -> Row:
+        """The state before the step, of a row of the batch."""
+        return Row.of(self.call.many("scratch")[STATES], self.number & 1, n)
 
-    def multiply(
-        self, first: int, count: int, addend: Callable[[Index], Row], state: Callable[[Index], Row], skipped: int = 0
-    ) -> None:
-        """
-        Set `count` columns of the sums from column `first` on: the addend plus the state times the weights.
+    def multiply(self, block: Index, first: int = 0, count: int = 1, reset: bool = False) -> None:
+        """Set the sums to the state, or the state times its reset gate, times `count` panels of a block."""
+        b, plan = self.b, self.plan
+        _, panels, depth, width = plan.packed_shape
+        operands = self.call.many("scratch")
+        sums = operands[SUMS]
+        source = operands[RESET_STATE].pointer if reset else self._before()
+        for panel in range(count):
+            weights = self.packed.at(block * (panels * depth * width) + (first + panel) * depth * width, plan.element)
 
-        The addend has these columns from `first` - `skipped` on. The columns of the weights stay in the cache for all
-        rows of the batch.
-        """
-        if self.batch == 1:
-            self._stream(first, count, addend(0), state(0), skipped)
-            return
-        # Half of the registers hold sums; eight of them are enough to hide the latency of a product.
-        _, _, most = chunks(self.batch, ROWS)[0]
-        vectors = max(1, min(8, self.call.target.vector_registers // 2 // most))
+            def tile(row: Index, rows: int, weights: Value = weights, panel: int = panel) -> None:
+                MicroKernel(plan.element, plan.tile, rows, plan.tile.vectors).call(
+                    b,
+                    output=sums.pointer.at(row * sums.strides[0] + panel * width, plan.element),
+                    input=source.at(row * depth, plan.element),
+                    weights=weights,
+                    depth=depth,
+                    input_step=depth,
+                    output_step=sums.strides[0],
+                )
 
-        def columns(column: Index, lanes: int) -> None:
-            place = column + first
-            for start, stop, rows in chunks(self.batch, ROWS):
-                with self.b.loop(start, stop, rows) as n:
-                    parts = [(addend(n + r), state(n + r)) for r in range(rows)]
-                    totals = [part.load(self.b, place - skipped, lanes) for part, _ in parts]
-                    totals = self._accumulate(place, lanes, [row for _, row in parts], totals)
-                    for r, total in enumerate(totals):
-                        self.scratch(n + r).store(self.b, place, total)
+            emit_row_tiles(b, 0, self.batch, plan.tile.rows, tile)
 
-        vector_loop(self.b, count, self.lanes(vectors), columns)
+    def _before(self) -> Value:
+        states = self.call.many("scratch")[STATES]
+        return states.pointer.at((self.number & 1) * states.strides[0], self.plan.element)
 
-    def _stream(self, first: int, count: int, addend: Row, state: Row, skipped: int) -> None:
-        """
-        Set columns of the sums of a single row; the sums stay in the cache, and the weights are read in their order.
+    def blocks(self, body: Callable[[Index, int], None], backwards: Value) -> None:
+        """Run `body(block, units)` for all blocks; the last one may have fewer units, and is always done last."""
+        whole, rest = divmod(self.plan.hidden, self.plan.units)
+        if whole:
+            with self.b.loop(0, whole) as j:
+                body(self.b.select(backwards, (whole - 1) - j, j), self.plan.units)
+        if rest:
+            body(whole, rest)
 
-        Their rows are often a multiple of 4 KB apart: blocks of columns, read downwards, would be far slower.
-        """
-        b, weights, sums = self.b, self.call.one("weights"), self.scratch(0)
+    def each(self, block: Index, units: int, body: Callable[[Index, Index, Index, int], None]) -> None:
+        """Run `body(row of the batch, hidden unit, unit of the block, lanes)` for vectors of the units of a block."""
+        first = block * self.plan.units
+        with self.b.loop(0, self.batch) as n:
+            vector_loop(self.b, units, self.lanes, lambda j, lanes: body(n, j + first, j, lanes))
 
-        def start(column: Index, lanes: int) -> None:
-            sums.store(b, column + first, addend.load(b, column + (first - skipped), lanes))
+    def total(self, n: Index, gate: int, j: Index, lanes: int) -> Value:
+        """The product of one of the gates of the last `multiply`, for units of the block from `j` on."""
+        return self.scratch(n, SUMS).load(self.b, j + gate * self.plan.units, lanes)
 
-        vector_loop(b, count, self.lanes(1), start)
-        for begin, end, rows in chunks(self.hidden, STREAMS):
-            with b.loop(begin, end, rows) as k:
-                lines = [(Row.of(weights, k + r), state.load(b, k + r, 1)) for r in range(rows)]
-                self._add_lines(first, count, sums, lines)
+    def gate_sum(self, n: Index, gate: int, unit: Index, j: Index, lanes: int) -> Value:
+        """That product plus what the input adds to the gate."""
+        return self.total(n, gate, j, lanes) + self.input(n).load(self.b, unit + gate * self.plan.hidden, lanes)
 
-    def _add_lines(self, first: int, count: int, sums: Row, lines: Sequence[tuple[Row, Value]]) -> None:
-        """Add rows of the weights, each times its factor, to columns of the sums."""
-        b = self.b
-
-        def add(column: Index, lanes: int) -> None:
-            place = column + first
-            total = sums.load(b, place, lanes)
-            for line, factor in lines:
-                total = b.fma(b.splat(factor, lanes), line.load(b, place, lanes), total)
-            sums.store(b, place, total)
-
-        vector_loop(b, count, self.lanes(1), add)
-
-    def _accumulate(self, column: Index, lanes: int, states: Sequence[Row], totals: list[Value]) -> list[Value]:
-        b, weights = self.b, self.call.one("weights")
-        with b.loop(0, self.hidden, 1, carried=totals) as loop:
-            w = Row.of(weights, loop.index).load(b, column, lanes)
-            factors = [row.load(b, loop.index, 1) for row in states]
-            loop.set(*(b.fma(b.splat(h, lanes), w, total) for h, total in zip(factors, loop.values, strict=True)))
-        return loop.results
-
-    def each(self, body: Callable[[Value, Index, int], None]) -> None:
-        """Loops over the batch and vectors of hidden units."""
-        with self.b.loop(0, self.batch, 1) as n:
-            vector_loop(self.b, self.hidden, self.lanes(1), lambda j, lanes: body(n, j, lanes))
-
-    def finish(self, n: Index, j: Index, new: Sequence[tuple[str, Value]]) -> None:
-        """Store new states, the first of which is the result of the step, unless the sequence has ended."""
-        b = self.b
-        lengths = self.call.maybe("sequence_lens")
-        output = new[0][1]
+    def finish(self, n: Index, unit: Index, h: Value, cell: Value | None = None) -> None:
+        """Store a new state, which is the result of the step, and cell, unless the sequence has ended."""
+        b, lengths, output = self.b, self.call.maybe("sequence_lens"), h
+        if is_half(self.call.one("last_h").element):
+            h = rounded(b, h)
+        last_c = None if cell is None else Row.of(self.call.one("last_c"), n)
         if lengths is not None:
             active = self.time < read_index(b, lengths, linear([n], lengths.strides))
             output = b.select(active, output, 0.0)
-            new = [(name, b.select(active, value, self.state(n, name).load(b, j, value.lanes))) for name, value in new]
-        for name, value in new:
-            self.state(n, name).store(b, j, value)
-        Row.of(self.call.one("states"), self.time, n).store(b, j, output)
+            h = b.select(active, h, self.state(n).load(b, unit, h.lanes))
+            if last_c is not None and cell is not None:
+                cell = b.select(active, cell, last_c.load(b, unit, h.lanes))
+        if last_c is not None and cell is not None:
+            last_c.store(b, unit, cell)
+        Row.of(self.call.many("scratch")[STATES], 1 - (self.number & 1), n).store(b, unit, h)
+        Row.of(self.call.one("states"), self.time, n).store(b, unit, output)
 
 
 class RecurrenceKernel(Kernel):
     """The loop over steps; what a step does differs."""
 
     OPERATOR: ClassVar[type[Recurrence]]
-    STATES: ClassVar[tuple[tuple[str, str], ...]] = (("initial_h", "last_h"),)
-    """Initial states, and the results in which the states live."""
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR:
@@ -223,28 +255,100 @@ class RecurrenceKernel(Kernel):
         """The scalar code of a step."""
 
     @abstractmethod
-    def step(self, frame: Frame) -> None:
-        """Emit one step: from the states before to the states after it."""
+    def step(self, step: Step) -> None:
+        """Emit one step."""
+
+    def together(self, op: Recurrence) -> int:
+        """How many gates can be computed at once."""
+        return self.OPERATOR.GATES
+
+    def plan(self, op: Recurrence, target: Target) -> Plan:
+        """How the weights are packed."""
+        states = op.outputs() if isinstance(op, DerivedInstruction) else op.results
+        return Plan.of(target, self.OPERATOR.GATES, self.together(op), shape_of(states[1])[-1], _element(op))
+
+    def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+        """What the steps need: the sums of a block, and the states before and after the step."""
+        return [(batch, plan.tile.panel), (2, batch, plan.hidden)]
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        source = op.inputs()[0]
-        add_scratch(op, shape_of(source)[1:], computed(element_of(source)))
+        plan = self.plan(cast(Recurrence, op), target)
+        batch = shape_of(op.inputs()[0])[1]
+        for shape in self.scratch_shapes(plan, batch):
+            add_scratch(op, shape, plan.element)
+        numbers = {"together": plan.together, "units": plan.units}
+        if not pack_constant(op, "weights", storage, "gates", plan.pack, **numbers):
+            add_scratch(op, plan.packed_shape, plan.element)
 
     def emit(self, call: KernelCall) -> None:
-        for initial, last in self.STATES:
-            copy_box(call.b, call.one(last).shape, Box.all_of(call.one(last)), Box.all_of(call.one(initial)))
-        op = cast(Recurrence, call.op)
+        op, b = cast(Recurrence, call.op), call.b
         steps, batch, _ = call.one("input").shape
-        functions, hidden = self.functions(op), call.one("weights").shape[0]
-        with call.b.loop(0, steps, 1) as i:
-            time = call.b.index(steps - 1) - i if flag(op.reverse) else i
-            self.step(Frame(call, functions, batch, hidden, time))
+        plan, functions = self.plan(op, call.target), self.functions(op)
+        packed = call.one("weights").pointer
+        if call.op.properties.get("packing") is None:
+            packed = call.many("scratch")[-1].pointer
+            _emit_packing(call, plan, packed)
+        states = call.many("scratch")[STATES]
+        _copy_rows(call, plan, call.one("initial_h"), states)
+        if call.maybe("initial_c") is not None:
+            _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
+        with b.loop(0, steps) as number:
+            time = b.index(steps - 1) - number if flag(op.reverse) else number
+            self.step(Step(call, plan, functions, batch, time, number, packed))
+        last = dataclasses.replace(states, pointer=states.pointer.at(steps % 2 * states.strides[0], plan.element))
+        _copy_rows(call, plan, last, call.one("last_h"))
 
 
 def _element(op: Recurrence) -> Attribute:
     """The type that a recurrence is computed in."""
-    return computed(element_of(op.inputs()[0]))
+    return computed(element_of(op.inputs()[0] if isinstance(op, DerivedInstruction) else op.operands[0]))
+
+
+def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -> None:
+    """Copy a state of [batch, hidden]; of several in an operand, the first."""
+    batch, hidden = call.one("last_h").shape
+    lanes = lanes_for(call.target, plan.element, [source.strides[-1], target.strides[-1]])
+
+    def copy(n: Value, j: Index, lanes: int) -> None:
+        value = load(call.b, source, linear([n, j], source.strides[-2:]), 1, lanes)
+        store(call.b, target, linear([n, j], target.strides[-2:]), value)
+
+    with call.b.loop(0, batch) as n:
+        vector_loop(call.b, hidden, lanes, lambda j, lanes: copy(n, j, lanes))
+
+
+def _emit_packing(call: KernelCall, plan: Plan, packed: Value) -> None:
+    """Emit the packing of weights that are known only at run time, as `packing.pack_gates` does it."""
+    b, weights = call.b, call.one("weights")
+    _, panels, depth, width = plan.packed_shape
+    lanes = lanes_for(call.target, plan.element, [weights.strides[-1]])
+
+    def block(number: Index, units: int) -> None:
+        def line(place: Sequence[Index]) -> None:
+            panel, k, gate = place
+            column = panel * (plan.together * plan.hidden) + gate * plan.hidden + number * plan.units
+            source = Row.of(weights, k)
+            target = ((number * panels + panel) * depth + k) * width + gate * plan.units
+
+            def copy(j: Index, lanes: int) -> None:
+                packed.at(target + j, plan.element).store(source.load(b, column + j, lanes))
+
+            def clear(j: Index, lanes: int) -> None:
+                zero = b.constant(0.0, vector(plan.element, lanes))
+                packed.at(target + (j + units), plan.element).store(zero)
+
+            vector_loop(b, units, lanes, copy)
+            vector_loop(b, plan.units - units, lanes, clear)
+
+        nest(b, (panels, depth, plan.together), line)
+
+    whole, rest = divmod(plan.hidden, plan.units)
+    if whole:
+        with b.loop(0, whole) as number:
+            block(number, plan.units)
+    if rest:
+        block(whole, rest)
 
 
 @kernel("lstm-recurrence")
@@ -253,7 +357,6 @@ class LstmRecurrenceKernel(RecurrenceKernel):
 
     name = "lstm-recurrence"
     OPERATOR = LstmRecurrenceOp
-    STATES = (("initial_h", "last_h"), ("initial_c", "last_c"))
 
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         lstm = cast(LstmRecurrenceOp, op)
@@ -264,19 +367,21 @@ class LstmRecurrenceKernel(RecurrenceKernel):
 
         return [ScalarFunction.of(cell, count, _element(op))]
 
-    def step(self, frame: Frame) -> None:
-        b, hidden = frame.b, frame.hidden
-        peepholes = frame.call.maybe("peepholes")
-        frame.multiply(0, 4 * hidden, frame.input, frame.state)
+    def step(self, step: Step) -> None:
+        b, hidden, peepholes = step.b, step.plan.hidden, step.call.maybe("peepholes")
 
-        def cell(n: Value, j: Index, lanes: int) -> None:
-            gates = [frame.scratch(n).load(b, j + gate * hidden, lanes) for gate in range(4)]
-            before = frame.state(n, "last_c").load(b, j, lanes)
-            extra = [] if peepholes is None else [Row.of(peepholes).load(b, j + p * hidden, lanes) for p in range(3)]
-            h, c = frame.functions[0](b, *gates, before, *extra)
-            frame.finish(n, j, [("last_h", h), ("last_c", c)])
+        def cell(n: Index, unit: Index, j: Index, lanes: int) -> None:
+            gates = [step.gate_sum(n, gate, unit, j, lanes) for gate in range(4)]
+            before = Row.of(step.call.one("last_c"), n).load(b, unit, lanes)
+            extra = [] if peepholes is None else [Row.of(peepholes).load(b, unit + p * hidden, lanes) for p in range(3)]
+            h, c = step.functions[0](b, *gates, before, *extra)
+            step.finish(n, unit, h, c)
 
-        frame.each(cell)
+        def block(number: Index, units: int) -> None:
+            step.multiply(number)
+            step.each(number, units, cell)
+
+        step.blocks(block, step.is_odd)
 
 
 @kernel("gru-recurrence")
@@ -286,49 +391,75 @@ class GruRecurrenceKernel(RecurrenceKernel):
     name = "gru-recurrence"
     OPERATOR = GruRecurrenceOp
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        RecurrenceKernel.prepare(self, op, storage, target)
-        if cast(GruRecurrenceOp, op).bias is None:
-            assert isinstance(op, DerivedInstruction)
-            last = op.outputs()[1]
-            add_scratch(op, shape_of(last), computed(element_of(last)))
+    def together(self, op: Recurrence) -> int:
+        # Without bias, the product of the candidate is one with the state times the whole reset gate.
+        return 1 if cast(GruRecurrenceOp, op).bias is None else 3
+
+    def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+        first, states = super().scratch_shapes(plan, batch)
+        if plan.together == 3:
+            return [first, states]
+        return [(batch, 2 * plan.tile.panel), states, (batch, plan.hidden), (batch, plan.hidden)]
 
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         gru = cast(GruRecurrenceOp, op)
         return [ScalarFunction.of(gru.gate, 1, _element(op)), ScalarFunction.of(gru.blend, 3, _element(op))]
 
-    def step(self, frame: Frame) -> None:
-        hidden, bias = frame.hidden, frame.call.maybe("bias")
-        frame.multiply(0, 2 * hidden, frame.input, frame.state)
-        if bias is None:
-            self._reset_state(frame)
-            frame.multiply(2 * hidden, hidden, frame.input, lambda n: frame.scratch(n, 1))
+    def step(self, step: Step) -> None:
+        bias = step.call.maybe("bias")
+        if bias is not None:
+            self._reset_product(step, Row.of(bias))
         else:
-            frame.multiply(2 * hidden, hidden, lambda n: Row.of(bias), frame.state, skipped=2 * hidden)
-        self._blend(frame, resets_product=bias is not None)
+            self._gates(step)
+            self._candidate(step)
 
-    def _reset_state(self, frame: Frame) -> None:
-        b, (gate, _) = frame.b, frame.functions
+    def _reset_product(self, step: Step, bias: Row) -> None:
+        """All gates at once: the reset gate multiplies the product of the candidate."""
+        b, hidden, (gate, blend) = step.b, step.plan.hidden, step.functions
 
-        def reset(n: Value, j: Index, lanes: int) -> None:
-            (factor,) = gate(b, frame.scratch(n).load(b, j + frame.hidden, lanes))
-            frame.scratch(n, 1).store(b, j, factor * frame.state(n).load(b, j, lanes))
+        def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
+            (update,), (reset,) = (gate(b, step.gate_sum(n, g, unit, j, lanes)) for g in range(2))
+            product = step.total(n, 2, j, lanes) + bias.load(b, unit, lanes)
+            total = b.fma(reset, product, step.input(n).load(b, unit + 2 * hidden, lanes))
+            (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
+            step.finish(n, unit, h)
 
-        frame.each(reset)
+        def block(number: Index, units: int) -> None:
+            step.multiply(number)
+            step.each(number, units, unit_code)
 
-    def _blend(self, frame: Frame, resets_product: bool) -> None:
-        b, hidden, (gate, blend) = frame.b, frame.hidden, frame.functions
+        step.blocks(block, step.is_odd)
 
-        def unit(n: Value, j: Index, lanes: int) -> None:
-            (update,) = gate(b, frame.scratch(n).load(b, j, lanes))
-            total = frame.scratch(n).load(b, j + 2 * hidden, lanes)
-            if resets_product:
-                (factor,) = gate(b, frame.scratch(n).load(b, j + hidden, lanes))
-                total = b.fma(factor, total, frame.input(n).load(b, j + 2 * hidden, lanes))
-            (h,) = blend(b, update, total, frame.state(n).load(b, j, lanes))
-            frame.finish(n, j, [("last_h", h)])
+    def _gates(self, step: Step) -> None:
+        """The update gate, and the state times the reset gate, for all units."""
+        b, (gate, _) = step.b, step.functions
 
-        frame.each(unit)
+        def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
+            (update,), (reset,) = (gate(b, step.gate_sum(n, g, unit, j, lanes)) for g in range(2))
+            step.scratch(n, UPDATE).store(b, unit, update)
+            step.scratch(n, RESET_STATE).store(b, unit, reset * step.state(n).load(b, unit, lanes))
+
+        def block(number: Index, units: int) -> None:
+            step.multiply(number, count=2)
+            step.each(number, units, unit_code)
+
+        step.blocks(block, step.is_odd)
+
+    def _candidate(self, step: Step) -> None:
+        """The new state, from the product with the state times the reset gate."""
+        b, hidden, (_, blend) = step.b, step.plan.hidden, step.functions
+
+        def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
+            total = step.total(n, 0, j, lanes) + step.input(n).load(b, unit + 2 * hidden, lanes)
+            update = step.scratch(n, UPDATE).load(b, unit, lanes)
+            (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
+            step.finish(n, unit, h)
+
+        def block(number: Index, units: int) -> None:
+            step.multiply(number, first=2, reset=True)
+            step.each(number, units, unit_code)
+
+        step.blocks(block, ~step.is_odd)
 
 
 @kernel("rnn-recurrence")
@@ -341,12 +472,13 @@ class RnnRecurrenceKernel(RecurrenceKernel):
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         return [ScalarFunction.of(cast(RnnRecurrenceOp, op).cell, 1, _element(op))]
 
-    def step(self, frame: Frame) -> None:
-        b = frame.b
-        frame.multiply(0, frame.hidden, frame.input, frame.state)
+    def step(self, step: Step) -> None:
+        def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
+            (h,) = step.functions[0](step.b, step.gate_sum(n, 0, unit, j, lanes))
+            step.finish(n, unit, h)
 
-        def unit(n: Value, j: Index, lanes: int) -> None:
-            (h,) = frame.functions[0](b, frame.scratch(n).load(b, j, lanes))
-            frame.finish(n, j, [("last_h", h)])
+        def block(number: Index, units: int) -> None:
+            step.multiply(number)
+            step.each(number, units, unit_code)
 
-        frame.each(unit)
+        step.blocks(block, step.is_odd)
