@@ -112,6 +112,8 @@ class InferenceSession:
         else:
             self._runner = InterpreterRunner(self._compile(source))
             self._bindings = self._runner.bindings
+        self._inputs = {b.name: (b, np.dtype(b.dtype)) for b in self._bindings if b.role == "input"}
+        self._outputs = [b.name for b in self._bindings if b.role == "output"]
         self._state = {
             binding.name: np.zeros(binding.shape, binding.dtype)
             for binding in self._bindings
@@ -141,10 +143,9 @@ class InferenceSession:
         C-contiguous, aligned inputs of the right type are used in place. Calls on a model with state wait for each
         other. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output.
         """
-        wanted = [arg.name for arg in self.get_outputs()] if output_names is None else list(output_names)
-        known = {binding.name: binding for binding in self._bindings}
+        wanted = self._outputs if output_names is None else output_names
         for name in wanted:
-            if name not in known or known[name].role != "output":
+            if name not in self._outputs:
                 raise InputError(f"there is no output '{name}'")
         checked = self._checked(inputs)
         with self._turn:
@@ -152,21 +153,22 @@ class InferenceSession:
         return [results[name] for name in wanted]
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        expected = {binding.name: binding for binding in self._bindings if binding.role == "input"}
         for name in inputs:
-            if name not in expected:
-                raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(expected)}")
+            if name not in self._inputs:
+                raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
         checked: dict[str, np.ndarray] = {}
-        for name, binding in expected.items():
+        for name, (binding, dtype) in self._inputs.items():
             if name not in inputs:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
             array = np.asarray(inputs[name])
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
-            if array.dtype != np.dtype(binding.dtype) or array.shape != binding.shape:
+            if array.dtype != dtype or array.shape != binding.shape:
                 given = f"{array.dtype.name}{list(array.shape)}"
                 raise InputError(f"input '{name}' must be {describe(binding)}, not {given}")
-            checked[name] = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                array = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
+            checked[name] = array
         return checked
 
     def _artifact(self, model: Any, use_cache: bool) -> Artifact:

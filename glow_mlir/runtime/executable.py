@@ -32,6 +32,7 @@ class Executable:
     def __init__(self, artifact: Artifact) -> None:
         self.manifest = artifact.manifest
         self.constants = artifact.constants
+        self._constants_address = artifact.constants.ctypes.data
         self.code_bytes = len(artifact.code)
         """Size of the object file."""
         self._entry = Library(artifact.code).function(self.manifest.entry, _ENTRY, ctypes.c_int32)
@@ -64,14 +65,16 @@ class Executable:
     def call(self, bound: list[np.ndarray]) -> None:
         """Call the entry on arrays in the order of the bindings."""
         pointers = (ctypes.c_void_p * len(bound))(*(array.ctypes.data for array in bound))
-        status = self._entry(self.constants.ctypes.data, pointers, self._activations().ctypes.data, None)
+        status = self._entry(self._constants_address, pointers, self._activations_address(), None)
         if status:
             raise RuntimeError(f"the compiled function returned {status}")
 
-    def _activations(self) -> np.ndarray:
-        if not hasattr(self._local, "activations"):
+    def _activations_address(self) -> int:
+        """The address of the activations of this thread, which are kept with it: numpy takes long to give it."""
+        if not hasattr(self._local, "address"):
             self._local.activations = aligned(self.manifest.activations)
-        return self._local.activations
+            self._local.address = self._local.activations.ctypes.data
+        return self._local.address
 
 
 def describe(binding: Binding) -> str:

@@ -3,7 +3,7 @@ Kernels of recurrences: for each step a product of the state with the weights, t
 
 The weights are packed in blocks of hidden units, all gates of a unit next to each other: the product of a block is that
 of the matrix kernels, its sums stay in the first cache, and the scalar code follows at once. A step reads one state and
-writes another, so that its blocks are independent of each other. Every other step goes through the blocks backwards:
+writes another, so that its blocks are independent of each other. Every other step goes through the weights backwards:
 what it reads first is what the step before read last, and still in the cache.
 """
 
@@ -24,7 +24,8 @@ from glow_mlir.codegen.half import rounded
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of, pack_constant
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
-from glow_mlir.codegen.kernels.tiles import Tile, tile_for
+from glow_mlir.codegen.kernels.row_product import RowProduct
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
@@ -43,7 +44,9 @@ from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
 VECTORS = 4
-"""Vectors of a panel, about: a row of the batch then has as many sums, one more for every other row of the weights."""
+"""Most vectors of a panel for several rows of a batch, unless there are more gates."""
+ROW_VECTORS = 8
+"""The same for one row: as many sums hide the latency of a product."""
 SUMS, STATES, UPDATE, RESET_STATE = range(4)
 """Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
 
@@ -99,7 +102,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the weights are packed: panels of `together` gates of `units` hidden units, and the tiles of their product."""
+    """How the weights are packed: panels of `together` gates of `units` hidden units, multiplied in tiles."""
 
     gates: int
     together: int
@@ -109,10 +112,11 @@ class Plan:
     element: Attribute
 
     @staticmethod
-    def of(target: Target, gates: int, together: int, hidden: int, element: Attribute) -> Plan:
-        """The plan for a machine; tiles have as many sums as those of a matrix product."""
+    def of(target: Target, gates: int, together: int, batch: int, hidden: int, element: Attribute) -> Plan:
+        """The plan for a machine; tiles have as many sums as those of a matrix product, blocks are of even size."""
         usual = tile_for(target, element)
-        vectors = min(max(1, VECTORS // together), -(-hidden // usual.lanes))
+        most = max(1, (ROW_VECTORS if batch == 1 else VECTORS) // together)
+        _, vectors = balanced(-(-hidden // usual.lanes), most)[0]
         tile = Tile(max(1, usual.rows * usual.vectors // (vectors * together)), vectors * together, usual.lanes)
         return Plan(gates, together, hidden, vectors * usual.lanes, tile, element)
 
@@ -129,6 +133,19 @@ class Plan:
     def pack(self, weights: np.ndarray) -> np.ndarray:
         """Constant weights in packed form."""
         return pack_gates(weights.astype(numpy_dtype(self.element)), self.gates, self.together, self.units)
+
+
+@dataclass(frozen=True)
+class Units:
+    """A block of hidden units, how many of them there are, and whether its weights are read backwards."""
+
+    block: Index
+    count: int
+    backwards: Value
+
+
+UnitCode = Callable[[Index, Index, Index, int], None]
+"""Row of the batch, hidden unit, place of its sums, lanes: the scalar code for so many units from there on."""
 
 
 @dataclass(frozen=True)
@@ -154,11 +171,6 @@ class Step:
         operands = [operand for group in self.call.operands.values() for operand in group if operand.shape]
         return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands])
 
-    @property
-    def is_odd(self) -> Value:
-        """Whether the number of the step is odd."""
-        return (self.number & 1).eq(1)
-
     def input(self, n: Index) -> Row:
         """What the input adds to the gates of a row of the batch."""
         return Row.of(self.call.one("input"), self.time, n)
@@ -171,50 +183,90 @@ class Step:
         """The state before the step, of a row of the batch."""
         return Row.of(self.call.many("scratch")[STATES], self.number & 1, n)
 
-    def multiply(self, block: Index, first: int = 0, count: int = 1, reset: bool = False) -> None:
-        """Set the sums to the state, or the state times its reset gate, times `count` panels of a block."""
-        b, plan = self.b, self.plan
-        _, panels, depth, width = plan.packed_shape
-        operands = self.call.many("scratch")
-        sums = operands[SUMS]
+    def compute(self, code: UnitCode, panels: tuple[int, ...] = (0,), reset: bool = False) -> None:
+        """
+        Set the sums to some panels of each block times the state, or the state times its reset gate; run the code on
+        all units.
+
+        For one row of the batch, the sums of all blocks come first: the code of a single block would leave the units
+        of the processor idle, which wait for one another in it.
+        """
+        backwards = (self.number & 1).eq(int(not reset))
+        pitch = len(panels) * self.plan.tile.panel if self.batch == 1 else 0
+
+        def multiply(units: Units) -> None:
+            for place, panel in enumerate(panels):
+                self._multiply(units, panel, units.block * pitch + place * self.plan.tile.panel, reset)
+
+        def apply(units: Units) -> None:
+            first, sums = units.block * self.plan.units, units.block * pitch
+            with self.b.loop(0, self.batch) as n:
+                vector_loop(self.b, units.count, self.lanes, lambda j, lanes: code(n, j + first, j + sums, lanes))
+
+        def both(units: Units) -> None:
+            multiply(units)
+            apply(units)
+
+        for work in [multiply, apply] if self.batch == 1 else [both]:
+            self._each_block(work, backwards)
+
+    def _each_block(self, work: Callable[[Units], None], backwards: Value) -> None:
+        """Do some work for each block; the last one, which may have fewer units, is always done last."""
+        whole, rest = divmod(self.plan.hidden, self.plan.units)
+        if whole:
+            with self.b.loop(0, whole) as j:
+                work(Units(self.b.select(backwards, (whole - 1) - j, j), self.plan.units, backwards))
+        if rest:
+            work(Units(whole, rest, backwards))
+
+    def _multiply(self, units: Units, panel: int, place: Index, reset: bool) -> None:
+        """Set the sums from a place on to the product with one panel of a block."""
+        _, panels, depth, width = self.plan.packed_shape
+        operands, element = self.call.many("scratch"), self.plan.element
         source = operands[RESET_STATE].pointer if reset else self._before()
-        for panel in range(count):
-            weights = self.packed.at(block * (panels * depth * width) + (first + panel) * depth * width, plan.element)
+        weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
+        output = operands[SUMS].pointer.at(place, element)
+        if self.batch == 1:
+            self._row(output, source, weights, units.backwards)
+        else:
+            self._rows(output, source, weights)
 
-            def tile(row: Index, rows: int, weights: Value = weights, panel: int = panel) -> None:
-                MicroKernel(plan.element, plan.tile, rows, plan.tile.vectors).call(
-                    b,
-                    output=sums.pointer.at(row * sums.strides[0] + panel * width, plan.element),
-                    input=source.at(row * depth, plan.element),
-                    weights=weights,
-                    depth=depth,
-                    input_step=depth,
-                    output_step=sums.strides[0],
-                )
+    def _row(self, output: Value, source: Value, weights: Value, backwards: Value) -> None:
+        b, element, depth, panel = self.b, self.plan.element, self.plan.hidden, self.plan.tile.panel
+        last = b.select(backwards, depth - 1, b.index(0))
+        step = b.select(backwards, -1, b.index(1))
+        RowProduct(element, self.plan.tile).call(
+            b,
+            output=output,
+            input=source.at(last, element),
+            weights=weights.at(last * panel, element),
+            depth=depth,
+            input_step=step,
+            weights_step=step * panel,
+        )
 
-            emit_row_tiles(b, 0, self.batch, plan.tile.rows, tile)
+    def _rows(self, output: Value, source: Value, weights: Value) -> None:
+        plan, pitch = self.plan, self.call.many("scratch")[SUMS].strides[0]
+
+        def tile(row: Index, rows: int) -> None:
+            MicroKernel(plan.element, plan.tile, rows, plan.tile.vectors).call(
+                self.b,
+                output=output.at(row * pitch, plan.element),
+                input=source.at(row * plan.hidden, plan.element),
+                weights=weights,
+                depth=plan.hidden,
+                input_step=plan.hidden,
+                output_step=pitch,
+            )
+
+        emit_row_tiles(self.b, 0, self.batch, plan.tile.rows, tile)
 
     def _before(self) -> Value:
         states = self.call.many("scratch")[STATES]
         return states.pointer.at((self.number & 1) * states.strides[0], self.plan.element)
 
-    def blocks(self, body: Callable[[Index, int], None], backwards: Value) -> None:
-        """Run `body(block, units)` for all blocks; the last one may have fewer units, and is always done last."""
-        whole, rest = divmod(self.plan.hidden, self.plan.units)
-        if whole:
-            with self.b.loop(0, whole) as j:
-                body(self.b.select(backwards, (whole - 1) - j, j), self.plan.units)
-        if rest:
-            body(whole, rest)
-
-    def each(self, block: Index, units: int, body: Callable[[Index, Index, Index, int], None]) -> None:
-        """Run `body(row of the batch, hidden unit, unit of the block, lanes)` for vectors of the units of a block."""
-        first = block * self.plan.units
-        with self.b.loop(0, self.batch) as n:
-            vector_loop(self.b, units, self.lanes, lambda j, lanes: body(n, j + first, j, lanes))
-
     def total(self, n: Index, gate: int, j: Index, lanes: int) -> Value:
-        """The product of one of the gates of the last `multiply`, for units of the block from `j` on."""
+        """The product of one of the gates, for units whose sums begin at `j`."""
         return self.scratch(n, SUMS).load(self.b, j + gate * self.plan.units, lanes)
 
     def gate_sum(self, n: Index, gate: int, unit: Index, j: Index, lanes: int) -> Value:
@@ -265,11 +317,13 @@ class RecurrenceKernel(Kernel):
     def plan(self, op: Recurrence, target: Target) -> Plan:
         """How the weights are packed."""
         states = op.outputs() if isinstance(op, DerivedInstruction) else op.results
-        return Plan.of(target, self.OPERATOR.GATES, self.together(op), shape_of(states[1])[-1], _element(op))
+        batch, hidden = shape_of(states[1])
+        return Plan.of(target, self.OPERATOR.GATES, self.together(op), batch, hidden, _element(op))
 
     def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
-        """What the steps need: the sums of a block, and the states before and after the step."""
-        return [(batch, plan.tile.panel), (2, batch, plan.hidden)]
+        """What the steps need: the sums of a block, or of all for one row, and the states before and after the step."""
+        blocks, panels, _, width = plan.packed_shape
+        return [(batch, (blocks if batch == 1 else 1) * panels * width), (2, batch, plan.hidden)]
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -377,11 +431,7 @@ class LstmRecurrenceKernel(RecurrenceKernel):
             h, c = step.functions[0](b, *gates, before, *extra)
             step.finish(n, unit, h, c)
 
-        def block(number: Index, units: int) -> None:
-            step.multiply(number)
-            step.each(number, units, cell)
-
-        step.blocks(block, step.is_odd)
+        step.compute(cell)
 
 
 @kernel("gru-recurrence")
@@ -396,10 +446,8 @@ class GruRecurrenceKernel(RecurrenceKernel):
         return 1 if cast(GruRecurrenceOp, op).bias is None else 3
 
     def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
-        first, states = super().scratch_shapes(plan, batch)
-        if plan.together == 3:
-            return [first, states]
-        return [(batch, 2 * plan.tile.panel), states, (batch, plan.hidden), (batch, plan.hidden)]
+        extra = [] if plan.together == plan.gates else [(batch, plan.hidden)] * 2
+        return [*super().scratch_shapes(plan, batch), *extra]
 
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         gru = cast(GruRecurrenceOp, op)
@@ -424,11 +472,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
             (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
             step.finish(n, unit, h)
 
-        def block(number: Index, units: int) -> None:
-            step.multiply(number)
-            step.each(number, units, unit_code)
-
-        step.blocks(block, step.is_odd)
+        step.compute(unit_code)
 
     def _gates(self, step: Step) -> None:
         """The update gate, and the state times the reset gate, for all units."""
@@ -439,11 +483,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
             step.scratch(n, UPDATE).store(b, unit, update)
             step.scratch(n, RESET_STATE).store(b, unit, reset * step.state(n).load(b, unit, lanes))
 
-        def block(number: Index, units: int) -> None:
-            step.multiply(number, count=2)
-            step.each(number, units, unit_code)
-
-        step.blocks(block, step.is_odd)
+        step.compute(unit_code, panels=(0, 1))
 
     def _candidate(self, step: Step) -> None:
         """The new state, from the product with the state times the reset gate."""
@@ -455,11 +495,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
             (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
             step.finish(n, unit, h)
 
-        def block(number: Index, units: int) -> None:
-            step.multiply(number, first=2, reset=True)
-            step.each(number, units, unit_code)
-
-        step.blocks(block, ~step.is_odd)
+        step.compute(unit_code, panels=(2,), reset=True)
 
 
 @kernel("rnn-recurrence")
@@ -477,8 +513,4 @@ class RnnRecurrenceKernel(RecurrenceKernel):
             (h,) = step.functions[0](step.b, step.gate_sum(n, 0, unit, j, lanes))
             step.finish(n, unit, h)
 
-        def block(number: Index, units: int) -> None:
-            step.multiply(number)
-            step.each(number, units, unit_code)
-
-        step.blocks(block, step.is_odd)
+        step.compute(unit_code)
