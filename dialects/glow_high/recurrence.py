@@ -7,61 +7,27 @@ code (`cell` and its kin), so that kernels and the interpreter compute the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, cast
+from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, TensorType, i32
+from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import base, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
-from xdsl.utils.exceptions import VerifyException
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
-from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR, HighOp
-from glow_mlir.dialects.properties import flag, flag_prop, float_prop, floats, number, optional_floats_prop, text
+from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
+from glow_mlir.dialects.glow_high.gated import Function, Gated
+from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
-Function = Callable[[ScalarBuilder, Scalar], Scalar]
 
-
-def gate_function(name: str, alpha: float | None, beta: float | None, clip: float) -> Function:
-    """The gate function of that name; its argument is limited to ±`clip` unless that is 0. Raises for others."""
-    require(name in GATE_FUNCTIONS, f"'{name}' is no gate function; there are {', '.join(GATE_FUNCTIONS)}")
-    function = GATE_FUNCTIONS[name]
-    first = (function.alpha or 0.0) if alpha is None else alpha
-    second = (function.beta or 0.0) if beta is None else beta
-
-    def build(b: ScalarBuilder, x: Scalar) -> Scalar:
-        return function.build(b, b.clamp(x, -clip, clip) if clip else x, first, second)
-
-    return build
-
-
-def names_of(activations: Attribute | None, default: Sequence[str]) -> tuple[str, ...]:
-    """The words of a property that lists gate functions, or the default."""
-    if activations is None:
-        return tuple(default)
-    if not isinstance(activations, ArrayAttr):
-        raise VerifyException(f"expected a list of words, got {activations}")
-    return tuple(text(item) for item in cast(Sequence[Attribute], activations.data))
-
-
-def parameters_of(values: Attribute | None, count: int, what: str) -> tuple[float | None, ...]:
-    """The parameters of `count` gate functions; absent ones are `None` throughout."""
-    if values is None:
-        return (None,) * count
-    given = floats(values)
-    require(len(given) == count, f"{what} must have {count} elements, one for each gate function")
-    return given
-
-
-class Recurrence(HighOp):
+class Recurrence(Gated):
     """
     What recurrences share: gates, gate functions, direction.
 
-    `activations` names the gate functions, with their parameters in `alphas` and `betas`; the argument of each but that
-    of a cell's output is limited to ±`clip`, unless that is 0. With `reverse`, steps go from the last to the first.
+    The argument of each gate function but that of a cell's output is limited to ±`clip`. With `reverse`, steps go from
+    the last to the first.
     """
 
     GATES: ClassVar[int]
@@ -72,23 +38,10 @@ class Recurrence(HighOp):
     """Positions of the gate functions that `clip` does not concern."""
 
     reverse = flag_prop()
-    activations = opt_prop_def(base(ArrayAttr))
-    alphas = optional_floats_prop()
-    betas = optional_floats_prop()
-    clip = float_prop(0.0)
 
     def functions(self) -> tuple[Function, ...]:
         """The gate functions, in order; raises where names or parameters do not fit."""
-        names = names_of(self.activations, self.FUNCTIONS)
-        require(len(names) == len(self.FUNCTIONS), f"expected {len(self.FUNCTIONS)} gate functions, got {len(names)}")
-        alphas = parameters_of(self.alphas, len(names), "alphas")
-        betas = parameters_of(self.betas, len(names), "betas")
-        clip = float(number(self.clip))
-        require(clip >= 0.0, "clip must not be negative")
-        return tuple(
-            gate_function(name, alpha, beta, 0.0 if position in self.UNCLIPPED else clip)
-            for position, (name, alpha, beta) in enumerate(zip(names, alphas, betas, strict=True))
-        )
+        return self.gate_functions(self.FUNCTIONS, self.UNCLIPPED)
 
 
 def recurrence_types(

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType, i32
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import base, irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR, HighOp
-from glow_mlir.dialects.glow_high.recurrence import (
-    GruRecurrenceOp,
-    LstmRecurrenceOp,
-    Recurrence,
-    RnnRecurrenceOp,
-    gate_function,
-    names_of,
-    parameters_of,
-)
-from glow_mlir.dialects.properties import (
-    flag,
-    flag_prop,
-    float_prop,
-    floats,
-    optional_floats_prop,
-    text,
-    text_prop,
-)
+from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
+from glow_mlir.dialects.glow_high.gated import Gated, names_of
+from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
 DIRECTIONS: dict[str, tuple[bool, ...]] = {
@@ -40,7 +25,7 @@ DIRECTIONS: dict[str, tuple[bool, ...]] = {
 """Name of a direction → for each recurrence of the layer, whether it goes backwards."""
 
 
-class Recurrent(HighOp):
+class Recurrent(Gated):
     """
     What recurrent layers share.
 
@@ -56,10 +41,6 @@ class Recurrent(HighOp):
     """The recurrence of one direction."""
 
     direction = text_prop("forward")
-    activations = opt_prop_def(base(ArrayAttr))
-    alphas = optional_floats_prop()
-    betas = optional_floats_prop()
-    clip = float_prop(0.0)
     batch_first = flag_prop()
 
     def directions(self) -> tuple[bool, ...]:
@@ -71,13 +52,8 @@ class Recurrent(HighOp):
     def gate_names(self) -> tuple[str, ...]:
         """The names of the gate functions of all directions; raises where names or parameters do not fit."""
         default = self.RECURRENCE.FUNCTIONS * len(self.directions())
-        names = names_of(self.activations, default)
-        require(len(names) == len(default), f"expected {len(default)} gate functions, got {len(names)}")
-        parameters_of(self.alphas, len(names), "alphas")
-        parameters_of(self.betas, len(names), "betas")
-        for name in names:
-            gate_function(name, None, None, 0.0)
-        return names
+        self.gate_functions(default)
+        return names_of(self.activations, default)
 
     def direction_properties(self, index: int) -> dict[str, Attribute]:
         """The properties of the recurrence of one direction."""
@@ -93,9 +69,17 @@ class Recurrent(HighOp):
 
 
 def layer_types(
-    op: Recurrent, operands: Sequence[SSAValue], bias: SSAValue | None, lengths: SSAValue | None
-) -> tuple[TensorType[Attribute], TensorType[Attribute]]:
-    """The types of all states and of the last ones, from input, weights and recurrence; raises for a misfit."""
+    op: Recurrent,
+    operands: Sequence[SSAValue],
+    bias: SSAValue | None,
+    lengths: SSAValue | None,
+    initial: Mapping[str, SSAValue | None],
+) -> tuple[TensorType[Attribute], ...]:
+    """
+    The types of all states, and of the last ones of each kind, from input, weights and recurrence; raises for a misfit.
+
+    `initial` has the initial states by name.
+    """
     op.gate_names()
     shape, element, directions = shape_of(operands[0]), element_of(operands[0]), len(op.directions())
     require(is_float(element), f"a recurrent layer takes floats, not {element}")
@@ -111,7 +95,9 @@ def layer_types(
     require(lengths is None or element_of(lengths) == i32, "sequence_lens must have the element type i32")
     all_shape = (batch, steps, directions, hidden) if batch_first else (steps, directions, batch, hidden)
     last_shape = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
-    return tensor(all_shape, element), tensor(last_shape, element)
+    for name, state in initial.items():
+        require_shape(state, last_shape, name)
+    return tensor(all_shape, element), *(tensor(last_shape, element) for _ in initial)
 
 
 def require_shape(value: SSAValue | None, shape: Shape, what: str) -> None:
@@ -152,13 +138,12 @@ class LstmOp(Recurrent):
     irdl_options = SEGMENTS
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        initial = {"initial_h": self.initial_h, "initial_c": self.initial_c}
         operands = (self.input, self.weights, self.recurrence)
-        states, last = layer_types(self, operands, self.bias, self.sequence_lens)
-        require_shape(self.initial_h, last.get_shape(), "initial_h")
-        require_shape(self.initial_c, last.get_shape(), "initial_c")
+        types = layer_types(self, operands, self.bias, self.sequence_lens, initial)
         directions, _, hidden = shape_of(self.recurrence)
         require_shape(self.peepholes, (directions, 3 * hidden), "peepholes")
-        return states, last, last
+        return types
 
     def direction_properties(self, index: int) -> dict[str, Attribute]:
         """The properties of the recurrence of one direction."""
@@ -190,9 +175,7 @@ class GruOp(Recurrent):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         operands = (self.input, self.weights, self.recurrence)
-        states, last = layer_types(self, operands, self.bias, self.sequence_lens)
-        require_shape(self.initial_h, last.get_shape(), "initial_h")
-        return states, last
+        return layer_types(self, operands, self.bias, self.sequence_lens, {"initial_h": self.initial_h})
 
 
 @irdl_op_definition
@@ -215,6 +198,4 @@ class RnnOp(Recurrent):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         operands = (self.input, self.weights, self.recurrence)
-        states, last = layer_types(self, operands, self.bias, self.sequence_lens)
-        require_shape(self.initial_h, last.get_shape(), "initial_h")
-        return states, last
+        return layer_types(self, operands, self.bias, self.sequence_lens, {"initial_h": self.initial_h})

@@ -130,42 +130,36 @@ def rnn_recurrence(
     return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
 
 
+MakeStep = Callable[[int, Recurrence, Array, Array], tuple[Step, Array]]
+"""Direction, its recurrence, weights and biases of the state → one step, and what is added to the gates' inputs."""
+
+
 def _layer(
     op: Recurrent,
-    x: Array,
-    states: Sequence[Array | None],
+    operands: tuple[Array, Array, Array],
+    bias: Array | None,
     lengths: Array | None,
-    make_step: Callable[[int], tuple[Recurrence, Step, Array]],
+    states: Sequence[Array | None],
+    make_step: MakeStep,
 ) -> tuple[Array, ...]:
-    """
-    All directions of a layer, stacked.
-
-    `make_step` gives for a direction its recurrence, its step and the input of its gates for rows of `x`.
-    """
+    """All directions of a layer, stacked, from input, weights and recurrence."""
+    x, weights, recurrence = operands
     batch_first = flag(op.batch_first)
     inputs = np.moveaxis(x, 1, 0) if batch_first else x
+    zero = np.zeros((inputs.shape[1], recurrence.shape[-1]), x.dtype)
     results: list[list[Array]] = []
     for index in range(len(op.directions())):
-        recurrence, step, gates = make_step(index)
-        hidden = gates.shape[-1] // op.RECURRENCE.GATES
-        zero = np.zeros((inputs.shape[1], hidden), x.dtype)
+        # Without operands: only its gates and its direction are asked for.
+        part = op.RECURRENCE.create(properties=op.direction_properties(index))
+        both = np.zeros(2 * weights.shape[1]) if bias is None else bias[index].astype(np.float64)
+        of_input, of_state = np.split(both, 2)
+        step, addend = make_step(index, part, recurrence[index].astype(np.float64).T, of_state)
+        gates = inputs.astype(np.float64) @ weights[index].astype(np.float64).T + (of_input + addend)
         initial = [zero if s is None else (s[:, index] if batch_first else s[index]) for s in states]
-        results.append(run_steps(recurrence, step, gates, initial, lengths))
+        results.append(run_steps(part, step, gates, initial, lengths))
     first, *last = (list(parts) for parts in zip(*results, strict=True))
     stacked = np.stack(first, axis=2).transpose(1, 0, 2, 3) if batch_first else np.stack(first, axis=1)
     return (stacked, *(np.stack(parts, axis=1 if batch_first else 0) for parts in last))
-
-
-def _gates(op: Recurrent, index: int, x: Array, weights: Array, addend: Array) -> Array:
-    """What input and biases add to the gates of one direction, for all steps, in f64."""
-    inputs = np.moveaxis(x, 1, 0) if flag(op.batch_first) else x
-    return inputs.astype(np.float64) @ weights[index].astype(np.float64).T + addend
-
-
-def _biases(op: Recurrent, index: int, bias: Array | None, width: int) -> tuple[Array, Array]:
-    """The biases of input and state of one direction, in f64."""
-    both = np.zeros(2 * width) if bias is None else bias[index].astype(np.float64)
-    return both[:width], both[width:]
 
 
 @semantics(LstmOp)
@@ -182,14 +176,11 @@ def lstm(
 ) -> tuple[Array, ...]:
     """All directions."""
 
-    def make_step(index: int) -> tuple[Recurrence, Step, Array]:
-        part = cast(LstmRecurrenceOp, _part(op, index))
+    def make_step(index: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
         extra = None if peepholes is None else peepholes[index].astype(np.float64)
-        addend = sum(_biases(op, index, bias, weights.shape[1]))
-        step = lstm_step(part, recurrence[index].astype(np.float64).T, extra)
-        return part, step, _gates(op, index, x, weights, np.asarray(addend))
+        return lstm_step(cast(LstmRecurrenceOp, part), matrix, extra), of_state
 
-    return _layer(op, x, (initial_h, initial_c), lengths, make_step)
+    return _layer(op, (x, weights, recurrence), bias, lengths, (initial_h, initial_c), make_step)
 
 
 @semantics(GruOp)
@@ -204,16 +195,14 @@ def gru(
 ) -> tuple[Array, ...]:
     """All directions."""
 
-    def make_step(index: int) -> tuple[Recurrence, Step, Array]:
-        part = cast(GruRecurrenceOp, _part(op, index))
-        addend, of_state = _biases(op, index, bias, weights.shape[1])
-        hidden = recurrence.shape[-1]
-        before = flag(op.linear_before_reset)
-        joined = np.concatenate([of_state[: 2 * hidden], np.zeros(hidden)]) if before else of_state
-        step = gru_step(part, recurrence[index].astype(np.float64).T, of_state[2 * hidden :] if before else None)
-        return part, step, _gates(op, index, x, weights, addend + joined)
+    def make_step(_: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
+        gru_part, hidden = cast(GruRecurrenceOp, part), matrix.shape[0]
+        if not flag(op.linear_before_reset):
+            return gru_step(gru_part, matrix, None), of_state
+        of_gates = np.concatenate([of_state[: 2 * hidden], np.zeros(hidden)])
+        return gru_step(gru_part, matrix, of_state[2 * hidden :]), of_gates
 
-    return _layer(op, x, (initial_h,), lengths, make_step)
+    return _layer(op, (x, weights, recurrence), bias, lengths, (initial_h,), make_step)
 
 
 @semantics(RnnOp)
@@ -228,15 +217,7 @@ def rnn(
 ) -> tuple[Array, ...]:
     """All directions."""
 
-    def make_step(index: int) -> tuple[Recurrence, Step, Array]:
-        part = cast(RnnRecurrenceOp, _part(op, index))
-        addend = sum(_biases(op, index, bias, weights.shape[1]))
-        step = rnn_step(part, recurrence[index].astype(np.float64).T)
-        return part, step, _gates(op, index, x, weights, np.asarray(addend))
+    def make_step(_: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
+        return rnn_step(cast(RnnRecurrenceOp, part), matrix), of_state
 
-    return _layer(op, x, (initial_h,), lengths, make_step)
-
-
-def _part(op: Recurrent, index: int) -> Recurrence:
-    """The recurrence of one direction, without operands: only its gates and its direction are asked for."""
-    return op.RECURRENCE.create(properties=op.direction_properties(index))
+    return _layer(op, (x, weights, recurrence), bias, lengths, (initial_h,), make_step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -14,6 +14,8 @@ from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.registry import lowering
 from glow_mlir.transforms.emitter import Emitter
+
+Layer = LstmOp | GruOp | RnnOp
 
 
 def _slice(value: SSAValue, start: int, end: int, emit: Emitter) -> SSAValue:
@@ -34,11 +36,11 @@ def _time_major(op: Recurrent, value: SSAValue, emit: Emitter) -> SSAValue:
     return emit(TransposeOp, value, permutation=(1, 0, 2)) if flag(op.batch_first) else value
 
 
-def _state(op: Recurrent, value: SSAValue | None, like: SSAValue, index: int, emit: Emitter) -> SSAValue:
-    """The initial state of one direction, zeros where it is absent; `like` are the gates' inputs."""
+def _state(op: Layer, value: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
+    """The initial state of one direction, zeros where it is absent."""
     if value is None:
-        _, batch, width = shape_of(like)
-        return emit.splat(0.0, like, (batch, width // op.RECURRENCE.GATES))
+        batch = shape_of(op.input)[0 if flag(op.batch_first) else 1]
+        return emit.splat(0.0, op.input, (batch, shape_of(op.recurrence)[-1]))
     return _direction(_time_major(op, value, emit), index, emit)
 
 
@@ -81,26 +83,32 @@ def _joined(op: Recurrent, parts: Sequence[Sequence[SSAValue]], emit: Emitter) -
     return results
 
 
-@lowering(LstmOp)
-def lstm(op: LstmOp, emit: Emitter) -> list[SSAValue]:
-    """One recurrence a direction."""
+Parts = Callable[[int], tuple[SSAValue | None, Sequence[SSAValue | None]]]
+"""Direction → the bias of the gates' inputs, and the operands of its recurrence behind the state."""
+
+
+def _lowered(op: Layer, parts_of: Parts, emit: Emitter) -> list[SSAValue]:
+    """The layer as one recurrence a direction."""
     x = _time_major(op, op.input, emit)
     parts: list[Sequence[SSAValue]] = []
     for index in range(len(op.directions())):
-        gates = _gate_inputs(x, op.weights, _summed_bias(op.bias, index, emit), index, emit)
-        parts.append(
-            emit.all(
-                op.RECURRENCE,
-                gates,
-                _transposed(op.recurrence, index, emit),
-                _state(op, op.initial_h, gates, index, emit),
-                _state(op, op.initial_c, gates, index, emit),
-                None if op.peepholes is None else _direction(op.peepholes, index, emit),
-                op.sequence_lens,
-                **op.direction_properties(index),
-            )
-        )
+        bias, rest = parts_of(index)
+        gates = _gate_inputs(x, op.weights, bias, index, emit)
+        weights, state = _transposed(op.recurrence, index, emit), _state(op, op.initial_h, index, emit)
+        operands = (gates, weights, state, *rest, op.sequence_lens)
+        parts.append(emit.all(op.RECURRENCE, *operands, **op.direction_properties(index)))
     return _joined(op, parts, emit)
+
+
+@lowering(LstmOp)
+def lstm(op: LstmOp, emit: Emitter) -> list[SSAValue]:
+    """One recurrence a direction."""
+
+    def parts_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
+        peepholes = None if op.peepholes is None else _direction(op.peepholes, index, emit)
+        return _summed_bias(op.bias, index, emit), (_state(op, op.initial_c, index, emit), peepholes)
+
+    return _lowered(op, parts_of, emit)
 
 
 def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, SSAValue | None]:
@@ -119,26 +127,15 @@ def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, 
 @lowering(GruOp)
 def gru(op: GruOp, emit: Emitter) -> list[SSAValue]:
     """One recurrence a direction."""
-    x = _time_major(op, op.input, emit)
-    parts: list[Sequence[SSAValue]] = []
-    for index in range(len(op.directions())):
+
+    def parts_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
         bias, state_bias = _gru_biases(op, index, emit)
-        gates = _gate_inputs(x, op.weights, bias, index, emit)
-        initial = _state(op, op.initial_h, gates, index, emit)
-        weights = _transposed(op.recurrence, index, emit)
-        operands = (gates, weights, initial, state_bias, op.sequence_lens)
-        parts.append(emit.all(op.RECURRENCE, *operands, **op.direction_properties(index)))
-    return _joined(op, parts, emit)
+        return bias, (state_bias,)
+
+    return _lowered(op, parts_of, emit)
 
 
 @lowering(RnnOp)
 def rnn(op: RnnOp, emit: Emitter) -> list[SSAValue]:
     """One recurrence a direction."""
-    x = _time_major(op, op.input, emit)
-    parts: list[Sequence[SSAValue]] = []
-    for index in range(len(op.directions())):
-        gates = _gate_inputs(x, op.weights, _summed_bias(op.bias, index, emit), index, emit)
-        initial = _state(op, op.initial_h, gates, index, emit)
-        operands = (gates, _transposed(op.recurrence, index, emit), initial, op.sequence_lens)
-        parts.append(emit.all(op.RECURRENCE, *operands, **op.direction_properties(index)))
-    return _joined(op, parts, emit)
+    return _lowered(op, lambda index: (_summed_bias(op.bias, index, emit), ()), emit)

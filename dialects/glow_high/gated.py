@@ -1,0 +1,79 @@
+"""What recurrent layers and their recurrences share: gate functions, with their parameters and the limit of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import base, opt_prop_def
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.properties import float_prop, floats, number, optional_floats_prop, text
+from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import require
+
+Function = Callable[[ScalarBuilder, Scalar], Scalar]
+
+
+def gate_function(name: str, alpha: float | None, beta: float | None, clip: float) -> Function:
+    """The gate function of that name; its argument is limited to ±`clip` unless that is 0. Raises for others."""
+    require(name in GATE_FUNCTIONS, f"'{name}' is no gate function; there are {', '.join(GATE_FUNCTIONS)}")
+    function = GATE_FUNCTIONS[name]
+    first = (function.alpha or 0.0) if alpha is None else alpha
+    second = (function.beta or 0.0) if beta is None else beta
+
+    def build(b: ScalarBuilder, x: Scalar) -> Scalar:
+        return function.build(b, b.clamp(x, -clip, clip) if clip else x, first, second)
+
+    return build
+
+
+def names_of(activations: Attribute | None, default: Sequence[str]) -> tuple[str, ...]:
+    """The words of a property that lists gate functions, or the default."""
+    if activations is None:
+        return tuple(default)
+    if not isinstance(activations, ArrayAttr):
+        raise VerifyException(f"expected a list of words, got {activations}")
+    return tuple(text(item) for item in cast(Sequence[Attribute], activations.data))
+
+
+def parameters_of(values: Attribute | None, count: int, what: str) -> tuple[float | None, ...]:
+    """The parameters of `count` gate functions; absent ones are `None` throughout."""
+    if values is None:
+        return (None,) * count
+    given = floats(values)
+    require(len(given) == count, f"{what} must have {count} elements, one for each gate function")
+    return given
+
+
+class Gated(HighOp):
+    """
+    An operator with gate functions: `activations` names them, with their parameters in `alphas` and `betas`; their
+    arguments are limited to ±`clip`, unless that is 0.
+    """
+
+    activations = opt_prop_def(base(ArrayAttr))
+    alphas = optional_floats_prop()
+    betas = optional_floats_prop()
+    clip = float_prop(0.0)
+
+    def gate_functions(self, default: Sequence[str], unclipped: Sequence[int] = ()) -> tuple[Function, ...]:
+        """
+        The gate functions, as many as there are by default, those at some positions without limit.
+
+        Raises where names or parameters do not fit.
+        """
+        names = names_of(self.activations, default)
+        require(len(names) == len(default), f"expected {len(default)} gate functions, got {len(names)}")
+        alphas = parameters_of(self.alphas, len(names), "alphas")
+        betas = parameters_of(self.betas, len(names), "betas")
+        clip = float(number(self.clip))
+        require(clip >= 0.0, "clip must not be negative")
+        return tuple(
+            gate_function(name, alpha, beta, 0.0 if position in unclipped else clip)
+            for position, (name, alpha, beta) in enumerate(zip(names, alphas, betas, strict=True))
+        )
