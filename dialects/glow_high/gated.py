@@ -1,4 +1,4 @@
-"""What recurrent layers and their recurrences share: gate functions, with their parameters and the limit of arguments."""
+"""What recurrent layers and their recurrences share: gate functions, with parameters and a limit of arguments."""
 
 from __future__ import annotations
 

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from execute import check, runnable_targets, sample
+from hypothesis import given, settings
+from hypothesis.strategies import booleans, integers
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, RnnRecurrenceOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp
+from glow_mlir.packing import pack_gates, unpack_gates
 
-SIZES = [(3, 1, 8), (4, 7, 19), (2, 4, 33)]
-"""Steps, batch, hidden units."""
+SIZES = [(3, 1, 8), (4, 7, 19), (2, 4, 33), (3, 1, 70), (4, 1, 129)]
+"""Steps, batch, hidden units: whole blocks of the weights and what remains, one row and several."""
 
 
 def half(*shape: int, dtype: str = "f4") -> np.ndarray:
@@ -22,10 +25,10 @@ def half(*shape: int, dtype: str = "f4") -> np.ndarray:
 
 
 def run(gates: int, sizes: tuple[int, int, int], dtype: str = "f4") -> list[np.ndarray]:
-    """Input of the gates, weights and the initial state."""
+    """Input of the gates, weights, with which differences do not grow from step to step, and the initial state."""
     steps, batch, hidden = sizes
-    shapes = ((steps, batch, gates * hidden), (hidden, gates * hidden), (batch, hidden))
-    return [half(*shape, dtype=dtype) for shape in shapes]
+    weights = half(hidden, gates * hidden, dtype=dtype) * (1 + hidden) ** -0.5
+    return [half(steps, batch, gates * hidden, dtype=dtype), weights.astype(dtype), half(batch, hidden, dtype=dtype)]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -61,6 +64,43 @@ def test_layers(options: dict[str, Any]):
     check(GruOp, x, half(directions, 15, 6), half(directions, 15, 5), half(directions, 30), **options)
 
 
+@pytest.mark.parametrize("batch", [1, 6])
+@pytest.mark.parametrize("hidden", [37, 64])
 @pytest.mark.parametrize("target", runnable_targets())
-def test_targets(target: str):
-    check(LstmRecurrenceOp, *run(4, (2, 6, 37)), half(6, 37), target=target)
+def test_targets(target: str, hidden: int, batch: int):
+    sizes = (2, batch, hidden)
+    check(LstmRecurrenceOp, *run(4, sizes), half(batch, hidden), target=target)
+    check(GruRecurrenceOp, *run(3, sizes), target=target)
+    check(GruRecurrenceOp, *run(3, sizes), half(hidden), target=target)
+    check(RnnRecurrenceOp, *run(1, sizes), target=target)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("sizes", [(3, 1, 33), (2, 3, 20)])
+def test_constant_weights(sizes: tuple[int, int, int], dtype: str):
+    """They are packed at compile time."""
+    _, batch, hidden = sizes
+    options: dict[str, Any] = {"constants": [1], "tolerance": 5e-3 if dtype == "f2" else None}
+    check(LstmRecurrenceOp, *run(4, sizes, dtype), half(batch, hidden, dtype=dtype), **options)
+    for bias in (None, half(hidden, dtype=dtype)):
+        check(GruRecurrenceOp, *run(3, sizes, dtype), bias, **options)
+    check(RnnRecurrenceOp, *run(1, sizes, dtype), **options)
+
+
+@pytest.mark.parametrize(("gates", "together"), [(4, 4), (3, 3), (3, 1), (1, 1)])
+@pytest.mark.parametrize("hidden", [5, 8, 16])
+def test_packing_round_trip(gates: int, together: int, hidden: int):
+    weights = half(hidden, gates * hidden)
+    packed = pack_gates(weights, gates, together, 8)
+    assert packed.shape == (-(-hidden // 8), gates // together, hidden, together * 8)
+    np.testing.assert_array_equal(unpack_gates(packed, weights.shape), weights)
+
+
+@settings(max_examples=12, deadline=None)
+@given(steps=integers(1, 4), batch=integers(1, 9), hidden=integers(1, 70), reverse=booleans(), constant=booleans())
+def test_sizes(steps: int, batch: int, hidden: int, reverse: bool, constant: bool):
+    sizes = (steps, batch, hidden)
+    options: dict[str, Any] = {"reverse": reverse, "constants": [1] if constant else []}
+    lengths = np.arange(batch, dtype=np.int32) % (steps + 1)
+    check(LstmRecurrenceOp, *run(4, sizes), half(batch, hidden), half(3 * hidden), lengths, **options)
+    check(GruRecurrenceOp, *run(3, sizes), None, lengths, **options)

@@ -145,7 +145,7 @@ class Units:
 
 
 UnitCode = Callable[[Index, Index, Index, int], None]
-"""Row of the batch, hidden unit, place of its sums, lanes: the scalar code for so many units from there on."""
+"""Row of the batch, hidden unit, unit of the block, lanes: the scalar code for so many units from there on."""
 
 
 @dataclass(frozen=True)
@@ -185,47 +185,32 @@ class Step:
 
     def compute(self, code: UnitCode, panels: tuple[int, ...] = (0,), reset: bool = False) -> None:
         """
-        Set the sums to some panels of each block times the state, or the state times its reset gate; run the code on
-        all units.
-
-        For one row of the batch, the sums of all blocks come first: the code of a single block would leave the units
-        of the processor idle, which wait for one another in it.
+        For each block, set the sums to some of its panels times the state, or the state times its reset gate; then run
+        the code on its units. The last block, which may have fewer units, is always done last.
         """
-        backwards = (self.number & 1).eq(int(not reset))
-        pitch = len(panels) * self.plan.tile.panel if self.batch == 1 else 0
-
-        def multiply(units: Units) -> None:
-            for place, panel in enumerate(panels):
-                self._multiply(units, panel, units.block * pitch + place * self.plan.tile.panel, reset)
-
-        def apply(units: Units) -> None:
-            first, sums = units.block * self.plan.units, units.block * pitch
-            with self.b.loop(0, self.batch) as n:
-                vector_loop(self.b, units.count, self.lanes, lambda j, lanes: code(n, j + first, j + sums, lanes))
-
-        def both(units: Units) -> None:
-            multiply(units)
-            apply(units)
-
-        for work in [multiply, apply] if self.batch == 1 else [both]:
-            self._each_block(work, backwards)
-
-    def _each_block(self, work: Callable[[Units], None], backwards: Value) -> None:
-        """Do some work for each block; the last one, which may have fewer units, is always done last."""
         whole, rest = divmod(self.plan.hidden, self.plan.units)
+        backwards = (self.number & 1).eq(int(not reset))
+
+        def block(units: Units) -> None:
+            for place, panel in enumerate(panels):
+                self._multiply(units, panel, place, reset)
+            with self.b.loop(0, self.batch) as n:
+                first = units.block * self.plan.units
+                vector_loop(self.b, units.count, self.lanes, lambda j, lanes: code(n, j + first, j, lanes))
+
         if whole:
             with self.b.loop(0, whole) as j:
-                work(Units(self.b.select(backwards, (whole - 1) - j, j), self.plan.units, backwards))
+                block(Units(self.b.select(backwards, (whole - 1) - j, j), self.plan.units, backwards))
         if rest:
-            work(Units(whole, rest, backwards))
+            block(Units(whole, rest, backwards))
 
-    def _multiply(self, units: Units, panel: int, place: Index, reset: bool) -> None:
-        """Set the sums from a place on to the product with one panel of a block."""
+    def _multiply(self, units: Units, panel: int, place: int, reset: bool) -> None:
+        """Set the sums at a place to the product with one panel of a block."""
         _, panels, depth, width = self.plan.packed_shape
         operands, element = self.call.many("scratch"), self.plan.element
         source = operands[RESET_STATE].pointer if reset else self._before()
         weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
-        output = operands[SUMS].pointer.at(place, element)
+        output = operands[SUMS].pointer.at(place * width, element)
         if self.batch == 1:
             self._row(output, source, weights, units.backwards)
         else:
@@ -266,7 +251,7 @@ class Step:
         return states.pointer.at((self.number & 1) * states.strides[0], self.plan.element)
 
     def total(self, n: Index, gate: int, j: Index, lanes: int) -> Value:
-        """The product of one of the gates, for units whose sums begin at `j`."""
+        """The product of one of the gates, for units of the block from `j` on."""
         return self.scratch(n, SUMS).load(self.b, j + gate * self.plan.units, lanes)
 
     def gate_sum(self, n: Index, gate: int, unit: Index, j: Index, lanes: int) -> Value:
@@ -321,9 +306,8 @@ class RecurrenceKernel(Kernel):
         return Plan.of(target, self.OPERATOR.GATES, self.together(op), batch, hidden, _element(op))
 
     def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
-        """What the steps need: the sums of a block, or of all for one row, and the states before and after the step."""
-        blocks, panels, _, width = plan.packed_shape
-        return [(batch, (blocks if batch == 1 else 1) * panels * width), (2, batch, plan.hidden)]
+        """What the steps need: the sums of a block, and the states before and after the step."""
+        return [(batch, plan.panels * plan.tile.panel), (2, batch, plan.hidden)]
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
