@@ -167,9 +167,9 @@ class Step:
 
     @property
     def lanes(self) -> int:
-        """Lanes of the scalar code; 1 where the last axis of an operand has gaps."""
+        """Lanes of the scalar code, two vectors to hide latencies; 1 where the last axis of an operand has gaps."""
         operands = [operand for group in self.call.operands.values() for operand in group if operand.shape]
-        return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands])
+        return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands], 2)
 
     def input(self, n: Index) -> Row:
         """What the input adds to the gates of a row of the batch."""
