@@ -25,7 +25,7 @@ from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, k
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
@@ -47,6 +47,8 @@ VECTORS = 4
 """Most vectors of a panel for several rows of a batch, unless there are more gates."""
 ROW_VECTORS = 8
 """The same for one row: as many sums hide the latency of a product."""
+BLOCK_COST = 0.25
+"""What a block costs beside its products, in vectors of its panel: filled up blocks weigh against many blocks."""
 SUMS, STATES, UPDATE, RESET_STATE = range(4)
 """Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
 
@@ -113,10 +115,15 @@ class Plan:
 
     @staticmethod
     def of(target: Target, gates: int, together: int, batch: int, hidden: int, element: Attribute) -> Plan:
-        """The plan for a machine; tiles have as many sums as those of a matrix product, blocks are of even size."""
+        """The plan for a machine; tiles have as many sums as those of a matrix product."""
         usual = tile_for(target, element)
         most = max(1, (ROW_VECTORS if batch == 1 else VECTORS) // together)
-        _, vectors = balanced(-(-hidden // usual.lanes), most)[0]
+
+        def cost(vectors: int) -> float:
+            blocks = -(-hidden // (vectors * usual.lanes))
+            return blocks * (vectors * together + BLOCK_COST)
+
+        vectors = min(range(1, most + 1), key=cost)
         tile = Tile(max(1, usual.rows * usual.vectors // (vectors * together)), vectors * together, usual.lanes)
         return Plan(gates, together, hidden, vectors * usual.lanes, tile, element)
 

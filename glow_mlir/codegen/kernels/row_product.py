@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.micro_gemm import LATENCY_COVER
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
@@ -35,16 +37,38 @@ class RowProduct(SharedFunction):
         """What the function is called."""
         return f"row.{self.element}.{self.tile.vectors}"
 
+    @property
+    def ways(self) -> int:
+        """How many partial sums each column has, so that all of them keep the multiply-add units busy."""
+        return max(1, LATENCY_COVER // self.tile.vectors)
+
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        count, depth = self.tile.vectors, given["depth"]
+        whole = depth if self.ways == 1 else depth // self.ways * self.ways
+        zero = b.constant(0.0, vector(self.element, self.tile.lanes))
+        state = [*([zero] * (count * self.ways)), given["input"], given["weights"]]
+        with b.loop(0, whole, self.ways, carried=state) as loop:
+            loop.set(*self._rows(b, given, loop.values, self.ways))
+        state = loop.results
+        if self.ways > 1:
+            with b.loop(whole, depth, carried=state) as rest:
+                rest.set(*self._rows(b, given, rest.values, 1))
+            state = rest.results
+        for v in range(count):
+            total = state[v]
+            for way in range(1, self.ways):
+                total = total + state[way * count + v]
+            given["output"].at(v * self.tile.lanes, self.element).store(total)
+
+    def _rows(self, b: Builder, given: dict[str, Value], state: Sequence[Value], rows: int) -> list[Value]:
+        """The state after some rows of the panel, each added to partial sums of its own."""
         lanes, element, count = self.tile.lanes, self.element, self.tile.vectors
-        type_ = vector(element, lanes)
-        carried = [*([b.constant(0.0, type_)] * count), given["input"], given["weights"]]
-        with b.loop(0, given["depth"], carried=carried) as loop:
-            *sums, source, weights = loop.values
+        *sums, source, weights = state
+        for way in range(rows):
             spread = b.splat(source.load(element), lanes)
             for v in range(count):
-                column = weights.at(v * lanes, element).load(type_, align=lanes * element_bits(element) // 8)
-                sums[v] = b.fma(spread, column, sums[v])
-            loop.set(*sums, source.at(given["input_step"], element), weights.at(given["weights_step"], element))
-        for v, total in enumerate(loop.results[:count]):
-            given["output"].at(v * lanes, element).store(total)
+                address = weights.at(v * lanes, element)
+                column = address.load(vector(element, lanes), align=lanes * element_bits(element) // 8)
+                sums[way * count + v] = b.fma(spread, column, sums[way * count + v])
+            source, weights = source.at(given["input_step"], element), weights.at(given["weights_step"], element)
+        return [*sums, source, weights]
