@@ -43,10 +43,8 @@ from glow_mlir.packing import pack_gates
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
-VECTORS = 4
-"""Most vectors of a panel for several rows of a batch, unless there are more gates."""
 ROW_VECTORS = 8
-"""The same for one row: as many sums hide the latency of a product."""
+"""Vectors of a panel for one row of a batch, about: as many sums hide the latency of a product."""
 BLOCK_COST = 0.25
 """What a block costs beside its products, in vectors of its panel: filled up blocks weigh against many blocks."""
 SUMS, STATES, UPDATE, RESET_STATE = range(4)
@@ -114,16 +112,21 @@ class Plan:
     element: Attribute
 
     @staticmethod
-    def of(target: Target, gates: int, together: int, batch: int, hidden: int, element: Attribute) -> Plan:
-        """The plan for a machine; tiles have as many sums as those of a matrix product."""
+    def of(target: Target, gates: int, at_once: int, batch: int, hidden: int, element: Attribute) -> Plan:
+        """
+        The plan for a machine, where the product of `at_once` gates is that with the same row.
+
+        Several rows of a batch are multiplied in tiles of about the size of those of a matrix product.
+        """
         usual = tile_for(target, element)
-        most = max(1, (ROW_VECTORS if batch == 1 else VECTORS) // together)
+        widest = max(ROW_VECTORS, at_once) if batch == 1 else usual.vectors
+        together = max(count for count in range(1, at_once + 1) if at_once % count == 0 and count <= widest)
 
         def cost(vectors: int) -> float:
             blocks = -(-hidden // (vectors * usual.lanes))
             return blocks * (vectors * together + BLOCK_COST)
 
-        vectors = min(range(1, most + 1), key=cost)
+        vectors = min(range(1, widest // together + 1), key=cost)
         tile = Tile(max(1, usual.rows * usual.vectors // (vectors * together)), vectors * together, usual.lanes)
         return Plan(gates, together, hidden, vectors * usual.lanes, tile, element)
 
@@ -190,11 +193,12 @@ class Step:
         """The state before the step, of a row of the batch."""
         return Row.of(self.call.many("scratch")[STATES], self.number & 1, n)
 
-    def compute(self, code: UnitCode, panels: tuple[int, ...] = (0,), reset: bool = False) -> None:
+    def compute(self, code: UnitCode, panels: Sequence[int] | None = None, reset: bool = False) -> None:
         """
-        For each block, set the sums to some of its panels times the state, or the state times its reset gate; then run
-        the code on its units. The last block, which may have fewer units, is always done last.
+        For each block, set the sums to its panels, or some of them, times the state, or the state times its reset gate;
+        then run the code on its units. The last block, which may have fewer units, is always done last.
         """
+        panels = range(self.plan.panels) if panels is None else panels
         whole, rest = divmod(self.plan.hidden, self.plan.units)
         backwards = (self.number & 1).eq(int(not reset))
 
@@ -302,17 +306,17 @@ class RecurrenceKernel(Kernel):
     def step(self, step: Step) -> None:
         """Emit one step."""
 
-    def together(self, op: Recurrence) -> int:
-        """How many gates can be computed at once."""
+    def at_once(self, op: Recurrence) -> int:
+        """How many gates multiply the same state."""
         return self.OPERATOR.GATES
 
     def plan(self, op: Recurrence, target: Target) -> Plan:
         """How the weights are packed."""
         states = op.outputs() if isinstance(op, DerivedInstruction) else op.results
         batch, hidden = shape_of(states[1])
-        return Plan.of(target, self.OPERATOR.GATES, self.together(op), batch, hidden, _element(op))
+        return Plan.of(target, self.OPERATOR.GATES, self.at_once(op), batch, hidden, _element(op))
 
-    def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+    def scratch_shapes(self, op: Recurrence, plan: Plan, batch: int) -> list[tuple[int, ...]]:
         """What the steps need: the sums of a block, and the states before and after the step."""
         return [(batch, plan.panels * plan.tile.panel), (2, batch, plan.hidden)]
 
@@ -320,7 +324,7 @@ class RecurrenceKernel(Kernel):
         assert isinstance(op, DerivedInstruction)
         plan = self.plan(cast(Recurrence, op), target)
         batch = shape_of(op.inputs()[0])[1]
-        for shape in self.scratch_shapes(plan, batch):
+        for shape in self.scratch_shapes(cast(Recurrence, op), plan, batch):
             add_scratch(op, shape, plan.element)
         numbers = {"together": plan.together, "units": plan.units}
         if not pack_constant(op, "weights", storage, "gates", plan.pack, **numbers):
@@ -432,13 +436,13 @@ class GruRecurrenceKernel(RecurrenceKernel):
     name = "gru-recurrence"
     OPERATOR = GruRecurrenceOp
 
-    def together(self, op: Recurrence) -> int:
+    def at_once(self, op: Recurrence) -> int:
         # Without bias, the product of the candidate is one with the state times the whole reset gate.
         return 1 if cast(GruRecurrenceOp, op).bias is None else 3
 
-    def scratch_shapes(self, plan: Plan, batch: int) -> list[tuple[int, ...]]:
-        extra = [] if plan.together == plan.gates else [(batch, plan.hidden)] * 2
-        return [*super().scratch_shapes(plan, batch), *extra]
+    def scratch_shapes(self, op: Recurrence, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+        extra = [(batch, plan.hidden)] * 2 if self.at_once(op) == 1 else []
+        return [*super().scratch_shapes(op, plan, batch), *extra]
 
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         gru = cast(GruRecurrenceOp, op)
