@@ -64,7 +64,8 @@ class Compilation:
     One compilation of a module.
 
     It goes through the pipeline of a backend, or through `pipeline`, which then decides alone; `disable` names passes
-    to leave out of either, and an `accuracy` other than the default is set in either (docs/floating-point.md).
+    to leave out of either, and an `accuracy` other than the default is set in either (docs/floating-point.md),
+    and so are several `threads`.
     """
 
     module: ModuleOp
@@ -78,6 +79,7 @@ class Compilation:
     disable: Sequence[str] = ()
     pass_observers: Sequence[PassObserver] = ()
     accuracy: str = "default"
+    threads: int = 1
 
     @cached_property
     def ladder(self) -> Pipeline:
@@ -91,6 +93,8 @@ class Compilation:
         whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
         if self.accuracy != "default":
             whole = whole.with_options("select", accuracy=self.accuracy)
+        if self.threads > 1:
+            whole = whole.with_options("select", threads=self.threads)
         return whole.without(*self.disable)
 
     @without_collector()

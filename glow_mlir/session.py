@@ -19,6 +19,7 @@ from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.cache import ArtifactCache, cache_key, file_identity
 from glow_mlir.runtime.executable import Executable, describe
+from glow_mlir.runtime.pool import MOST_THREADS, usable_cores
 from glow_mlir.runtime.sources import source_stamp
 
 if TYPE_CHECKING:
@@ -69,10 +70,12 @@ class InferenceSession:
     cache goes through none. `disable` names passes to leave out, and
     `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
     to the stage `llvm`. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are
-    larger than those of plain sums (docs/floating-point.md). Raises `GlowError` for whatever is wrong with the model,
+    larger than those of plain sums (docs/floating-point.md). An inference computes in as many `threads`, the caller's
+    among them; 0 stands for the number of cores. Results do not depend on it. Raises `GlowError` for whatever is wrong with the model,
     and `OptionError` for a `target` whose code this machine cannot run.
 
-    Several threads may call `run` at once. Where the model has state, their calls follow one another, each on the state
+    Several threads may call `run` at once; the workers of `threads` serve one call at a time, and a call that finds them
+    busy computes alone. Where the model has state, their calls follow one another, each on the state
     that the one before it left.
     """
 
@@ -92,8 +95,7 @@ class InferenceSession:
         pass_observers: Sequence[PassObserver] = (),
         accuracy: str = "default",
     ) -> None:
-        if threads != 1:
-            raise OptionError(f"threads={threads} is not supported", hint="one inference runs on one thread")
+        self._threads = _count_threads(threads)
         if pipeline is not None:
             target, profile = _settings_of(pipeline, backend, target, profile)
         if backend == "cpu":
@@ -107,7 +109,7 @@ class InferenceSession:
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
         if backend == "cpu":
-            self._runner: Any = Executable(self._artifact(source, cache))
+            self._runner: Any = Executable(self._artifact(source, cache), self._threads)
             self._bindings: Sequence[Binding] = self._runner.manifest.bindings
         else:
             self._runner = InterpreterRunner(self._compile(source))
@@ -181,7 +183,7 @@ class InferenceSession:
         key = cache_key(
             data,
             repr(sorted(self._dimensions.items())),
-            f"{self._backend} {self._target} {self._profile} {self._accuracy}",
+            f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
             host_name(),
             _versions(),
@@ -212,6 +214,7 @@ class InferenceSession:
             disable=self._disable,
             pass_observers=self._pass_observers,
             accuracy=self._accuracy,
+            threads=self._threads,
         )
         compilation.seconds["import"] = time.perf_counter() - start
         if self._backend == "cpu":
@@ -287,6 +290,13 @@ def _check_target(target: str) -> None:
         raise OptionError(
             f"this machine cannot run code for the target '{target}': it lacks {missing}", hint=f"it runs {names}"
         )
+
+
+def _count_threads(threads: int) -> int:
+    """The number of threads that an option means; raises `OptionError` for one that is none."""
+    if not 0 <= threads <= MOST_THREADS:
+        raise OptionError(f"threads={threads} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}")
+    return threads or min(usable_cores(), MOST_THREADS)
 
 
 def accepted_model(model: Any) -> Any:

@@ -43,6 +43,7 @@ _OWN = {
 
 _RESERVED = {
     "kernel",
+    "parts",
     "tiles",
     "packing",
     "scratch",
@@ -96,6 +97,8 @@ class DerivedInstruction(Instruction):
 
     kernel = opt_prop_def(StringAttr)
     """Name of the kernel that a backend selected."""
+    parts = opt_prop_def(DictionaryAttr)
+    """Axis of the kernel → into how many parts the instruction is cut along it, for several threads."""
     tiles = opt_prop_def(DictionaryAttr)
     """Parameters of the kernel."""
     packing = opt_prop_def(DictionaryAttr)

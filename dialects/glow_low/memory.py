@@ -7,6 +7,7 @@ from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
+    DictionaryAttr,
     FlatSymbolRefAttrConstr,
     FloatAttr,
     IntAttr,
@@ -302,6 +303,7 @@ class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
     source = operand_def(BUFFER)
 
     kernel = opt_prop_def(StringAttr)
+    parts = opt_prop_def(DictionaryAttr)
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
@@ -330,6 +332,7 @@ class FillOp(Instruction):
     targets = var_operand_def(BUFFER)
     value = prop_def(base(FloatAttr) | base(IntegerAttr))
     kernel = opt_prop_def(StringAttr)
+    parts = opt_prop_def(DictionaryAttr)
 
     def verify_(self) -> None:
         require(len(self.targets) > 0, "a fill needs a buffer")

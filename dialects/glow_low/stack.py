@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, LocationAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, LocationAttr, StringAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, region_def, var_operand_def
@@ -54,6 +54,7 @@ class StackOp(Instruction):
     maps = prop_def(base(ArrayAttr))
     iterators = prop_def(base(ArrayAttr))
     kernel = opt_prop_def(StringAttr)
+    parts = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
 
     @classmethod

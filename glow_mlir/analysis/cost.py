@@ -8,11 +8,19 @@ element more than once. The rule holds for stacks, epilogues and prologues alike
 
 from __future__ import annotations
 
+import math
+
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Block
 
 from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 
 OPERATIONS_PER_BYTE = 4
 """Operations that take as long as one byte of traffic: a core does 16 to 32 a cycle, a cache moves 4 to 8 bytes."""
@@ -57,3 +65,35 @@ def bytes_moved(op: Instruction) -> int:
         (qualifier.reads + qualifier.writes) * size_of(value.type) * byte_width(element_of(value))
         for qualifier, value in op.uses()
     )
+
+
+def work(op: Instruction) -> int:
+    """
+    How long an instruction takes on one thread, in additions, 16 to 32 of which take a cycle.
+
+    It is the time of its arithmetic or of its memory traffic, whichever is longer.
+    """
+    return max(_arithmetic(op), bytes_moved(op) * OPERATIONS_PER_BYTE)
+
+
+def _arithmetic(op: Instruction) -> int:
+    if isinstance(op, StackOp):
+        return math.prod(op.extents()) * operations(op.block)
+    if not isinstance(op, DerivedInstruction):
+        return 0
+    return 2 * sum(size_of(value.type) for value in op.outputs()) * _products(op)
+
+
+def _products(op: DerivedInstruction) -> int:
+    """Products that are summed up for one element of the result; 1 for instructions of other kinds."""
+    if op.OPERATOR is MatMulOp:
+        return shape_of(getattr(op, "left"))[-1]
+    if op.OPERATOR is ConvOp:
+        return math.prod(plain_shape(op, "filter")[1:])
+    return 1
+
+
+def plain_shape(op: DerivedInstruction, name: str) -> tuple[int, ...]:
+    """The shape that an operand has when it is not packed."""
+    entry = op.packing.data.get(name) if op.packing is not None else None
+    return ints(entry.data["shape"]) if isinstance(entry, DictionaryAttr) else shape_of(getattr(op, name))

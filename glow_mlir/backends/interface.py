@@ -47,12 +47,15 @@ class Backend(ABC):
         """
         return memory_pipeline(self.name, target)
 
-    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> None:
+    def select(
+        self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1
+    ) -> None:
         """
-        Choose kernel, tiles, operand packing and scratch for one instruction, and write them on it.
+        Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 
         `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
-        left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones.
+        left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones. An instruction is only
+        cut into parts for several `threads`.
         """
 
 

@@ -47,8 +47,14 @@ def build_manifest(function: FuncOp, storage: Storage, target: str, profile: boo
         constants=_size(function, "constants"),
         target=target,
         profile=profile,
+        threads=_threads(function),
         steps=tuple(steps),
     )
+
+
+def _threads(function: FuncOp) -> int:
+    attribute = function.attributes.get("threads")
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else 1
 
 
 def _size(function: FuncOp, name: str) -> int:

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.dialects.llvm import BrOp, CondBrOp, ReturnOp
 from xdsl.ir import Block, Region
 
-from glow_mlir.codegen.memory import Memory
+from glow_mlir.codegen.atomics import Atomics
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import i64
 from glow_mlir.codegen.value import Index, Number, Value
@@ -58,8 +58,8 @@ class Loop:
         return self.next
 
 
-class Builder(Memory):
-    """Builds one function: everything of `Memory` and below, plus control flow and calls."""
+class Builder(Atomics):
+    """Builds one function: everything of `Atomics` and below, plus control flow and calls."""
 
     def __init__(self, module: ModuleBuilder, target: Target, region: Region, entry: Block) -> None:
         super().__init__(target, entry)

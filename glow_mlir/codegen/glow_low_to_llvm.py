@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
@@ -14,6 +15,9 @@ from xdsl.printer import Printer
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.modules import ModuleBuilder, Param
+from glow_mlir.codegen.parallel_pool import emit_pool
+from glow_mlir.codegen.parts import parts_of
+from glow_mlir.codegen.share import Share
 from glow_mlir.codegen.target import target_named
 from glow_mlir.codegen.types import i8, i32, i64, ptr
 from glow_mlir.codegen.value import Value
@@ -32,6 +36,10 @@ class GlowLowToLlvmPass(ModulePass):
     Turn each allocated function into an entry `int32_t name(constants, bindings, activations, parallel)` of the `llvm`
     dialect, and each distinct instruction into a function that the entry calls.
 
+    An instruction that is cut into parts gives a function of one part for each axis along which it is cut; the entry
+    hands them to `parallel`, or runs all parts itself where that is null. The workers behind `parallel` are added to
+    the module (`codegen.parallel_pool`).
+
     Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
     entry stores the cycle counter around each instruction, to the binding behind the last.
     """
@@ -45,6 +53,8 @@ class GlowLowToLlvmPass(ModulePass):
         builder = ModuleBuilder(target_named(self.target))
         for function in low_functions(op):
             FunctionEmission(function, builder, self.profile).run()
+        if PARALLEL_FOR in builder.signatures:
+            emit_pool(builder)
         op.attributes.clear()
         block = op.body.block
         for old in list(block.ops):
@@ -52,6 +62,18 @@ class GlowLowToLlvmPass(ModulePass):
         for new in list(builder.module.body.block.ops):
             new.detach()
             block.add_op(new)
+
+
+PARALLEL_FOR = "parallel_for"
+"""The function of the module through which entries run parts."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function of one part, and how many parts there are."""
+
+    function: str
+    parts: int
 
 
 @dataclass
@@ -67,18 +89,36 @@ class FunctionEmission:
     def run(self) -> None:
         """Emit the entry and the functions of its instructions."""
         calls = [
-            (op, self._kernel_function(op))
+            (op, self._tasks(op) if parts_of(op) else self._kernel_function(op))
             for op in self.function.block.ops
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp)
         ]
+        most = max((len(list(op.named_uses())) for op, callee in calls if not isinstance(callee, str)), default=0)
         parameters = [Param(ptr, noalias=False)] * 4
         with self.module.function(self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
+            data = b.stack(ptr, most) if most else b.null()
             for position, (op, callee) in enumerate(calls):
                 self._stamp(b, arguments[1], position)
-                b.call(callee, [self._pointer(b, value) for _, _, value in op.named_uses()])
+                pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
+                if isinstance(callee, str):
+                    b.call(callee, pointers)
+                else:
+                    self._run_tasks(b, callee, pointers, data, arguments[3])
             self._stamp(b, arguments[1], len(calls))
             b.give_back(b.constant(0, i32))
+
+    def _run_tasks(
+        self, b: Builder, tasks: Sequence[Task], pointers: Sequence[Value], data: Value, parallel: Value
+    ) -> None:
+        """Run the parts of an instruction: all of one axis, then all of the next."""
+        for position, pointer in enumerate(pointers):
+            data.at(position, ptr).store(pointer)
+        for task in tasks:
+            if task.parts == 1:
+                b.call(task.function, [data, 0, 0])
+            else:
+                b.call(PARALLEL_FOR, [parallel, b.symbol(task.function), data, task.parts])
 
     def _emit_pointers(self, b: Builder, constants: Value, bindings: Value, activations: Value) -> None:
         """Addresses of all allocations and weights, in front of the first call."""
@@ -110,17 +150,40 @@ class FunctionEmission:
         kernel = self._kernel(op)
 
         def build(name: str) -> None:
-            uses = list(op.named_uses())
-            with self.module.function(name, [ptr] * len(uses), internal=True, passes=kernel.passes) as (b, arguments):
-                operands: dict[str, list[Operand]] = {}
-                for (operand, _, value), pointer in zip(uses, arguments, strict=True):
-                    operands.setdefault(operand, []).append(Operand(pointer, value))
-                kernel.emit(KernelCall(b, self.module, op, operands))
+            count = len(list(op.named_uses()))
+            with self.module.function(name, [ptr] * count, internal=True, passes=kernel.passes) as (b, arguments):
+                kernel.emit(KernelCall(b, self.module, op, _operands(op, arguments)))
                 b.give_back()
 
-        written = shape_of(op.outputs()[0]) if op.outputs() else ()
-        readable = ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
-        return self.module.shared((kernel.name, op.name, signature(op)), build, readable)
+        return self.module.shared((kernel.name, op.name, signature(op)), build, _readable(kernel, op))
+
+    def _tasks(self, op: Instruction) -> list[Task]:
+        """The functions of one part of an instruction, in the order in which they run."""
+        self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))
+        parts = parts_of(op)
+        return [
+            Task(self._task_function(op, axis, parts[axis]), parts[axis])
+            for axis in self._kernel(op).AXES
+            if axis in parts
+        ]
+
+    def _task_function(self, op: Instruction, axis: str, parts: int) -> str:
+        """The function of one part along an axis: it finds the addresses of the operands in an array."""
+        kernel = self._kernel(op)
+
+        def build(name: str) -> None:
+            parameters = [ptr, i64, i64]
+            with self.module.function(name, parameters, internal=True, passes=kernel.passes) as (b, (data, part, worker)):
+                uses = list(op.named_uses())
+                pointers = [data.at(position, ptr).load(ptr) for position in range(len(uses))]
+                operands = _operands(op, pointers)
+                for number in kernel.private(op):
+                    operands["scratch"][number] = operands["scratch"][number].of_worker(worker)
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, Share(part, parts)))
+                b.give_back()
+
+        readable = f"{_readable(kernel, op)}.{axis}"
+        return self.module.shared((kernel.name, op.name, axis, signature(op)), build, readable)
 
     def _kernel(self, op: Instruction) -> Kernel:
         name = op.properties.get("kernel")
@@ -131,6 +194,36 @@ class FunctionEmission:
                 raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
             self.kernels[chosen] = make()
         return self.kernels[chosen]
+
+
+def _operands(op: Instruction, pointers: Sequence[Value]) -> dict[str, list[Operand]]:
+    """The operands of an instruction by name, at these addresses."""
+    operands: dict[str, list[Operand]] = {}
+    for (operand, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
+        operands.setdefault(operand, []).append(Operand(pointer, value))
+    return operands
+
+
+def _readable(kernel: Kernel, op: Instruction) -> str:
+    """What the function of an instruction is called."""
+    written = shape_of(op.outputs()[0]) if op.outputs() else ()
+    return ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
+
+
+def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
+    """
+    The function that runs all parts of a task, through the caller's `glow_parallel {run, context}` or alone.
+
+    `run` is `void (void *context, void (*task)(void *data, int64_t part, int64_t worker), void *data, int64_t parts)`.
+    """
+    with module.function(name, [ptr, ptr, ptr, i64], internal=True, inline=False) as (b, arguments):
+        parallel, task, data, parts = arguments
+        alone = b.address(parallel).eq(0)
+        with b.when(alone), b.loop(0, parts) as part:
+            b.call_pointer(task, [data, part, b.constant(0, i64)])
+        with b.when(~alone):
+            run, context = parallel.load(ptr), parallel.at(1, ptr).load(ptr)
+            b.call_pointer(run, [context, task, data, parts])
 
 
 def _offset(attribute: object) -> int:

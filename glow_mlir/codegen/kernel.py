@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -36,20 +37,30 @@ from glow_mlir.storage import Storage, constant_array
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand inside a kernel: the address of its first element, and its static type."""
+    """
+    One operand inside a kernel: the address of its first element, and its static type.
+
+    Of @scratch that each worker has one of, the first axis counts the workers and is `hidden`.
+    """
 
     pointer: Value
     value: SSAValue
+    hidden: int = 0
 
     @property
     def shape(self) -> Shape:
         """Sizes of the axes."""
-        return shape_of(self.value)
+        return shape_of(self.value)[self.hidden :]
 
     @property
     def strides(self) -> Shape:
         """Strides of the axes, in elements."""
-        return strides_of(self.value)
+        return strides_of(self.value)[self.hidden :]
+
+    def of_worker(self, worker: Value) -> Operand:
+        """The scratch of one worker."""
+        pointer = self.pointer.at(worker * strides_of(self.value)[0], self.element)
+        return Operand(pointer, self.value, 1)
 
     @property
     def element(self) -> Attribute:
@@ -59,12 +70,26 @@ class Operand:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """What a kernel gets to emit one function: a builder, the instruction, and its operands by name."""
+    """
+    What a kernel gets to emit one function: a builder, the instruction, and its operands by name.
+
+    Where the instruction is cut into parts, the function runs one of them, that of `cut` along `axis`.
+    """
 
     b: Builder
     module: ModuleBuilder
     op: Instruction
     operands: Mapping[str, Sequence[Operand]]
+    axis: str = ""
+    cut: Share = ALL
+
+    def share(self, axis: str) -> Share:
+        """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
+        return self.cut if axis == self.axis else ALL
+
+    def runs(self, *axes: str) -> bool:
+        """Whether the code that is cut along one of these axes belongs into the function."""
+        return not self.axis or self.axis in axes
 
     @property
     def target(self) -> Target:
@@ -108,6 +133,12 @@ class Kernel(ABC):
     PROLOGUE: ClassVar[bool] = False
     """Whether the kernel applies prologues of that kind, once to each element."""
 
+    AXES: ClassVar[tuple[str, ...]] = ()
+    """
+    Names of the axes along which instructions are cut into parts, in the order in which the code for them runs. An
+    instruction has all its code cut along one axis, or consecutive phases that are cut along one each.
+    """
+
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
 
@@ -125,6 +156,19 @@ class Kernel(ABC):
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         """Set tiles, packing and scratch operands on an instruction that this kernel was selected for."""
+
+    def cuts(self, op: Instruction, target: Target, threads: int) -> Mapping[str, int]:
+        """
+        The axes to cut a prepared instruction along, one for each phase, and how many steps each has.
+
+        Empty where it cannot be cut. What an element of the result is computed from, and in which order, may not
+        depend on it.
+        """
+        return {}
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        """Numbers of the @scratch operands of which each worker needs one of its own."""
+        return ()
 
     @abstractmethod
     def emit(self, call: KernelCall) -> None:

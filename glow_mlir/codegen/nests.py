@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.shapes import Shape
 
@@ -35,10 +37,30 @@ def collapse(extents: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shap
     )
 
 
-def nest(b: Builder, extents: Shape, body: Callable[[list[Index]], None]) -> None:
-    """Loops over `extents`, the last innermost; `body` gets the indices."""
+def nest(b: Builder, extents: Shape, body: Callable[[list[Index]], None], share: Share = ALL) -> None:
+    """
+    Loops over `extents`, the last innermost; `body` gets the indices.
+
+    The share is one of the steps of the outermost axes, as many as it takes to have some for each part.
+    """
+    cut = 0
+    while share.parts > 1 and cut < len(extents) and math.prod(extents[:cut]) < share.parts:
+        cut += 1
     with ExitStack() as stack:
-        body([stack.enter_context(b.loop(0, size, 1)) for size in extents])
+        outer: list[Index] = []
+        if cut:
+            begin, end = share.of(math.prod(extents[:cut]))
+            outer = unraveled(stack.enter_context(b.loop(begin, end)), extents[:cut])
+        body([*outer, *(stack.enter_context(b.loop(0, size, 1)) for size in extents[cut:])])
+
+
+def unraveled(step: Index, extents: Shape) -> list[Index]:
+    """The indices along axes of these sizes at a step of the loops over all of them."""
+    indices: list[Index] = []
+    for size in reversed(extents[1:]):
+        indices.append(step % size)
+        step = step // size
+    return [step, *reversed(indices)]
 
 
 def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
@@ -58,11 +80,36 @@ def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
     return pieces
 
 
-def vector_loop(b: Builder, extent: int, width: int, body: Callable[[Index, int], None]) -> None:
-    """Loops over `extent` elements in vectors of `width` and what remains; `body` gets first element and lanes."""
+def vector_loop(
+    b: Builder, extent: int, width: int, body: Callable[[Index, int], None], share: Share = ALL
+) -> None:
+    """
+    Loops over `extent` elements in vectors of `width` and what remains; `body` gets first element and lanes.
+
+    The share is one of the vectors; what remains belongs to the last of them.
+    """
+    vectors = -(-extent // width)
+    begin, end = share.of(vectors)
     for start, stop, lanes in chunks(extent, width):
-        with b.loop(start, stop, lanes) as i:
-            body(i, lanes)
+        if share.part is None:
+            with b.loop(start, stop, lanes) as i:
+                body(i, lanes)
+        elif lanes == width:
+            with b.loop(begin * width, b.min(b.index(end * width), stop), lanes) as i:
+                body(i, lanes)
+        else:
+            with b.when(b.index(end).eq(vectors)), b.loop(start, stop, lanes) as i:
+                body(i, lanes)
+
+
+def widest_axis(extents: Shape, lanes: int, threads: int) -> tuple[str, int]:
+    """
+    Whether to cut a nest along its outer axes, `lines`, or along its last one, `elements`, in vectors of `lanes`.
+
+    Gives the number of steps too. Lines are preferred, as long as there are some for each thread.
+    """
+    lines, vectors = math.prod(extents[:-1]), -(-extents[-1] // lanes)
+    return ("lines", lines) if lines >= 4 * threads or lines >= vectors else ("elements", vectors)
 
 
 def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:

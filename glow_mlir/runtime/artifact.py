@@ -44,6 +44,8 @@ class Manifest:
     constants: int
     target: str
     profile: bool = False
+    threads: int = 1
+    """For how many threads instructions are cut into parts; 1 where none is."""
     steps: tuple[Step, ...] = ()
     external: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """Files beside the model whose content went into the constants → their `file_identity` in `runtime.cache`."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.loader import Library
+from glow_mlir.runtime.pool import serial, workers
 
 ALIGNMENT = 64
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -26,16 +27,19 @@ class Executable:
     """
     A loaded artifact.
 
-    Calls may run in several threads at once: each thread has its own activations.
+    Calls may run in several threads at once: each thread has its own activations. One of them at a time may use the
+    workers that a call has for its parts, where `threads` says that it may have any; the others compute alone.
     """
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Artifact, threads: int = 1) -> None:
         self.manifest = artifact.manifest
         self.constants = artifact.constants
         self._constants_address = artifact.constants.ctypes.data
         self.code_bytes = len(artifact.code)
         """Size of the object file."""
-        self._entry = Library(artifact.code).function(self.manifest.entry, _ENTRY, ctypes.c_int32)
+        self._library = Library(artifact.code)
+        self._entry = self._library.function(self.manifest.entry, _ENTRY, ctypes.c_int32)
+        self._threads = min(threads, self.manifest.threads)
         self._local = threading.local()
         self.stamps = np.zeros(len(self.manifest.steps) + 1, np.int64)
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
@@ -65,7 +69,8 @@ class Executable:
     def call(self, bound: list[np.ndarray]) -> None:
         """Call the entry on arrays in the order of the bindings."""
         pointers = (ctypes.c_void_p * len(bound))(*(array.ctypes.data for array in bound))
-        status = self._entry(self._constants_address, pointers, self._activations_address(), None)
+        with workers(self._library, self._threads) if self._threads > 1 else serial() as parallel:
+            status = self._entry(self._constants_address, pointers, self._activations_address(), parallel)
         if status:
             raise RuntimeError(f"the compiled function returned {status}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import ACCURACIES, get_backend
@@ -15,14 +15,14 @@ from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.rewriting import low_functions
 
-
 @dataclass(frozen=True)
 class SelectPass(ModulePass):
     """
     Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
 
     Nothing behind this pass decides anything. An instruction that has its kernel keeps it. With the accuracy `strict`,
-    kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md).
+    kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md). For several
+    `threads`, instructions with enough work are cut into parts, and the function says how many threads it is for.
     """
 
     name = "select"
@@ -30,10 +30,13 @@ class SelectPass(ModulePass):
     backend: str = "cpu"
     target: str = "host"
     accuracy: str = "default"
+    threads: int = 1
 
     def __post_init__(self) -> None:
         if self.accuracy not in ACCURACIES:
             raise ValueError(f"there is no accuracy '{self.accuracy}', only {' and '.join(ACCURACIES)}")
+        if self.threads < 1:
+            raise ValueError(f"threads={self.threads} is no number of threads")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         chooser = get_backend(self.backend)
@@ -42,5 +45,8 @@ class SelectPass(ModulePass):
             for instruction in list(function.block.ops):
                 if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
                     if "kernel" not in instruction.properties:
-                        chooser.select(instruction, storage, self.target, self.accuracy)
+                        chooser.select(instruction, storage, self.target, self.accuracy, self.threads)
                         tally("kernels selected", int("kernel" in instruction.properties))
+                        tally("cut into parts", int("parts" in instruction.properties))
+            if any("parts" in instruction.properties for instruction in function.block.ops):
+                function.attributes["threads"] = IntegerAttr(self.threads, i64)

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.kernel import Kernel
+from glow_mlir.codegen.parts import cut_into_parts
 from glow_mlir.codegen.target import target_named
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -47,7 +48,9 @@ class CpuBackend(Backend):
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(target, profile))
 
-    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> None:
+    def select(
+        self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1
+    ) -> None:
         if not isinstance(op, Instruction):
             return
         machine = target_named(target)
@@ -56,6 +59,8 @@ class CpuBackend(Backend):
         if found is not None:
             op.properties["kernel"] = StringAttr(found.name)
             found.prepare(op, storage, machine)
+            if threads > 1:
+                cut_into_parts(op, found, machine, threads)
 
     def _kernel(self, op: Operation) -> Kernel | None:
         return next((kernel for kernel in self.kernels if executes(kernel, op)), None)

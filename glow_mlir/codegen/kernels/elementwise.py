@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
-from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop
+from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop, widest_axis
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body, widest
+from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import integer_of_width
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import yielded
 from glow_mlir.dialects.glow_low.memory import CopyOp, FillOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
+from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.registry import kernel
+
+
+LOOP_AXES = ("lines", "elements")
+"""The axes of `nests.widest_axis`."""
 
 
 @kernel("stack")
@@ -26,6 +35,7 @@ class StackKernel(Kernel):
     """One vectorised loop nest for a whole stack; the vectors of a chain stay in registers."""
 
     name = "stack"
+    AXES = LOOP_AXES
 
     def accepts(self, op: Operation) -> bool:
         if isinstance(op, StackOp):
@@ -41,9 +51,7 @@ class StackKernel(Kernel):
         b = call.b
         operands = [*call.many("targets"), *call.many("sources")]
         extents, strides = collapse(op.extents(), op.steps())
-        elements: list[Attribute] = [operand.element for operand in operands]
-        widest_type = integer_of_width(widest(op.block, elements))
-        lanes = lanes_for(call.target, widest_type, [s[-1] for s in strides])
+        lanes = self._lanes(op, strides, call.target)
         targets = len(op.targets)
 
         def body(outer: list[Index], i: Index, width: int) -> None:
@@ -56,7 +64,23 @@ class StackKernel(Kernel):
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
                 operand.pointer.at(offset, signless(operand.element)).store(value)
 
-        nest(b, extents[:-1], lambda outer: vector_loop(b, extents[-1], lanes, lambda i, w: body(outer, i, w)))
+        lines, elements = (call.share(axis) for axis in self.AXES)
+
+        def line(outer: list[Index]) -> None:
+            vector_loop(b, extents[-1], lanes, lambda i, width: body(outer, i, width), elements)
+
+        nest(b, extents[:-1], line, lines)
+
+    def cuts(self, op: Instruction, target: Target, threads: int) -> Mapping[str, int]:
+        assert isinstance(op, StackOp)
+        extents, strides = collapse(op.extents(), op.steps())
+        return dict([widest_axis(extents, self._lanes(op, strides, target), threads)])
+
+    def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> int:
+        """How many elements are computed at once."""
+        elements: list[Attribute] = [element_of(value) for value in op.operands]
+        widest_type = integer_of_width(widest(op.block, elements))
+        return lanes_for(target, widest_type, [s[-1] for s in strides])
 
 
 @kernel("copy")
@@ -64,6 +88,7 @@ class CopyKernel(Kernel):
     """A copy between two buffers of one shape, with any strides."""
 
     name = "copy"
+    AXES = LOOP_AXES
     WALKS_STRIDES = True
 
     def accepts(self, op: Operation) -> bool:

@@ -1,0 +1,186 @@
+"""
+The pool of workers, as machine code: a parallel-for that costs about a microsecond where its workers are awake.
+
+    run(pool, task, data, parts)   the caller's side, the `run` of `glow_parallel`: all parts are finished when it returns
+    work(pool, worker)             what a worker does until it is stopped
+    stop(pool)                     ends all workers
+
+Every thread has a share of the parts, which it takes from one by one, so that it meets the same part of each tensor
+again and again and finds it in its cache; then it takes from the others' shares. The caller works too, and waits for
+parts, not for workers: it can finish alone. Each share is one word, `number of the job, end, next part`, changed by
+compare-and-exchange: a worker that comes late finds another number and changes nothing, and one that gets a part
+knows that its job is not finished, hence that the fields that describe it still hold.
+
+Who waits looks at one word in a tight loop for a while. Then a worker sleeps in a futex on the number of the job, and
+the caller gives way to other threads of the system. `syscall` of libc comes as a pointer: the code has no symbols that
+it does not define. Without it, the worker returns and its thread finds another way to sleep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.types import i32, i64, ptr
+from glow_mlir.codegen.value import Value
+from glow_mlir.runtime import pool_layout as layout
+
+RUN, WORK, STOP = "glow_pool_run", "glow_pool_work", "glow_pool_stop"
+"""Names of the functions."""
+
+_CLAIM, _WAKE = "glow_pool.claim", "glow_pool.wake"
+
+_FUTEX_WAIT, _FUTEX_WAKE = 128, 129
+"""Operations of the system call `futex`, on addresses of one process."""
+
+_PART_BITS, _JOB_BITS = 16, 32
+_PART_MASK, _JOB_MASK = (1 << _PART_BITS) - 1, (1 << _JOB_BITS) - 1
+
+
+def emit_pool(module: ModuleBuilder) -> None:
+    """Add the functions of the pool to a module."""
+    with module.function(_WAKE, [ptr], internal=True, inline=False) as (b, (pool,)):
+        _Pool(b, pool).wake()
+    with module.function(_CLAIM, [ptr, i64, i64], internal=True, inline=False) as (b, (pool, worker, job)):
+        _Pool(b, pool).claim(worker, job)
+    with module.function(RUN, [ptr, ptr, ptr, i64]) as (b, (pool, task, data, parts)):
+        _Pool(b, pool).run(task, data, parts)
+    with module.function(WORK, [ptr, i64], result=i32) as (b, (pool, worker)):
+        b.give_back(_Pool(b, pool).work(worker))
+    with module.function(STOP, [ptr]) as (b, (pool,)):
+        _Pool(b, pool).stop()
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Code that works on the pool at an address."""
+
+    b: Builder
+    pool: Value
+
+    def field(self, position: int) -> Value:
+        """The address of a field."""
+        return self.pool.at(position, i64)
+
+    def setting(self, position: int) -> Value:
+        """A field that does not change."""
+        return self.field(position).load(i64)
+
+    def share(self, worker: Value) -> Value:
+        """The address of the word of a worker's share."""
+        return self.pool.at(worker * layout.LINE + layout.NEXT, i64)
+
+    def run(self, task: Value, data: Value, parts: Value) -> None:
+        """Publish a job, take part in it, and wait for its end."""
+        b, workers = self.b, self.setting(layout.WORKERS)
+        job = (b.cast(self._epoch("monotonic"), i64, signed=False) + 1) & _JOB_MASK
+        b.atomic_store(task, self.field(layout.TASK), ptr, "monotonic")
+        b.atomic_store(data, self.field(layout.DATA), ptr, "monotonic")
+        b.atomic_store(0, self.field(layout.DONE), i64, "monotonic")
+        with b.loop(0, workers) as worker:
+            begin, end = (parts * worker) // workers, (parts * (worker + 1)) // workers
+            word = (job << _JOB_BITS) | (end << _PART_BITS) | begin
+            b.atomic_store(word, self.share(worker), i64)
+        b.atomic("xchg", self.field(layout.EPOCH), b.cast(job, i32), i32)
+        with b.when(b.atomic_load(self.field(layout.SLEEPERS), i64, "seq_cst").ne(0)):
+            b.call(_WAKE, [self.pool])
+        b.call(_CLAIM, [self.pool, 0, job])
+        self._wait_for(parts)
+
+    def _wait_for(self, parts: Value) -> None:
+        """Wait until so many parts are done."""
+        b, done = self.b, self.field(layout.DONE)
+
+        def look(_: Value, left: Value) -> list[Value]:
+            b.pause()
+            with b.when(left.eq(0) & self._sleeps()):
+                self._system(layout.YIELD, [b.constant(0, i64)] * 4)
+            return [b.atomic_load(done, i64), b.max(left - 1, 0)]
+
+        start = [b.atomic_load(done, i64), self.setting(layout.SPINS)]
+        b.repeat(start, look, lambda count, _: count.ne(parts))
+
+    def claim(self, worker: Value, job: Value) -> None:
+        """Do parts of a job as long as there are any, first those of the worker's own share."""
+        b, workers = self.b, self.setting(layout.WORKERS)
+        task = b.atomic_load(self.field(layout.TASK), ptr, "monotonic")
+        data = b.atomic_load(self.field(layout.DATA), ptr, "monotonic")
+        with b.loop(0, workers) as turn:
+            share = self.share((worker + turn) % workers)
+
+            def take(word: Value, share: Value = share) -> list[Value]:
+                with b.when(b.exchange_if(share, word, word + 1)):
+                    b.call_pointer(task, [data, word & _PART_MASK, worker])
+                    b.atomic("add", self.field(layout.DONE), 1, i64, "release")
+                return [b.atomic_load(share, i64)]
+
+            def is_open(word: Value) -> Value:
+                left = (word & _PART_MASK) < (b.lshr(word, _PART_BITS) & _PART_MASK)
+                return b.lshr(word, _JOB_BITS).eq(job) & left
+
+            b.repeat([b.atomic_load(share, i64)], take, is_open)
+
+    def work(self, worker: Value) -> Value:
+        """Wait for jobs and take part in them; says why it ended."""
+        b = self.b
+
+        def step(seen: Value, _: Value) -> list[Value]:
+            epoch = self._awaited(seen)
+            fresh = epoch.ne(seen)
+            with b.when(fresh):
+                b.call(_CLAIM, [self.pool, worker, b.cast(epoch, i64, signed=False)])
+            with b.when(epoch.eq(seen) & self._sleeps()):
+                self._sleep(seen)
+            return [epoch, (fresh | self._sleeps()) & self._stopped().eq(0)]
+
+        b.repeat([b.constant(0, i32), self._stopped().eq(0)], step, lambda _, further: further)
+        return b.select(self._stopped().eq(0), b.constant(layout.IDLE, i32), b.constant(layout.STOPPED, i32))
+
+    def _awaited(self, seen: Value) -> Value:
+        """The number of the job, once it differs from `seen` or the worker has looked often enough."""
+        b = self.b
+
+        def look(_: Value, left: Value) -> list[Value]:
+            b.pause()
+            return [self._epoch(), left - 1]
+
+        start = [self._epoch(), self.setting(layout.SPINS)]
+        return b.repeat(start, look, lambda epoch, left: epoch.eq(seen) & (left > 0))[0]
+
+    def _sleep(self, seen: Value) -> None:
+        """Sleep until the number of the job is not `seen` any more."""
+        b, sleepers = self.b, self.field(layout.SLEEPERS)
+        b.atomic("add", sleepers, 1, i64)
+        with b.when(self._epoch("seq_cst").eq(seen)):
+            expected = b.cast(seen, i64, signed=False)
+            self._system(layout.FUTEX, [b.address(self.field(layout.EPOCH)), _FUTEX_WAIT, expected, 0])
+        b.atomic("sub", sleepers, 1, i64)
+
+    def wake(self) -> None:
+        """Wake all workers that sleep."""
+        with self.b.when(self._sleeps()):
+            every = (1 << 31) - 1
+            self._system(layout.FUTEX, [self.b.address(self.field(layout.EPOCH)), _FUTEX_WAKE, every, 0])
+
+    def stop(self) -> None:
+        """Let the workers end."""
+        self.b.atomic_store(1, self.field(layout.STOP), i64)
+        self.b.atomic("add", self.field(layout.EPOCH), 1, i32)
+        self.b.call(_WAKE, [self.pool])
+
+    def _epoch(self, ordering: str = "acquire") -> Value:
+        return self.b.atomic_load(self.field(layout.EPOCH), i32, ordering)
+
+    def _stopped(self) -> Value:
+        return self.b.atomic_load(self.field(layout.STOP), i64)
+
+    def _sleeps(self) -> Value:
+        """Whether there is a system call to sleep with."""
+        return self.setting(layout.SYSCALL).ne(0)
+
+    def _system(self, number: int, arguments: list[Value | int]) -> None:
+        """Call the system; its answer does not matter."""
+        function = self.field(layout.SYSCALL).load(ptr)
+        values = [self.b.index(argument) for argument in (self.setting(number), *arguments)]
+        self.b.call_pointer(function, values, i64)

@@ -1,0 +1,64 @@
+"""Into how many parts an instruction is cut for several threads: by what it costs, and by where its kernel can cut."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+from xdsl.ir import SSAValue
+
+from glow_mlir.analysis.cost import work
+from glow_mlir.codegen.kernel import Kernel
+from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
+from glow_mlir.dialects.shapes import element_of, shape_of
+
+PARTS_PER_THREAD = 4
+"""How many parts each thread gets: where one of them is held up, the others do what is left."""
+
+GRAIN = 1 << 18
+"""
+The least work of a part, in additions (`analysis.cost`): 2 to 3 µs, while starting and ending a parallel loop takes 1.
+"""
+
+
+def cut_into_parts(op: Instruction, kernel: Kernel, target: Target, threads: int) -> bool:
+    """
+    Write on a prepared instruction into how many parts it is cut, and make room for scratch of each thread.
+
+    Returns whether it is cut.
+    """
+    wanted = min(work(op) // GRAIN, PARTS_PER_THREAD * threads)
+    if wanted < 2:
+        return False
+    steps = kernel.cuts(op, target, threads)
+    parts = {axis: max(1, min(wanted, count)) for axis, count in steps.items()}
+    if all(count == 1 for count in parts.values()):
+        return False
+    op.properties["parts"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
+    scratch = [value for name, _, value in op.named_uses() if name == "scratch"]
+    for number in kernel.private(op):
+        _multiply(scratch[number], threads)
+    return True
+
+
+def parts_of(op: Instruction) -> dict[str, int]:
+    """Axis → into how many parts an instruction is cut along it; empty where it is whole."""
+    found = op.properties.get("parts")
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {axis: count.value.data for axis, count in found.data.items() if isinstance(count, IntegerAttr)}
+
+
+def _multiply(scratch: SSAValue, threads: int) -> None:
+    """Give a buffer that a kernel has just allocated a first axis of as many steps as there are threads."""
+    allocation = scratch.owner
+    assert isinstance(allocation, AllocOp)
+    element = element_of(scratch)
+    wide = AllocOp.of(buffer_type((threads, *shape_of(scratch)), element), allocation.location)
+    block = allocation.parent_block()
+    assert block is not None
+    block.insert_op_before(wide, allocation)
+    scratch.replace_all_uses_with(wide.result)
+    allocation.detach()
+    allocation.erase()

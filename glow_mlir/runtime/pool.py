@@ -1,0 +1,174 @@
+"""
+The threads that compute parts of a call: one pool for each number of them in the process.
+
+What they do, and how a call hands them parts, is machine code that comes with the model (`codegen.parallel_pool`); here
+they are started, woken where they cannot sleep in it, and stopped. Each is a daemon thread of Python that stays in one
+call, without the global lock. A child of `os.fork` has none of them and starts its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import platform
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import numpy as np
+
+from glow_mlir.runtime import pool_layout as layout
+from glow_mlir.runtime.loader import Library
+
+MOST_THREADS = 1024
+"""How many threads a pool may have."""
+
+LOOKS = 1 << 14
+"""How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
+
+_NUMBERS = {"x86_64": (202, 24), "AMD64": (202, 24), "aarch64": (98, 124), "arm64": (98, 124)}
+"""Machine → the numbers of Linux's system calls `futex` and `sched_yield`."""
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def system_call() -> tuple[int, int, int]:
+    """The address of libc's `syscall` and the numbers of `futex` and `sched_yield`; zeros where threads have no futex."""
+    numbers = _NUMBERS.get(platform.machine())
+    if sys.platform != "linux" or numbers is None or sys.maxsize < 1 << 32:
+        return 0, 0, 0
+    function = ctypes.cast(ctypes.CDLL(None).syscall, ctypes.c_void_p).value
+    return (function, *numbers) if function else (0, 0, 0)
+
+
+class Pool:
+    """
+    Some threads that compute parts of calls, the caller among them.
+
+    The library has the machine code of pools. With `futex` false, threads sleep in Python, as they do where the system
+    has no futex.
+    """
+
+    def __init__(self, library: Library, threads: int, futex: bool = True) -> None:
+        self.threads = threads
+        self._library = library
+        self._memory = _words(layout.words(threads))
+        address, wait, give_way = system_call() if futex else (0, 0, 0)
+        self._memory[layout.WORKERS] = threads
+        # Who shares a core with what it waits for only holds it up.
+        self._memory[layout.SPINS] = LOOKS if threads <= usable_cores() else 1
+        self._memory[layout.SYSCALL] = address
+        self._memory[layout.FUTEX], self._memory[layout.YIELD] = wait, give_way
+        self._sleeps = bool(address)
+        self._work = library.function("glow_pool_work", (ctypes.c_void_p, ctypes.c_int64), ctypes.c_int32)
+        self._stop = library.function("glow_pool_stop", (ctypes.c_void_p,))
+        self._parallel = (ctypes.c_void_p * 2)(library.address("glow_pool_run"), self._memory.ctypes.data)
+        self._busy = threading.Lock()
+        self._turn = threading.Condition()
+        self._calls = 0
+        self._stopped = False
+        self._members = [
+            threading.Thread(target=self._serve, args=(number,), name=f"glow-{number}", daemon=True)
+            for number in range(1, threads)
+        ]
+        for member in self._members:
+            member.start()
+
+    @contextmanager
+    def lease(self) -> Generator[ctypes.Array[ctypes.c_void_p] | None]:
+        """The `glow_parallel` for one call; `None` where another call has it."""
+        if not self._busy.acquire(blocking=False):
+            yield None
+            return
+        try:
+            if not self._sleeps:
+                self._wake()
+            yield self._parallel
+        finally:
+            self._busy.release()
+
+    def stop(self) -> None:
+        """End the threads and wait for them."""
+        with self._turn:
+            self._stopped = True
+            self._stop(self._memory.ctypes.data)
+            self._turn.notify_all()
+        for member in self._members:
+            member.join()
+
+    def _wake(self) -> None:
+        """Let threads that sleep in Python return to the machine code."""
+        with self._turn:
+            self._calls += 1
+            self._turn.notify_all()
+
+    def _serve(self, number: int) -> None:
+        """What a thread does."""
+        while True:
+            with self._turn:
+                seen = self._calls
+            if self._work(self._memory.ctypes.data, number) == layout.STOPPED:
+                return
+            with self._turn:
+                self._turn.wait_for(lambda seen=seen: self._stopped or self._calls != seen)
+
+
+def _words(count: int) -> np.ndarray:
+    """Zeros of 64 bits, on lines of the cache of their own."""
+    raw = np.zeros(count + 2 * layout.LINE, np.int64)
+    begin = -raw.ctypes.data % (layout.LINE * 8) // 8
+    return raw[begin : begin + count]
+
+
+class _Pools:
+    """The pools of this process, by their numbers of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pools: dict[int, Pool] = {}
+
+    def find(self, library: Library, threads: int) -> Pool:
+        """The pool of that size, made from the library where there is none yet."""
+        found = self._pools.get(threads)
+        if found is None:
+            with self._lock:
+                found = self._pools.get(threads)
+                if found is None:
+                    found = self._pools[threads] = Pool(library, threads)
+        return found
+
+    def forget(self) -> None:
+        """Start anew in a child process: the threads stayed with its parent, whose locks may be held."""
+        self._lock = threading.Lock()
+        self._pools = {}
+
+    def stop(self) -> None:
+        """End all threads."""
+        with self._lock:
+            pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            pool.stop()
+
+
+_POOLS = _Pools()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOLS.forget)
+# Machine code must not run on while the interpreter takes its memory back.
+atexit.register(_POOLS.stop)
+
+
+def workers(library: Library, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
+    """The `glow_parallel` of that many threads for one call; `None` where another call has it."""
+    return _POOLS.find(library, threads).lease()
+
+
+def serial() -> AbstractContextManager[None]:
+    """No `glow_parallel`: the call computes alone."""
+    return nullcontext()
