@@ -47,9 +47,7 @@ class Backend(ABC):
         """
         return memory_pipeline(self.name, target)
 
-    def select(
-        self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1
-    ) -> None:
+    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1) -> None:
         """
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 

@@ -20,7 +20,6 @@ from glow_mlir.codegen.memory import Memory
 from glow_mlir.codegen.types import ALIGNMENTS, NO_FAST_MATH, i1, i32, i64
 from glow_mlir.codegen.value import Number, Value
 from glow_mlir.dialects.llvm_ops.atomics import ATOMIC_BINARY, AtomicCmpXchgOp, AtomicRMWOp
-
 from glow_mlir.dialects.llvm_ops.memory import LoadOp, StoreOp
 from glow_mlir.dialects.llvm_ops.ordering import ordering_attr
 
@@ -60,7 +59,9 @@ class Atomics(Memory):
         )
         return self.emit(ExtractValueOp, (found,), i1, {"position": DenseArrayBase.from_list(i64, [1])})
 
-    def call_pointer(self, function: Value, arguments: Sequence[Value], result: Attribute | None = None) -> Value | None:
+    def call_pointer(
+        self, function: Value, arguments: Sequence[Value], result: Attribute | None = None
+    ) -> Value | None:
         """Call the function at an address, in the convention of C; returns its result, or None where it has none."""
         op = CallOp.create(
             operands=[value.ssa for value in (function, *arguments)],

@@ -173,7 +173,10 @@ class FunctionEmission:
 
         def build(name: str) -> None:
             parameters = [ptr, i64, i64]
-            with self.module.function(name, parameters, internal=True, passes=kernel.passes) as (b, (data, part, worker)):
+            with self.module.function(name, parameters, internal=True, passes=kernel.passes) as (
+                b,
+                (data, part, worker),
+            ):
                 uses = list(op.named_uses())
                 pointers = [data.at(position, ptr).load(ptr) for position in range(len(uses))]
                 operands = _operands(op, pointers)

@@ -157,7 +157,7 @@ class Kernel(ABC):
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         """Set tiles, packing and scratch operands on an instruction that this kernel was selected for."""
 
-    def cuts(self, op: Instruction, target: Target, threads: int) -> Mapping[str, int]:
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         """
         The axes to cut a prepared instruction along, one for each phase, and how many steps each has.
 

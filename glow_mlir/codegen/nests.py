@@ -80,26 +80,23 @@ def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
     return pieces
 
 
-def vector_loop(
-    b: Builder, extent: int, width: int, body: Callable[[Index, int], None], share: Share = ALL
-) -> None:
+def vector_loop(b: Builder, extent: int, width: int, body: Callable[[Index, int], None], share: Share = ALL) -> None:
     """
     Loops over `extent` elements in vectors of `width` and what remains; `body` gets first element and lanes.
 
     The share is one of the vectors; what remains belongs to the last of them.
     """
     vectors = -(-extent // width)
-    begin, end = share.of(vectors)
     for start, stop, lanes in chunks(extent, width):
-        if share.part is None:
-            with b.loop(start, stop, lanes) as i:
-                body(i, lanes)
-        elif lanes == width:
-            with b.loop(begin * width, b.min(b.index(end * width), stop), lanes) as i:
-                body(i, lanes)
-        else:
-            with b.when(b.index(end).eq(vectors)), b.loop(start, stop, lanes) as i:
-                body(i, lanes)
+        if lanes == width and not share.is_all:
+            begin, end = share.within(vectors, 0, stop // width)
+            with b.loop(begin * width, end * width, width) as i:
+                body(i, width)
+            continue
+        # What remains is never longer than a vector, and belongs to the share with the last one.
+        begin, end = share.within(vectors, vectors - 1, 1) if not share.is_all else (0, 1)
+        with b.loop(begin, end), b.loop(start, stop, lanes) as i:
+            body(i, lanes)
 
 
 def widest_axis(extents: Shape, lanes: int, threads: int) -> tuple[str, int]:

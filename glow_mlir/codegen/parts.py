@@ -22,23 +22,23 @@ The least work of a part, in additions (`analysis.cost`): 2 to 3 µs, while star
 """
 
 
-def cut_into_parts(op: Instruction, kernel: Kernel, target: Target, threads: int) -> bool:
+def cut_into_parts(op: Instruction, kernel: Kernel, target: Target) -> bool:
     """
     Write on a prepared instruction into how many parts it is cut, and make room for scratch of each thread.
 
     Returns whether it is cut.
     """
-    wanted = min(work(op) // GRAIN, PARTS_PER_THREAD * threads)
+    wanted = min(work(op) // GRAIN, PARTS_PER_THREAD * target.threads)
     if wanted < 2:
         return False
-    steps = kernel.cuts(op, target, threads)
+    steps = kernel.cuts(op, target)
     parts = {axis: max(1, min(wanted, count)) for axis, count in steps.items()}
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["parts"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
     scratch = [value for name, _, value in op.named_uses() if name == "scratch"]
     for number in kernel.private(op):
-        _multiply(scratch[number], threads)
+        _multiply(scratch[number], target.threads)
     return True
 
 

@@ -22,9 +22,22 @@ class Share:
             return self.part, self.part + 1
         return self.part * count // self.parts, (self.part + 1) * count // self.parts
 
+    def within(self, total: int, first: int, count: int) -> tuple[Index, Index]:
+        """The range, counted from `first`, of what the share has of `count` of `total` steps; it may be empty."""
+        begin, end = self.of(total)
+        if isinstance(begin, int) or isinstance(end, int):
+            return 0, count
+        b = begin.builder
+        return b.max(begin - first, 0), b.min(end - first, count)
+
     def size(self, count: int) -> int:
         """How many of `count` steps are one share, at most."""
         return -(-count // self.parts)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it is all steps."""
+        return self.part is None
 
 
 ALL = Share()

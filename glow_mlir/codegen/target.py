@@ -25,7 +25,8 @@ class Target:
 
     `vector_bits` is the width of the vectors to use, 0 for none at all. `rounding` says whether floats can be
     rounded to integral values by an instruction, `masked` whether masked loads and stores are instructions:
-    what a target lacks is built from other instructions, never called from a library.
+    what a target lacks is built from other instructions, never called from a library. `threads` says for how many the
+    work of one inference is cut; no result may depend on it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Target:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     pointer_bits: int = 64
+    threads: int = 1
 
     def vector_width(self, element: Attribute) -> int:
         """

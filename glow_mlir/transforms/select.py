@@ -15,6 +15,7 @@ from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.rewriting import low_functions
 
+
 @dataclass(frozen=True)
 class SelectPass(ModulePass):
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 
 from xdsl.dialects.builtin import StringAttr
@@ -48,19 +49,17 @@ class CpuBackend(Backend):
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(target, profile))
 
-    def select(
-        self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1
-    ) -> None:
+    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1) -> None:
         if not isinstance(op, Instruction):
             return
-        machine = target_named(target)
+        machine = dataclasses.replace(target_named(target), threads=threads)
         allowed = (kernel for kernel in self.kernels if kernel.STRICT or accuracy != "strict")
         found = next((kernel for kernel in allowed if executes(kernel, op) and kernel.pays(op, storage, machine)), None)
         if found is not None:
             op.properties["kernel"] = StringAttr(found.name)
             found.prepare(op, storage, machine)
             if threads > 1:
-                cut_into_parts(op, found, machine, threads)
+                cut_into_parts(op, found, machine)
 
     def _kernel(self, op: Operation) -> Kernel | None:
         return next((kernel for kernel in self.kernels if executes(kernel, op)), None)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, epilogue_of, prologue_of
 from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant, whole_constant
-from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
+from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.gemm import emit_pack_panels
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_pack_panels
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_form
+from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -85,8 +87,14 @@ def filter_shape(op: Operation) -> Shape:
 
 
 def shape_of_call(call: KernelCall) -> ConvShape:
-    """The sizes of the convolution, with the pitches of its buffers."""
-    source, result, op = call.one("input"), call.result, call.op
+    """The sizes of the convolution of a call, with the pitches of its buffers."""
+    return shape_of_conv(call.op)
+
+
+def shape_of_conv(op: Operation) -> ConvShape:
+    """The sizes of a convolution, with the pitches of its buffers."""
+    source, result = getattr(op, "input"), getattr(op, "result")
+    into, out_of = strides_of(result), strides_of(source)
     filters, *kernel_sizes, channels = filter_shape(op)
     window = Window.of(
         tuple(kernel_sizes),
@@ -96,19 +104,19 @@ def shape_of_call(call: KernelCall) -> ConvShape:
     )
     group = group_of(op)
     return ConvShape(
-        outputs=result.shape[1:-1],
+        outputs=shape_of(result)[1:-1],
         kernel=window.kernel,
         channels=channels,
         filters=filters // group,
-        input_pitches=source.strides[1:-1],
-        output_pitches=result.strides[1:-1],
+        input_pitches=out_of[1:-1],
+        output_pitches=into[1:-1],
         strides=window.strides,
         dilations=window.dilations,
         groups=group,
-        batch=source.shape[0],
-        input_image=source.strides[0],
-        output_image=result.strides[0],
-        channel_pitch=1 if has_unit_stride(source.value) else source.strides[-1],
+        batch=shape_of(source)[0],
+        input_image=out_of[0],
+        output_image=into[0],
+        channel_pitch=1 if has_unit_stride(source) else out_of[-1],
     )
 
 
@@ -124,8 +132,12 @@ def is_pointwise(op: Operation) -> bool:
     return math.prod(kernel_sizes) == 1 and max(strides, default=1) == 1 and group_of(op) == 1
 
 
-def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value) -> None:
-    """Emit the loops of `nest`, `emit_conv` or `emit_depthwise`, on the operands of a call and its packed filter."""
+def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value, **further: object) -> None:
+    """
+    Emit the loops of `nest`, `emit_conv` or `emit_depthwise`, on the operands of a call and its packed filter.
+
+    What is `further` goes to the loops as it is.
+    """
     bias = call.maybe("bias")
     epilogue, planes = epilogue_of(call)
     nest(
@@ -138,6 +150,7 @@ def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value) -> 
         element=call.one("input").element,
         epilogue=epilogue,
         planes=planes,
+        **further,
     )
 
 
@@ -189,6 +202,7 @@ class WinogradConvKernel(Kernel):
     """
 
     name = "conv-winograd"
+    AXES = ("tiles", "transform", "columns")
     STRICT = False
     WALKS_STRIDES = True
     EPILOGUE = True
@@ -214,8 +228,21 @@ class WinogradConvKernel(Kernel):
             panel=panel,
             **dataclasses.asdict(form),
         )
-        for shape in _blocking_of(op, target).scratch():
+        cut = _blocking_of(op, target).for_threads(target.threads)
+        if target.threads > 1:
+            op.tiles = DictionaryAttr({"block": to_attribute(cut.block)})
+        for shape in cut.scratch():
             add_scratch(op, shape, f32)
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        cut = _blocking_of(op, target)
+        if cut.block < cut.tiles:
+            return {"tiles": -(-cut.tiles // cut.block)}
+        return {"transform": cut.tiles, "columns": -(-filter_shape(op)[0] // cut.panel)}
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        # Inputs, products and patch; the panels of a block share its inputs.
+        return (1, 2) if "columns" in parts_of(op) else (0, 1, 2)
 
     def emit(self, call: KernelCall) -> None:
         bias = call.maybe("bias")
@@ -231,6 +258,9 @@ class WinogradConvKernel(Kernel):
             scratch=[scratch.pointer for scratch in call.many("scratch")],
             epilogue=epilogue,
             planes=planes,
+            tiles=call.share("tiles"),
+            transform=call.share("transform") if call.runs("tiles", "transform") else None,
+            columns=call.share("columns") if call.runs("tiles", "columns") else None,
         )
 
 
@@ -254,7 +284,9 @@ def _blocking_of(op: Operation, target: Target) -> Blocking:
     batch, *extents, _ = shape_of(getattr(op, "result"))
     form = _tile_form(op, target)
     assert form is not None
-    return blocking(target, f32, form, extents, batch, filter_shape(op)[-1])
+    cut = blocking(target, f32, form, extents, batch, filter_shape(op)[-1])
+    tiles = op.properties.get("tiles")
+    return dataclasses.replace(cut, block=integer(tiles.data["block"])) if isinstance(tiles, DictionaryAttr) else cut
 
 
 @kernel("conv-strassen")
@@ -329,6 +361,7 @@ class ConvKernel(Kernel):
     """
 
     name = "conv"
+    AXES = ("pack", "images", "rows", "columns", "blocks")
     WALKS_STRIDES = True
     EPILOGUE = True
     PROLOGUE = True
@@ -355,10 +388,24 @@ class ConvKernel(Kernel):
             outputs = (height, *others[:-1])
             add_scratch(op, (block_lines(outputs), *others), element)
 
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        pack = {"pack": 1} if op.properties.get("packing") is None else {}
+        if has_prologue(op):
+            outputs = shape_of(getattr(op, "result"))[1:-1]
+            return {**pack, "blocks": -(-outputs[0] // block_lines(outputs))}
+        axis, steps = conv_cut(shape_of_conv(op), tile_for(target, element_of(getattr(op, "filter"))), target.threads)
+        return {**pack, axis: steps}
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return (int(op.properties.get("packing") is None),) if has_prologue(op) else ()
+
     def emit(self, call: KernelCall) -> None:
         packed, prologue = self._packed(call), prologue_of(call)
+        if not call.runs(*self.AXES[1:]):
+            return
         if prologue is None:
-            emit_through(emit_conv, call, packed)
+            images, rows, columns = (call.share(axis) for axis in ("images", "rows", "columns"))
+            emit_through(emit_conv, call, packed, options=GemmOptions(images=images, rows=rows, columns=columns))
             return
         source, bias = call.one("input"), call.maybe("bias")
         epilogue, planes = epilogue_of(call)
@@ -376,6 +423,7 @@ class ConvKernel(Kernel):
             epilogue=epilogue,
             planes=planes,
             element=source.element,
+            share=call.share("blocks"),
         ).emit()
 
     def _packed(self, call: KernelCall) -> Value:
@@ -383,6 +431,8 @@ class ConvKernel(Kernel):
         if call.op.properties.get("packing") is not None:
             return filter_.pointer
         scratch = call.many("scratch")[0]
+        if not call.runs("pack"):
+            return scratch.pointer
         groups, panels, depth, panel = scratch.shape
         per_group = filter_.shape[0] // groups
         with call.b.loop(0, groups) as group:

@@ -24,10 +24,11 @@ from glow_mlir.codegen.kernels.gemm import (
     emit_blocks,
     emit_panels,
     emit_row_tiles,
+    product_cut,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import balanced, tile_for
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Index, Value
@@ -194,7 +195,8 @@ def emit_conv(
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
     group_size = panels * shape.depth * tile.panel
-    with b.loop(0, shape.batch) as image, b.loop(0, shape.groups) as group:
+    images = options.images.of(shape.batch) if isinstance(shape.batch, int) else (0, shape.batch)
+    with b.loop(*images) as image, b.loop(0, shape.groups) as group:
         steps = (shape.output_image, *(plane.strides[0] for plane in planes))
         _outer(
             nest,
@@ -225,26 +227,40 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
 
 def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
     """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
-    shape, tile = nest.shape, nest.kernel.tile
+    pixels = _pixels_of(nest.shape, nest.planes, axis)
+    bound = _Bound(nest, source, target, filters, column)
+    if pixels.uniform:
+        bound.rows(dataclasses.replace(pixels, width=pixels.height * pixels.width, height=1))
+    elif pixels.go_by_lines(nest.kernel.tile):
+        bound.lines(pixels)
+    else:
+        bound.wrapped(pixels)
+
+
+def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> _Pixels:
+    """The pixels of an image of one or two dimensions, the first of which is `axis`."""
     pixel_step = shape.strides[-1] * shape.input_pitches[-1]
-    width = shape.outputs[-1]
     height: Index = 1
     line_in: Index = 0
-    origin: Places = (0,) * (1 + len(nest.planes))
+    origin: Places = (0,) * (1 + len(planes))
     line_out = origin
     if len(shape.outputs) - axis == 2:
         height = shape.outputs[axis]
         line_in = shape.strides[axis] * shape.input_pitches[axis]
-        line_out = placed(shape, nest.planes, origin, 1, axis)
-    pixel_out = placed(shape, nest.planes, origin, 1, len(shape.outputs) - 1)
-    pixels = _Pixels(width, height, pixel_step, pixel_out, line_in, line_out)
-    bound = _Bound(nest, source, target, filters, column)
-    if pixels.uniform:
-        bound.rows(dataclasses.replace(pixels, width=height * width, height=1))
-    elif isinstance(width, int) and balanced(width, tile.rows)[-1][1] >= _FEWEST_ROWS:
-        bound.lines(pixels)
-    else:
-        bound.wrapped(pixels)
+        line_out = placed(shape, planes, origin, 1, axis)
+    pixel_out = placed(shape, planes, origin, 1, len(shape.outputs) - 1)
+    return _Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
+
+
+def conv_cut(shape: ConvShape, tile: Tile, threads: int) -> tuple[str, int]:
+    """Whether to cut a convolution of known sizes along its `images`, `rows` or `columns`, and the number of steps."""
+    pixels = _pixels_of(shape, (), max(0, len(shape.outputs) - 2))
+    numbers = (pixels.height, pixels.width, shape.filters, shape.batch)
+    height, width, filters, batch = (number for number in numbers if isinstance(number, int))
+    if batch >= 4 * threads or batch % threads == 0:
+        return "images", batch
+    lines = not pixels.uniform and pixels.go_by_lines(tile)
+    return product_cut(height * width, height if lines else -(-height * width // tile.rows), filters, tile, threads)
 
 
 _FEWEST_ROWS = 4
@@ -272,6 +288,10 @@ class _Pixels:
             return False
         lines = zip((self.line_in, *self.line_out), (self.step_in, *self.step_out), strict=True)
         return all(line == self.width * step for line, step in lines)
+
+    def go_by_lines(self, tile: Tile) -> bool:
+        """Whether each line is cut into tiles of its own."""
+        return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= _FEWEST_ROWS
 
     def at(self, line: Index, row: Index) -> tuple[Index, Places]:
         """The offsets of one pixel: in the input, and in output and planes."""
@@ -304,7 +324,7 @@ class _Bound:
 
             self._panels(panel)
 
-        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, self._block_rows(pixels), block)
+        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, self._block_rows(pixels), block, nest.options.rows)
 
     def lines(self, pixels: _Pixels) -> None:
         """Line by line, every line cut evenly."""
@@ -324,38 +344,43 @@ class _Bound:
 
             self._panels(panel)
 
-        emit_blocks(nest.b, pixels.height, 1, self._block_lines(pixels), block)
+        emit_blocks(nest.b, pixels.height, 1, self._block_lines(pixels), block, nest.options.rows)
 
     def wrapped(self, pixels: _Pixels) -> None:
         """Tiles that run on from line to line."""
         nest = self.nest
 
-        def panel(columns: Columns) -> None:
-            every = pixels.height * pixels.width
-            ahead = Ahead(columns, nest.shape.depth, every)
+        def block(first: Index, rows: Index) -> None:
+            self._panels(lambda columns: self._wrapped_panel(columns, first, rows, pixels))
 
-            def tile(row: Index, count: int) -> None:
-                position, line = row % pixels.width, row // pixels.width
-                # From the last pixel of a line to the first of the next.
-                back = pixels.width - 1
-                jumps = [line - back * step for line, step in zip(pixels.line_out, pixels.step_out, strict=True)]
-                wrap: dict[str, Index] = {
-                    "position": position,
-                    "width": pixels.width,
-                    "input_jump": pixels.line_in - back * pixels.step_in,
-                    "output_jump": jumps[0],
-                    **{f"plane_jump{index}": jump for index, jump in enumerate(jumps[1:])},
-                }
-                self._tile(columns, count, pixels.at(line, position), pixels, ahead, row, wrap)
+        emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, 1 << 62, block, nest.options.rows)
 
-            emit_row_tiles(nest.b, 0, every, nest.kernel.tile.rows, tile)
+    def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: _Pixels) -> None:
+        """Multiply a block of pixels that runs on from line to line with a panel."""
+        nest = self.nest
+        ahead = Ahead(columns, nest.shape.depth, rows)
 
-        self._panels(panel)
+        def tile(row: Index, count: int) -> None:
+            position, line = row % pixels.width, row // pixels.width
+            # From the last pixel of a line to the first of the next.
+            back = pixels.width - 1
+            jumps = [line - back * step for line, step in zip(pixels.line_out, pixels.step_out, strict=True)]
+            wrap: dict[str, Index] = {
+                "position": position,
+                "width": pixels.width,
+                "input_jump": pixels.line_in - back * pixels.step_in,
+                "output_jump": jumps[0],
+                **{f"plane_jump{index}": jump for index, jump in enumerate(jumps[1:])},
+            }
+            self._tile(columns, count, pixels.at(line, position), pixels, ahead, row - first, wrap)
+
+        emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
 
     def _panels(self, body: Callable[[Columns], None]) -> None:
         nest = self.nest
         shape, kernel = nest.shape, nest.kernel
-        emit_panels(nest.b, self.filters, shape.filters, shape.depth, kernel.tile, kernel.element, body)
+        columns = nest.options.columns
+        emit_panels(nest.b, self.filters, shape.filters, shape.depth, kernel.tile, kernel.element, body, columns)
 
     def _tile(
         self,
@@ -373,14 +398,9 @@ class _Bound:
         `wrap` says how it goes on from line to line, where it does.
         """
         nest = self.nest
+        whole = pixels.height * pixels.width if wrap else pixels.width
         variant = ahead.applied(
-            dataclasses.replace(
-                nest.kernel,
-                rows=rows,
-                vectors=columns.vectors,
-                partial=columns.partial,
-                wraps=bool(wrap),
-            )
+            dataclasses.replace(nest.kernel.of_tile(rows, columns.vectors, columns.partial, whole), wraps=bool(wrap))
         )
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}

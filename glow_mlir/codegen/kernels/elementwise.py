@@ -25,7 +25,6 @@ from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.registry import kernel
 
-
 LOOP_AXES = ("lines", "elements")
 """The axes of `nests.widest_axis`."""
 
@@ -71,10 +70,10 @@ class StackKernel(Kernel):
 
         nest(b, extents[:-1], line, lines)
 
-    def cuts(self, op: Instruction, target: Target, threads: int) -> Mapping[str, int]:
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         assert isinstance(op, StackOp)
         extents, strides = collapse(op.extents(), op.steps())
-        return dict([widest_axis(extents, self._lanes(op, strides, target), threads)])
+        return dict([widest_axis(extents, self._lanes(op, strides, target), target.threads)])
 
     def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> int:
         """How many elements are computed at once."""

@@ -9,7 +9,6 @@ K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, vector
 from glow_mlir.codegen.value import Index, Value
@@ -47,11 +47,13 @@ def emit_panels(
     tile: Tile,
     element: Attribute,
     body: Callable[[Columns], None],
+    share: Share = ALL,
 ) -> None:
     """
     Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]`.
 
-    The last panel may have fewer columns; it then uses as few vectors as they need.
+    The last panel may have fewer columns; it then uses as few vectors as they need. A share is one of the panels, of
+    which Python has to know the number.
     """
     panel = tile.panel
 
@@ -59,14 +61,19 @@ def emit_panels(
         # A panel holds `panel` columns of `depth` elements: the column number times the depth.
         return weights.at(start * depth, element)
 
-    whole = columns - columns % panel if isinstance(columns, int) else columns // panel * panel
-    if not isinstance(whole, int) or whole:
-        with b.loop(0, whole, panel) as start:
-            body(Columns(start, at(start), tile.vectors, False, panel))
-    if isinstance(columns, int) and isinstance(whole, int):
+    if isinstance(columns, int):
+        panels, whole = -(-columns // panel), columns - columns % panel
+        if whole:
+            begin, end = share.within(panels, 0, whole // panel)
+            with b.loop(begin * panel, end * panel, panel) as start:
+                body(Columns(start, at(start), tile.vectors, False, panel))
         if rest := columns - whole:
-            body(Columns(whole, at(whole), -(-rest // tile.lanes), rest % tile.lanes != 0, rest))
+            with b.loop(*share.within(panels, panels - 1, 1)):
+                body(Columns(whole, at(whole), -(-rest // tile.lanes), rest % tile.lanes != 0, rest))
         return
+    whole = columns // panel * panel
+    with b.loop(0, whole, panel) as start:
+        body(Columns(start, at(start), tile.vectors, False, panel))
     rest = columns - whole
     with b.when(b.index(rest) > 0):
         body(Columns(whole, at(whole), tile.vectors, True, rest))
@@ -92,32 +99,68 @@ def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Call
             body(whole + start, rows)
 
 
-def emit_blocks(b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None]) -> None:
-    """Run `body(first row, rows)` for blocks of about `block` rows; one block where Python does not know."""
-    if not isinstance(rows, int) or rows <= block:
+def emit_blocks(
+    b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Share = ALL
+) -> None:
+    """
+    Run `body(first row, rows)` for blocks of about `block` rows; one block where Python does not know.
+
+    A share is one of the blocks, of which each share has as many as the others.
+    """
+    if not isinstance(rows, int) or (rows <= block and share.is_all):
         body(0, rows)
         return
-    start = 0
+    if not share.is_all:
+        # Blocks of whole tiles would come out uneven; what is left of a tile costs less.
+        count = share.parts * -(-rows // (share.parts * block))
+        tile_rows, block = 1, -(-rows // count)
+    start = number = 0
     # Whole tiles in every block but perhaps the last kind, so that tiles stay full.
-    tiles = -(-rows // tile_rows)
-    for pieces, count in balanced(tiles, max(1, block // tile_rows)):
-        last = min(start + pieces * count * tile_rows, rows)
-        whole = (last - start) // (count * tile_rows)
+    cuts = balanced(-(-rows // tile_rows), max(1, block // tile_rows))
+    total = sum(pieces for pieces, _ in cuts)
+    for pieces, tiles in cuts:
+        count = tiles * tile_rows
+        last = min(start + pieces * count, rows)
+        whole = (last - start) // count
         if whole:
-            with b.loop(0, whole) as piece:
-                body(piece * (count * tile_rows) + start, count * tile_rows)
-        if rest := last - start - whole * count * tile_rows:
-            body(start + whole * count * tile_rows, rest)
-        start = last
+            with b.loop(*share.within(total, number, whole)) as piece:
+                body(piece * count + start, count)
+        if rest := last - start - whole * count:
+            with b.loop(*share.within(total, number + whole, 1)):
+                body(start + whole * count, rest)
+        start, number = last, number + pieces
+
+
+def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, threads: int) -> tuple[str, int]:
+    """
+    Whether to cut a product along its `rows` or its `columns`, and how many steps there are.
+
+    The larger operand is cut, since each thread reads all of the other; unless its steps do not come out even, and
+    those of the other are better.
+    """
+    steps = {"rows": row_steps, "columns": -(-columns // tile.panel)}
+    idle = {axis: -(-count // threads) * threads / max(1, count) for axis, count in steps.items()}
+    first, second = ("columns", "rows") if columns > rows else ("rows", "columns")
+    axis = second if idle[first] > UNEVEN and idle[second] < idle[first] else first
+    return axis, steps[axis]
+
+
+UNEVEN = 1.1
+"""By how much longer than the mean the share of one thread may take."""
 
 
 @dataclass(frozen=True)
 class GemmOptions:
-    """Choices that do not change the result; the defaults choose by the sizes."""
+    """Choices that do not change the result, and what of it to compute; the defaults choose by the sizes."""
 
     tile: Tile | None = None
     block_rows: int | None = None
     prefetch: bool | None = None
+    whole_rows: int | None = None
+    """Of how many rows the product is a block."""
+    rows: Share = ALL
+    columns: Share = ALL
+    images: Share = ALL
 
 
 def emit_gemm(
@@ -159,12 +202,12 @@ def emit_gemm(
         epilogue=epilogue,
         planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
-    nest = _Nest(b, kernel, c, a, bias if bias is not None else c, k, lda, ldc, tuple(planes))
+    nest = _Nest(b, kernel, c, a, bias if bias is not None else c, k, lda, ldc, tuple(planes), options.whole_rows or m)
 
     def block(first: Index, rows: Index) -> None:
-        emit_panels(b, packed_b, n, k, tile, element, lambda columns: nest.panel(columns, first, rows))
+        emit_panels(b, packed_b, n, k, tile, element, lambda columns: nest.panel(columns, first, rows), options.columns)
 
-    emit_blocks(b, m, tile.rows, _block_rows(b, options, m, n, k, size), block)
+    emit_blocks(b, m, tile.rows, _block_rows(b, options, m, n, k, size), block, options.rows)
 
 
 @dataclass(frozen=True)
@@ -180,6 +223,7 @@ class _Nest:
     lda: Index
     ldc: Index
     planes: tuple[Plane, ...]
+    whole_rows: Index
 
     def panel(self, columns: Columns, first: Index, rows: Index) -> None:
         """Multiply a block of rows with one panel of columns."""
@@ -187,9 +231,7 @@ class _Nest:
         ahead = Ahead(columns, self.k, rows)
 
         def tile(row: Index, count: int) -> None:
-            variant = ahead.applied(
-                dataclasses.replace(kernel, rows=count, vectors=columns.vectors, partial=columns.partial)
-            )
+            variant = ahead.applied(kernel.of_tile(count, columns.vectors, columns.partial, self.whole_rows))
             variant.call(
                 self.b,
                 output=self.c.at(row * self.ldc + columns.start, kernel.output_element),
@@ -280,13 +322,14 @@ def emit_pack_panels(
     channels: int = 1,
     element: Attribute = f32,
     tile: Tile | None = None,
+    share: Share = ALL,
 ) -> None:
     """
     Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
 
     `matrix` points to `[k, n]`, or, `transposed`, to `[n, k]`; its rows are `row_pitch` elements apart. `packed`
     has room for `ceil(n / panel) * k * panel` elements. With `channels`, the rows of a transposed matrix are themselves
-    `[k / channels, channels]`, and packed channel by channel.
+    `[k / channels, channels]`, and packed channel by channel. A share is one of the panels.
     """
     tile = tile or tile_for(b.target, element)
     panel = tile.panel
@@ -317,7 +360,7 @@ def emit_pack_panels(
         with b.loop(0, panel) as index:
             column(columns.weights.at(index, element), columns.start + index, n)
 
-    emit_panels(b, packed, n, k, tile, element, columns_of if transposed else rows)
+    emit_panels(b, packed, n, k, tile, element, columns_of if transposed else rows, share)
 
 
 def _copy_vector(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import DictionaryAttr
@@ -20,7 +20,7 @@ from glow_mlir.codegen.kernel import (
     pack_constant,
     whole_constant,
 )
-from glow_mlir.codegen.kernels.gemm import emit_gemm, emit_pack_panels
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels, product_cut
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
@@ -31,7 +31,7 @@ from glow_mlir.dialects.element_types import byte_width, is_float, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.packing import pack_panels, pack_strassen
@@ -138,6 +138,7 @@ class MatMulKernel(Kernel):
     """
 
     name = "matmul"
+    AXES = ("pack", "batches", "rows", "columns")
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
@@ -161,6 +162,22 @@ class MatMulKernel(Kernel):
         columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])
         add_scratch(op, (-(-columns // tile.panel), depth, tile.panel), element_of(right))
 
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        *batch, rows, columns = shape_of(getattr(op, "result"))
+        tile = tile_for(target, element_of(getattr(op, "left")))
+        packed = op.properties.get("packing") is not None
+        if not packed and _is_batched(op):
+            return {"batches": math.prod(batch)}
+        if packed and _is_merged(op):
+            rows, batch = rows * math.prod(batch), []
+        cut = product_cut(rows, -(-rows // tile.rows), columns, tile, target.threads)
+        if math.prod(batch) >= 4 * target.threads:
+            cut = ("batches", math.prod(batch))
+        return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return (0,) if op.properties.get("packing") is None and _is_batched(op) else ()
+
     def emit(self, call: KernelCall) -> None:
         left, result = call.one("left"), call.result
         rows, columns = result.shape[-2:]
@@ -169,6 +186,8 @@ class MatMulKernel(Kernel):
         packing = call.op.properties.get("packing")
         bias = call.maybe("bias")
         epilogue, planes = epilogue_of(call)
+        options = GemmOptions(rows=call.share("rows"), columns=call.share("columns"))
+        batches = call.share("batches")
         if isinstance(packing, DictionaryAttr):
             merged = _merged_rows([left.shape, *[result.shape] * (1 + len(planes))], _all_strides(left, result, planes))
             if merged is not None:
@@ -194,23 +213,26 @@ class MatMulKernel(Kernel):
                 element=left.element,
                 epilogue=epilogue,
                 planes=moved,
+                options=options,
             )
 
         if isinstance(packing, DictionaryAttr):
-            nest(call.b, batch, lambda indices: product(indices, right.pointer))
+            nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)
             return
         scratch = call.many("scratch")[0].pointer
         right_steps = batch_strides(right, batch)
-        if not any(right_steps):
-            self._pack(call, right, 0, scratch, columns, depth)
-            nest(call.b, batch, lambda indices: product(indices, scratch))
+        if not _is_batched(call.op):
+            if call.runs("pack"):
+                self._pack(call, right, 0, scratch, columns, depth)
+            if call.runs("batches", "rows", "columns"):
+                nest(call.b, batch, lambda indices: product(indices, scratch), batches)
             return
 
         def both(indices: list[Index]) -> None:
             self._pack(call, right, linear(indices, right_steps), scratch, columns, depth)
             product(indices, scratch)
 
-        nest(call.b, batch, both)
+        nest(call.b, batch, both, batches)
 
     def _pack(self, call: KernelCall, right: Operand, offset: Index, scratch: Value, columns: int, depth: int) -> None:
         emit_pack_panels(
@@ -222,7 +244,19 @@ class MatMulKernel(Kernel):
             right.strides[-2],
             transposed=_flag(call.op, "transpose_right"),
             element=right.element,
+            share=call.share("pack"),
         )
+
+
+def _is_batched(op: Instruction) -> bool:
+    """Whether the right operand is another matrix for some of the batches."""
+    return any(size != 1 for size in shape_of(getattr(op, "right"))[:-2])
+
+
+def _is_merged(op: Instruction) -> bool:
+    """Whether all batches are multiplied as one matrix, as far as that is known without the planes of an epilogue."""
+    matrices = [getattr(op, name) for name in ("left", "result")]
+    return _merged_rows([shape_of(m) for m in matrices], [strides_of(m) for m in matrices]) is not None
 
 
 def _all_strides(left: Operand, result: Operand, planes: Sequence[Plane]) -> list[Shape]:

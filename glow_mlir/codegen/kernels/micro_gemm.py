@@ -9,6 +9,7 @@ three loops step through: kernel depth, height and width.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,17 +18,26 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder import Builder, Loop
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
-from glow_mlir.codegen.kernels.tiles import Tile
+from glow_mlir.codegen.kernels.tiles import Tile, balanced
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.value import Index, Value
 
 LATENCY_COVER = 8
 """How many independent sums keep the multiply-add units busy."""
 
 CACHE_LINE = 64
 """Bytes of a line of the cache."""
+
+
+def partial_sums(rows: int, vectors: int) -> int:
+    """
+    How many partial sums each output of a tile has.
+
+    A multiply-add takes about four cycles and two can start in each: fewer sums than eight leave gaps.
+    """
+    return max(1, min(4, LATENCY_COVER // (rows * vectors)))
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ class MicroKernel(SharedFunction):
     `rows` and `vectors` may be less than the tile's. `partial` says that only the first `columns` of the tile
     exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `prefetch` is
     how many lines of the cache each step fetches ahead. `planes` are the further operands of the epilogue, those that
-    it writes first.
+    it writes first. `partial_sums` is how many each output has, by default what suits the tile.
     """
 
     element: Attribute
@@ -53,15 +63,22 @@ class MicroKernel(SharedFunction):
     prefetch: int = 0
     epilogue: Epilogue | None = None
     planes: tuple[PlaneKind, ...] = ()
+    partial_sums: int | None = None
 
     @property
     def ways(self) -> int:
-        """
-        How many partial sums each output has.
+        """How many partial sums each output has."""
+        return self.partial_sums or partial_sums(self.rows, self.vectors)
 
-        A multiply-add takes about four cycles and two can start in each: fewer sums than eight leave gaps.
+    def of_tile(self, rows: int, vectors: int, partial: bool, whole_rows: Index) -> MicroKernel:
         """
-        return max(1, min(4, LATENCY_COVER // (self.rows * self.vectors)))
+        The variant for one tile of a product with `whole_rows` rows.
+
+        That product decides how sums are cut: results do not depend on which tiles and blocks its rows are cut into.
+        """
+        fewest = balanced(whole_rows, self.tile.rows)[-1][1] if isinstance(whole_rows, int) and whole_rows else rows
+        sums = partial_sums(fewest, vectors)
+        return dataclasses.replace(self, rows=rows, vectors=vectors, partial=partial, partial_sums=sums)
 
     @property
     def output_element(self) -> Attribute:

@@ -18,6 +18,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import BLOCK_ROWS, ConvShape, emit_conv
 from glow_mlir.codegen.nests import chunks, linear, nest
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.value import Index, Value
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
@@ -48,16 +49,19 @@ class BlockedConv:
     epilogue: Epilogue | None
     planes: Sequence[Plane]
     element: Attribute
+    share: Share = ALL
 
     def emit(self) -> None:
         """Loops over images and blocks of lines."""
         lines, height = block_lines(self.outputs), self.outputs[0]
         with self.b.loop(0, self.shape.batch) as image:
-            whole = height // lines * lines
-            with self.b.loop(0, whole, lines) as line:
+            whole, blocks = height // lines, -(-height // lines)
+            begin, end = self.share.within(blocks, 0, whole)
+            with self.b.loop(begin * lines, end * lines, lines) as line:
                 self._block(image, line, lines)
-            if rest := height - whole:
-                self._block(image, whole, rest)
+            if rest := height - whole * lines:
+                with self.b.loop(*self.share.within(blocks, whole, 1)):
+                    self._block(image, whole * lines, rest)
 
     def _block(self, image: Index, line: Index, lines: int) -> None:
         """Apply the body to some lines, then multiply them."""

@@ -15,6 +15,7 @@ first copied into a patch filled up with zeros; of one that reaches beyond the o
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, em
 from glow_mlir.codegen.kernels.image_tiles import GRID, STEPS, TileOutput, Tiles, plane_arguments, plane_kinds
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
@@ -43,6 +45,9 @@ BLOCK_TILES = 24
 Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay near. From 18 to 144
 tiles the time of a layer changes by 5 %.
 """
+
+FEWEST_TILES = 12
+"""Tiles of a block that reads the weights often enough to make up for it."""
 
 TRANSFORMING = 14
 """
@@ -116,6 +121,18 @@ class Blocking:
     def product_step(self) -> int:
         """Elements from one point to the next in the products."""
         return self.block * self.panel + PADDING
+
+    def for_threads(self, threads: int) -> Blocking:
+        """
+        Blocks for several threads: as many for each of them, or one, where there are too few tiles, whose panels of
+        filters they share.
+        """
+        if threads == 1:
+            return self
+        if self.tiles < FEWEST_TILES * threads:
+            return dataclasses.replace(self, block=self.tiles)
+        blocks = threads * max(1, round(self.tiles / (threads * BLOCK_TILES)))
+        return dataclasses.replace(self, block=-(-self.tiles // blocks))
 
     def scratch(self) -> list[tuple[int, ...]]:
         """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""
@@ -290,6 +307,9 @@ def emit_winograd(
     element: Attribute = f32,
     epilogue: Epilogue | None = None,
     planes: Sequence[Plane] = (),
+    tiles: Share = ALL,
+    transform: Share | None = ALL,
+    columns: Share | None = ALL,
 ) -> None:
     """
     Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
@@ -297,6 +317,9 @@ def emit_winograd(
 
     `packed_filters` are as `packing.pack_winograd` makes them, aligned to a whole vector; channels and filters are
     multiples of a vector. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
+
+    Shares are of the blocks of tiles; or, where there is one block, of its tiles as they are transformed (`None`: they
+    are already), and of the panels of filters (`None`: they wait for the inputs).
     """
     lanes = b.target.vector_width(element)
     nest = _Nest(
@@ -311,8 +334,10 @@ def emit_winograd(
         bias,
         tuple(planes),
         tuple(scratch),
+        transform,
+        columns,
     )
-    emit_blocks(b, cut.tiles, tile_for(b.target, element).rows, cut.block, nest.block)
+    emit_blocks(b, cut.tiles, tile_for(b.target, element).rows, cut.block, nest.block, tiles)
 
 
 @dataclass(frozen=True)
@@ -330,10 +355,33 @@ class _Nest:
     bias: Value | None
     planes: tuple[Plane, ...]
     scratch: tuple[Value, ...]
+    transform: Share | None
+    columns: Share | None
 
     def block(self, first: Index, tiles: Index) -> None:
         """Compute a block of tiles."""
+        if self.transform is not None:
+            self._transform(first, tiles, self.transform)
+        if self.columns is not None:
+            element, tile = self.input.element, tile_for(self.b.target, self.input.element)
+            depth, filters = math.prod(self.cut.form.weights) * self.cut.channels, self.shape.filters
+            emit_panels(
+                self.b,
+                self.filters,
+                filters,
+                depth,
+                tile,
+                element,
+                lambda columns: self._panel(columns, first, tiles),
+                self.columns,
+            )
+
+    def _transform(self, first: Index, tiles: Index, share: Share) -> None:
+        """Transform the inputs of a share of the tiles of a block."""
         inputs, _, patch = self.scratch
+        if isinstance(tiles, int) and not share.is_all:
+            begin, end = share.of(tiles)
+            inputs, first, tiles = inputs.at(begin * self.cut.channels, self.input.element), begin + first, end - begin
         height, width = self.shape.outputs
         stride = self.cut.form.stride
         self.input.call(
@@ -349,17 +397,6 @@ class _Nest:
             channels=self.cut.channels,
             point_step=self.cut.input_step,
             **self._tiles(first, tiles),
-        )
-        element, tile = self.input.element, tile_for(self.b.target, self.input.element)
-        depth = math.prod(self.cut.form.weights) * self.cut.channels
-        emit_panels(
-            self.b,
-            self.filters,
-            self.shape.filters,
-            depth,
-            tile,
-            element,
-            lambda columns: self._panel(columns, first, tiles),
         )
 
     def _tiles(self, first: Index, tiles: Index) -> dict[str, Index]:
@@ -391,7 +428,7 @@ class _Nest:
                 channels,
                 panel,
                 element=element,
-                options=GemmOptions(prefetch=self._prefetch(tiles)),
+                options=GemmOptions(prefetch=self._prefetch(tiles), whole_rows=cut.tiles),
             )
         height, width = self.shape.outputs
         self.output.call(
