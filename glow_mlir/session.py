@@ -71,12 +71,11 @@ class InferenceSession:
     `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
     to the stage `llvm`. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are
     larger than those of plain sums (docs/floating-point.md). An inference computes in as many `threads`, the caller's
-    among them; 0 stands for the number of cores. Results do not depend on it. Raises `GlowError` for whatever is wrong with the model,
-    and `OptionError` for a `target` whose code this machine cannot run.
+    among them; 0 stands for the number of cores. Results do not depend on it. Raises `GlowError` for whatever is wrong
+    with the model, and `OptionError` for a `target` whose code this machine cannot run.
 
-    Several threads may call `run` at once; the workers of `threads` serve one call at a time, and a call that finds them
-    busy computes alone. Where the model has state, their calls follow one another, each on the state
-    that the one before it left.
+    Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
+    computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
     """
 
     def __init__(

@@ -52,8 +52,8 @@ class Backend(ABC):
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 
         `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
-        left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones. An instruction is only
-        cut into parts for several `threads`.
+        left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones. For
+        several `threads`, an instruction is cut into parts where that pays.
         """
 
 

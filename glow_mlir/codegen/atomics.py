@@ -42,7 +42,7 @@ class Atomics(Memory):
     def atomic(
         self, operation: str, pointer: Value, value: Number, type_: Attribute, ordering: str = "seq_cst"
     ) -> Value:
-        """Replace the integer at `pointer` by `operation` (`add`, `sub`, `xchg`, …) of it and `value`; gives the old."""
+        """Replace the integer at `pointer` by `operation` (`add`, `xchg`, …) of it and `value`; gives the old one."""
         properties = {
             "bin_op": IntegerAttr(ATOMIC_BINARY.index(operation), i64),
             "ordering": ordering_attr(ordering),

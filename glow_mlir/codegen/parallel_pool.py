@@ -1,7 +1,7 @@
 """
 The pool of workers, as machine code: a parallel-for that costs about a microsecond where its workers are awake.
 
-    run(pool, task, data, parts)   the caller's side, the `run` of `glow_parallel`: all parts are finished when it returns
+    run(pool, task, data, parts)   what the caller does, the `run` of `glow_parallel`: it returns when all is done
     work(pool, worker)             what a worker does until it is stopped
     stop(pool)                     ends all workers
 
@@ -98,8 +98,10 @@ class _Pool:
                 self._system(layout.YIELD, [b.constant(0, i64)] * 4)
             return [b.atomic_load(done, i64), b.max(left - 1, 0)]
 
-        start = [b.atomic_load(done, i64), self.setting(layout.SPINS)]
-        b.repeat(start, look, lambda count, _: count.ne(parts))
+        def is_missing(count: Value, _: Value) -> Value:
+            return count.ne(parts)
+
+        b.repeat([b.atomic_load(done, i64), self.setting(layout.SPINS)], look, is_missing)
 
     def claim(self, worker: Value, job: Value) -> None:
         """Do parts of a job as long as there are any, first those of the worker's own share."""
@@ -134,7 +136,10 @@ class _Pool:
                 self._sleep(seen)
             return [epoch, (fresh | self._sleeps()) & self._stopped().eq(0)]
 
-        b.repeat([b.constant(0, i32), self._stopped().eq(0)], step, lambda _, further: further)
+        def goes_on(_: Value, further: Value) -> Value:
+            return further
+
+        b.repeat([b.constant(0, i32), self._stopped().eq(0)], step, goes_on)
         return b.select(self._stopped().eq(0), b.constant(layout.IDLE, i32), b.constant(layout.STOPPED, i32))
 
     def _awaited(self, seen: Value) -> Value:
@@ -145,8 +150,10 @@ class _Pool:
             b.pause()
             return [self._epoch(), left - 1]
 
-        start = [self._epoch(), self.setting(layout.SPINS)]
-        return b.repeat(start, look, lambda epoch, left: epoch.eq(seen) & (left > 0))[0]
+        def waits(epoch: Value, left: Value) -> Value:
+            return epoch.eq(seen) & (left > 0)
+
+        return b.repeat([self._epoch(), self.setting(layout.SPINS)], look, waits)[0]
 
     def _sleep(self, seen: Value) -> None:
         """Sleep until the number of the job is not `seen` any more."""

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -28,6 +29,9 @@ MOST_THREADS = 1024
 LOOKS = 1 << 14
 """How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
 
+GIVING_WAY = 1e-5
+"""Seconds for which a thread that cannot sleep in a futex gives way while a call has no work for it."""
+
 _NUMBERS = {"x86_64": (202, 24), "AMD64": (202, 24), "aarch64": (98, 124), "arm64": (98, 124)}
 """Machine → the numbers of Linux's system calls `futex` and `sched_yield`."""
 
@@ -40,7 +44,7 @@ def usable_cores() -> int:
 
 
 def system_call() -> tuple[int, int, int]:
-    """The address of libc's `syscall` and the numbers of `futex` and `sched_yield`; zeros where threads have no futex."""
+    """The address of libc's `syscall`, the numbers of `futex` and `sched_yield`; zeros where threads have no futex."""
     numbers = _NUMBERS.get(platform.machine())
     if sys.platform != "linux" or numbers is None or sys.maxsize < 1 << 32:
         return 0, 0, 0
@@ -72,7 +76,6 @@ class Pool:
         self._parallel = (ctypes.c_void_p * 2)(library.address("glow_pool_run"), self._memory.ctypes.data)
         self._busy = threading.Lock()
         self._turn = threading.Condition()
-        self._calls = 0
         self._stopped = False
         self._members = [
             threading.Thread(target=self._serve, args=(number,), name=f"glow-{number}", daemon=True)
@@ -104,20 +107,18 @@ class Pool:
             member.join()
 
     def _wake(self) -> None:
-        """Let threads that sleep in Python return to the machine code."""
+        """Let threads that sleep in Python return to the machine code; they stay as long as there is a call."""
         with self._turn:
-            self._calls += 1
             self._turn.notify_all()
 
     def _serve(self, number: int) -> None:
         """What a thread does."""
-        while True:
-            with self._turn:
-                seen = self._calls
-            if self._work(self._memory.ctypes.data, number) == layout.STOPPED:
-                return
-            with self._turn:
-                self._turn.wait_for(lambda seen=seen: self._stopped or self._calls != seen)
+        while self._work(self._memory.ctypes.data, number) != layout.STOPPED:
+            if self._busy.locked():
+                time.sleep(GIVING_WAY)
+            else:
+                with self._turn:
+                    self._turn.wait_for(lambda: self._stopped or self._busy.locked())
 
 
 def _words(count: int) -> np.ndarray:

@@ -140,8 +140,12 @@ class Program:
     """Name, shape, element type, and whether the function writes it."""
     activations: int
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Call the function; returns what it may write, by name. Checks that guards and inputs survive."""
+    def run(self, inputs: Mapping[str, np.ndarray], parallel: object = None) -> dict[str, np.ndarray]:
+        """
+        Call the function; returns what it may write, by name. Checks that guards and inputs survive.
+
+        `parallel` is a `glow_parallel` as ctypes pass it, by default none.
+        """
         buffers = [Guarded.of(shape, dtype) for _, shape, dtype, _ in self.bindings]
         for (name, _, _, _), buffer in zip(self.bindings, buffers, strict=True):
             if name in inputs:
@@ -150,7 +154,7 @@ class Program:
         arena.array.fill(0xFF)
         pointers = (ctypes.c_void_p * len(buffers))(*(buffer.array.ctypes.data for buffer in buffers))
         entry = self.library.function(self.name, [ctypes.c_void_p] * 4, ctypes.c_int32)
-        assert entry(self.constants.ctypes.data, pointers, arena.array.ctypes.data, None) == 0
+        assert entry(self.constants.ctypes.data, pointers, arena.array.ctypes.data, parallel) == 0
         for buffer in (*buffers, arena):
             buffer.check()
         results: dict[str, np.ndarray] = {}
@@ -186,9 +190,9 @@ class Guarded:
         )
 
 
-def compile_module(module: ModuleOp, target: str = "host") -> Program:
+def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> Program:
     """Take a module down the ladder, in place, from the stage it is at, and load the only function it has."""
-    compilation = Compilation(module, target=target, verify=True)
+    compilation = Compilation(module, target=target, verify=True, threads=threads)
     compilation.run(until="allocated")
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
     constants = build_constants(function, Storage(module))

@@ -9,6 +9,7 @@ K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

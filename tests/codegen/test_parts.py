@@ -1,0 +1,93 @@
+"""Instructions cut into parts give the same results, bit for bit, for any number of threads and order of parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cut import check_parts
+from execute import Case, module_of, runnable_targets, sample
+from hypothesis import HealthCheck, given, settings
+from random_graphs import Graph, graphs
+
+from glow_mlir.codegen.share import Share
+from glow_mlir.dialects.glow_high import convolution, elementwise_math, linear
+
+SLOW: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+
+
+def check(case: Case, target: str = "host") -> None:
+    """Check one operator, which has to be cut."""
+    module, inputs = module_of(case)
+    assert check_parts(module, inputs, target=target) > 0
+
+
+@pytest.mark.parametrize("shape", [(70,), (1000,), (3, 70), (5, 6, 7), (40, 1, 3)])
+@pytest.mark.parametrize("target", runnable_targets())
+def test_elementwise(target: str, shape: tuple[int, ...]):
+    check(Case(elementwise_math.ExpOp, sample(shape)), target)
+
+
+MATRICES = [
+    ((64, 20), (20, 9)),  # Rows.
+    ((5, 20), (20, 300)),  # Columns, the last panel partial.
+    ((1, 33), (33, 130)),  # One row, whose sums are split.
+    ((13, 20), (20, 8)),  # Narrow: sums are split in some tiles.
+    ((3, 50, 20), (20, 30)),  # Batches that are one matrix.
+    ((2, 3, 9, 20), (2, 1, 20, 30)),  # Batches with matrices of their own.
+    ((40, 3, 20), (1, 20, 7)),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), MATRICES)
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("target", runnable_targets())
+def test_products(target: str, is_constant: bool, left: tuple[int, ...], right: tuple[int, ...]):
+    given = sample(left), sample(right, seed=1)
+    check(Case(linear.MatMulOp, *given, constants=(1,) if is_constant else ()), target)
+
+
+CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((1, 20, 20, 8), (16, 1, 1, 8), {}),  # Rows of pixels.
+    ((1, 16, 17, 5), (9, 3, 3, 5), {}),  # Lines.
+    ((1, 17, 5, 4), (70, 3, 3, 4), {"strides": (2, 1)}),  # Lines that are shorter than a tile, many filters.
+    ((6, 6, 6, 3), (4, 2, 2, 3), {}),  # Images.
+    ((1, 9, 9, 8), (12, 3, 3, 4), {"group": 2}),
+    ((1, 5, 8, 9, 4), (6, 2, 3, 3, 4), {}),  # Three axes.
+    ((1, 40, 6), (11, 3, 6), {}),
+    ((1, 6, 6, 64), (192, 3, 3, 64), {}),  # Winograd, few tiles: panels.
+    ((1, 50, 50, 32), (32, 3, 3, 32), {}),  # Winograd, many tiles.
+    ((3, 18, 18, 16), (16, 3, 3, 16), {}),
+]
+
+
+@pytest.mark.parametrize(("image", "filters", "properties"), CONVOLUTIONS)
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("target", runnable_targets())
+def test_convolutions(
+    target: str, is_constant: bool, image: tuple[int, ...], filters: tuple[int, ...], properties: dict[str, Any]
+):
+    given = sample(image), sample(filters, seed=1), sample(filters[:1], seed=2)
+    constants = (1, 2) if is_constant else ()
+    check(Case(convolution.ConvOp, *given, constants=constants, layout="channels_last", **properties), target)
+
+
+@settings(max_examples=30, **SLOW)
+@given(graph=graphs())
+def test_random_graphs(graph: Graph):
+    check_parts(graph.module, graph.inputs, (2, 5))
+
+
+def test_parts_that_depend_on_each_other_are_seen(monkeypatch: pytest.MonkeyPatch):
+    """The check itself can fail: where parts leave something out."""
+
+    def half(self: Share, total: int, first: int, count: int) -> tuple[int, int]:
+        return 0, count if self.is_all else count // 2
+
+    monkeypatch.setattr(Share, "within", half)
+    module, inputs = module_of(Case(elementwise_math.ExpOp, sample((1000,))))
+    with pytest.raises(AssertionError, match="threads"):
+        check_parts(module, inputs)

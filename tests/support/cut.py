@@ -1,0 +1,69 @@
+"""Run a module cut into parts in every way that may not matter: alone, in odd orders, by threads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+from execute import Program, compile_module
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.codegen import parts
+from glow_mlir.runtime.pool import Pool
+
+_TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+
+Results = dict[str, np.ndarray]
+
+
+@contextmanager
+def however_small() -> Generator[None]:
+    """Cut instructions into parts that it would not pay to cut."""
+    with mock.patch.object(parts, "GRAIN", 1):
+        yield
+
+
+def backwards(program: Program, threads: int, inputs: Mapping[str, np.ndarray]) -> tuple[Results, int]:
+    """The results when parts run from the last to the first, each by another worker; and how many there were."""
+    ran = 0
+
+    def run(_: int, task: int, data: int, count: int) -> None:
+        nonlocal ran
+        ran += count
+        for part in reversed(range(count)):
+            _TASK(task)(data, part, (part + 1) % threads)
+
+    callback: Callable[..., None] = _RUN(run)
+    parallel = (ctypes.c_void_p * 2)(ctypes.cast(callback, ctypes.c_void_p).value, None)
+    return program.run(inputs, parallel), ran
+
+
+def check_parts(
+    module: ModuleOp, inputs: Mapping[str, np.ndarray], threads: Sequence[int] = (2, 3, 7), target: str = "host"
+) -> int:
+    """
+    Fail where results of a module differ in any bit when it is cut for several threads.
+
+    Returns how many parts there were in all, so that a test can see that something was cut.
+    """
+    expected = compile_module(module.clone(), target).run(inputs)
+    total = 0
+    for count in threads:
+        with however_small():
+            program = compile_module(module.clone(), target, count)
+        reversed_, ran = backwards(program, count, inputs)
+        found = {"alone": program.run(inputs), "backwards": reversed_}
+        if ran:
+            pool = Pool(program.library, count)
+            with pool.lease() as parallel:
+                found["threads"] = program.run(inputs, parallel)
+            pool.stop()
+        total += ran
+        for how, results in found.items():
+            for name, wanted in expected.items():
+                np.testing.assert_array_equal(results[name], wanted, f"{name} with {count} threads, {how}")
+    return total
