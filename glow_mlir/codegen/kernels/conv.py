@@ -15,7 +15,8 @@ from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_pack_panels
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
-from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_form
 from glow_mlir.codegen.parts import parts_of
@@ -290,7 +291,7 @@ def _blocking_of(op: Operation, target: Target) -> Blocking:
 
 
 @kernel("conv-strassen")
-class StrassenConvKernel(Kernel):
+class StrassenConvKernel(StrassenKernel):
     """
     Filters of one element over images, in one group, as a matrix product by Strassen's algorithm.
 
@@ -298,9 +299,7 @@ class StrassenConvKernel(Kernel):
     """
 
     name = "conv-strassen"
-    STRICT = False
     WALKS_STRIDES = True
-    EPILOGUE = True
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
@@ -323,12 +322,11 @@ class StrassenConvKernel(Kernel):
             lambda filters: pack_strassen(filters.reshape(len(filters), -1).T, panel),
             panel=panel,
         )
-        for shape in self._halves(op, target).scratch():
-            add_scratch(op, shape, f32)
+        self.add_halves(op, target)
 
-    def _halves(self, op: Operation, target: Target) -> Halves:
-        rows = math.prod(shape_of(getattr(op, "result"))[:-1])
-        return Halves.of(target, f32, rows, filter_shape(op)[-1])
+    def sizes(self, op: Operation) -> tuple[int, int, int]:
+        *rows, columns = shape_of(getattr(op, "result"))
+        return math.prod(rows), columns, filter_shape(op)[-1]
 
     def emit(self, call: KernelCall) -> None:
         bias = call.maybe("bias")
@@ -344,11 +342,12 @@ class StrassenConvKernel(Kernel):
             None if bias is None else bias.pointer,
             Rows(result.shape[:-1], (source.strides[0], *steps), result.strides[:-1]),
             result.shape[-1],
-            cut=self._halves(call.op, call.target),
+            cut=self.halves(call.op, call.target),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
             prologue=prologue_of(call),
             epilogue=epilogue,
             planes=planes,
+            **self.shares(call),
         )
 
 

@@ -21,7 +21,8 @@ from glow_mlir.codegen.kernel import (
     whole_constant,
 )
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels, product_cut
-from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.target import Target
@@ -71,7 +72,7 @@ MOST_AXES = 4
 
 
 @kernel("matmul-strassen")
-class StrassenMatMulKernel(Kernel):
+class StrassenMatMulKernel(StrassenKernel):
     """
     Products with a constant matrix by Strassen's algorithm: fewer products, with larger rounding errors.
 
@@ -79,8 +80,6 @@ class StrassenMatMulKernel(Kernel):
     """
 
     name = "matmul-strassen"
-    STRICT = False
-    EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left") or not _has_rows(op):
@@ -98,12 +97,11 @@ class StrassenMatMulKernel(Kernel):
         form = "strassen_transposed" if transposed else "strassen"
         panel = tile_for(target, f32).panel
         pack_constant(op, "right", storage, form, lambda m: pack_strassen(m.T if transposed else m, panel), panel=panel)
-        for shape in self._halves(op, target).scratch():
-            add_scratch(op, shape, f32)
+        self.add_halves(op, target)
 
-    def _halves(self, op: Operation, target: Target) -> Halves:
-        rows = math.prod(shape_of(getattr(op, "result"))[:-1])
-        return Halves.of(target, f32, rows, shape_of(getattr(op, "left"))[-1])
+    def sizes(self, op: Operation) -> tuple[int, int, int]:
+        *rows, columns = shape_of(getattr(op, "result"))
+        return math.prod(rows), columns, shape_of(getattr(op, "left"))[-1]
 
     def emit(self, call: KernelCall) -> None:
         left, result, bias = call.one("left"), call.result, call.maybe("bias")
@@ -123,10 +121,11 @@ class StrassenMatMulKernel(Kernel):
             None if bias is None else bias.pointer,
             rows,
             result.shape[-1],
-            cut=self._halves(call.op, call.target),
+            cut=self.halves(call.op, call.target),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
             epilogue=epilogue,
             planes=[replace(plane, strides=(0,) * missing + plane.strides) for plane in planes],
+            **self.shares(call),
         )
 
 

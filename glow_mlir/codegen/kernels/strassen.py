@@ -37,6 +37,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
@@ -94,12 +95,13 @@ class Rows:
 class Halves:
     """
     How a product is cut: blocks of at most `block` rows, which are all or some tiles in both halves, with halves of
-    `depth` elements, and panels.
+    `depth` elements, and panels. The sums of `held` rows are kept at once: of all blocks, or of one where it is 0.
     """
 
     block: int
     depth: int
     panel: int
+    held: int = 0
 
     @staticmethod
     def of(target: Target, element: Attribute, rows: int, depth: int) -> Halves:
@@ -124,7 +126,7 @@ class Halves:
     @property
     def sum_step(self) -> int:
         """Elements from one sum to the next."""
-        return self.rows * self.row_step + PADDING
+        return max(self.rows, -(-self.held // 2)) * self.row_step + PADDING
 
     @property
     def product_step(self) -> int:
@@ -136,8 +138,8 @@ class Halves:
         return [(PRODUCTS, self.sum_step), (PRODUCTS, self.product_step)]
 
 
-_HALVES = ("upper", "lower")
-"""How many rows the halves of a block have."""
+_HALVES = ("upper", "lower", "begin", "rows")
+"""How many rows the halves of a block have, and which of the upper ones to do: the first, and how many."""
 
 
 @dataclass(frozen=True)
@@ -162,16 +164,17 @@ class LeftSums(SharedFunction):
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         tiles, depth = Tiles(b, given), given["depth"]
-        with b.loop(0, given["upper"]) as index:
+        with b.loop(0, given["rows"]) as place:
+            index = given["begin"] + place
             # Where the lower half ends earlier, its last row is read once more.
             twin = b.min(given["upper"] + index, given["count"] - 1)
             steps = [[given[step] for step in STEPS], *plane_steps(given, self.planes)]
             rows = [[offset_of(tiles.place(row), step) for step in steps] for row in (index, twin)]
-            target = given["sums"].at(index * given["row_step"], self.element)
-            with b.loop(0, depth, self.lanes) as place:
-                quarters = [self._read(b, given, row, column) for row in rows for column in (place, depth + place)]
+            target = given["sums"].at(place * given["row_step"], self.element)
+            with b.loop(0, depth, self.lanes) as first:
+                quarters = [self._read(b, given, row, column) for row in rows for column in (first, depth + first)]
                 for product, value in enumerate(emit_product(b, LEFT, quarters)):
-                    target.at(given["sum_step"] * product + place, self.element).store(value)
+                    target.at(given["sum_step"] * product + first, self.element).store(value)
 
     def _read(self, b: Builder, given: dict[str, Value], places: Sequence[Value], column: Value) -> Value:
         """One vector of a row, after the prologue."""
@@ -205,10 +208,11 @@ class ResultSums(TileOutput):
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         tiles, type_ = Tiles(b, given), vector(self.element, self.lanes)
-        with b.loop(0, given["upper"]) as index:
+        with b.loop(0, given["rows"]) as place:
+            index = given["begin"] + place
             twin = given["upper"] + index
             upper, lower = (self.places(given, tiles.place(row)) for row in (index, twin))
-            products = given["products"].at(index * self.panel, self.element)
+            products = given["products"].at(place * self.panel, self.element)
             with b.loop(0, self.panel, self.lanes) as column:
                 source = products.at(column, self.element)
                 values = [source.at(given["product_step"] * p, self.element).load(type_) for p in range(PRODUCTS)]
@@ -248,6 +252,9 @@ def emit_strassen(
     prologue: Prologue | None = None,
     epilogue: Epilogue | None = None,
     planes: Sequence[Plane] = (),
+    share: Share = ALL,
+    sums: Share | None = ALL,
+    pairs: Share | None = ALL,
 ) -> None:
     """
     Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
@@ -255,6 +262,9 @@ def emit_strassen(
     `packed` is as `packing.pack_strassen` makes it, aligned to a whole vector; `bias` has one element a column. The
     prologue is applied to each element of the rows, the epilogue to each result; their planes are over images, lines,
     pixels and columns. `scratch` has buffers of the shapes that `cut` wants.
+
+    The `share` is one of the rows of each half of a block. Or shares are of those rows as they are summed (`None`: they
+    are already), and of the `pairs` of panels (`None`: they wait for the sums).
     """
     lanes = b.target.vector_width(element)
     before = () if prologue is None else prologue.planes
@@ -271,8 +281,21 @@ def emit_strassen(
         bias,
         tuple(planes),
         tuple(scratch),
+        share,
+        sums,
+        pairs,
     )
     emit_blocks(b, rows.count, 2 * tile_for(b.target, element).rows, cut.block, nest.block)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some rows of both halves of a block: the first and the number of its rows; those of the upper half to do."""
+
+    first: Index
+    count: int
+    begin: Index
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -291,36 +314,61 @@ class _Nest:
     bias: Value | None
     planes: tuple[Plane, ...]
     scratch: tuple[Value, ...]
+    share: Share
+    sums: Share | None
+    pairs: Share | None
 
     def block(self, first: Index, count: Index) -> None:
         """Compute a block of rows."""
         assert isinstance(count, int), "blocks of a known number of rows have a known size"
+        half = -(-count // 2)
+
+        def part(begin: Index, rows: Index) -> None:
+            assert isinstance(rows, int), "parts of a known number of rows have a known size"
+            self._part(_Part(first, count, begin, rows))
+
+        emit_blocks(self.b, half, 1, half, part, self.share)
+
+    def _part(self, part: _Part) -> None:
+        """Compute some rows of each half of a block."""
         cut, b = self.cut, self.b
-        self.left.call(
-            b,
-            sums=self.scratch[0],
-            input=self.inp,
-            depth=cut.depth,
-            row_step=cut.row_step,
-            sum_step=cut.sum_step,
-            **self._block(first, count, self.rows.input_steps),
-            **plane_arguments(() if self.left.prologue is None else self.left.prologue.planes, 0),
-        )
-        with b.loop(0, self.columns // 2, cut.panel) as column:
-            self._products(column, -(-count // 2))
-            self._results(column, first, count)
+        sums = self.scratch[0]
+        if cut.held:
+            # All blocks but the last have an even number of rows.
+            sums = sums.at(b.index(part.first) // 2 * cut.row_step, self.left.element)
 
-    def _block(self, first: Index, count: int, steps: Sequence[Index]) -> dict[str, Index]:
-        """Which rows a block has, where they are, and how many are in its halves."""
+        def sum_up(skipped: Index, rows: Index) -> None:
+            self.left.call(
+                b,
+                sums=sums.at(skipped * cut.row_step, self.left.element),
+                input=self.inp,
+                depth=cut.depth,
+                row_step=cut.row_step,
+                sum_step=cut.sum_step,
+                **{**self._rows_of(part, self.rows.input_steps), "begin": part.begin + skipped, "rows": rows},
+                **plane_arguments(() if self.left.prologue is None else self.left.prologue.planes, 0),
+            )
+
+        if self.sums is not None:
+            emit_blocks(b, part.rows, 1, part.rows, sum_up, self.sums)
+        if self.pairs is not None:
+            begin, end = self.pairs.of(self.columns // 2 // cut.panel)
+            with b.loop(begin * cut.panel, end * cut.panel, cut.panel) as column:
+                self._products(column, sums, part)
+                self._results(column, part)
+
+    def _rows_of(self, part: _Part, steps: Sequence[Index]) -> dict[str, Index]:
+        """Which rows the part of a block has, where they are, and how many are in the halves of the block."""
         _, lines, across = self.rows.extents
-        upper = -(-count // 2)
-        grid = dict(zip(GRID, (first, count, across, lines * across), strict=True))
-        return {**grid, **dict(zip(STEPS, steps, strict=True)), "upper": upper, "lower": count - upper}
+        upper = -(-part.count // 2)
+        grid = dict(zip(GRID, (part.first, part.count, across, lines * across), strict=True))
+        halves = dict(zip(_HALVES, (upper, part.count - upper, part.begin, part.rows), strict=True))
+        return {**grid, **dict(zip(STEPS, steps, strict=True)), **halves}
 
-    def _products(self, column: Index, rows: int) -> None:
-        """The seven products of halves of a block with two panels of columns."""
+    def _products(self, column: Index, sums: Value, part: _Part) -> None:
+        """The seven products of rows of both halves of a block with two panels of columns."""
         b, cut, element = self.b, self.cut, self.left.element
-        sums, products = self.scratch
+        products = self.scratch[1]
         weights = self.packed.at(column * (PRODUCTS * cut.depth), element)
         with b.loop(0, PRODUCTS) as product:
             emit_gemm(
@@ -329,17 +377,17 @@ class _Nest:
                 sums.at(product * cut.sum_step, element),
                 weights.at(product * (cut.depth * cut.panel), element),
                 None,
-                rows,
+                part.rows,
                 cut.panel,
                 cut.depth,
                 cut.row_step,
                 cut.panel,
                 element=element,
-                options=GemmOptions(prefetch=self._prefetch(rows)),
+                options=GemmOptions(prefetch=self._prefetch(part.rows), whole_rows=-(-part.count // 2)),
             )
 
-    def _results(self, column: Index, first: Index, count: int) -> None:
-        """Finish the results of a block in two panels of columns."""
+    def _results(self, column: Index, part: _Part) -> None:
+        """Finish the results of some rows of both halves of a block in two panels of columns."""
         self.result.call(
             self.b,
             output=self.out.at(column, self.result.output_element),
@@ -347,7 +395,7 @@ class _Nest:
             bias=self.out if self.bias is None else self.bias.at(column, self.left.element),
             half_columns=self.columns // 2,
             product_step=self.cut.product_step,
-            **self._block(first, count, self.rows.output_steps),
+            **self._rows_of(part, self.rows.output_steps),
             **plane_arguments(self.planes, column),
         )
 
