@@ -7,6 +7,7 @@ along another axis, squares of elements are transposed in registers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.access import lanes_for, load_as, raw
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Operand
-from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop
+from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_nest
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.types import type_info
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_bool, is_float
@@ -63,14 +65,23 @@ def _dimensions(shape: Shape, target: Box, source: Box) -> list[_Dimension]:
     return [_Dimension(*parts) for parts in zip(extents, into, out_of, strict=True)]
 
 
-def copy_box(b: Builder, shape: Shape, target: Box, source: Box) -> None:
-    """Copy the elements of `source` to `target`, boxes of one shape that do not overlap."""
+STEP = 64
+"""Elements that are worth a step of a copy that is cut."""
+
+
+def box_steps(shape: Shape) -> int:
+    """Into how many parts a copy or fill of a box may be cut, about."""
+    return -(-math.prod(shape) // STEP)
+
+
+def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Share = ALL) -> None:
+    """Copy the elements of `source` to `target`, boxes of one shape that do not overlap; or a share of them."""
     dimensions = _dimensions(shape, target, source)
     element = raw(target.operand.element)
     rows = _tile_rows(b, dimensions, element)
     across = next((d for d in dimensions[:-1] if d.out_of == 1), None)
     if rows is not None and across is not None:
-        _copy_tiles(b, dimensions, across, rows, target, source)
+        _copy_tiles(b, dimensions, across, rows, target, source, share)
         return
     inner = dimensions[-1]
     lanes = lanes_for(b.target, element, (inner.out_of,)) if inner.into == 1 else 1
@@ -81,11 +92,7 @@ def copy_box(b: Builder, shape: Shape, target: Box, source: Box) -> None:
         into = linear([*outer, i], [d.into for d in dimensions]) + target.offset
         target.operand.pointer.at(into, element).store(value)
 
-    nest(
-        b,
-        tuple(d.extent for d in dimensions[:-1]),
-        lambda outer: vector_loop(b, inner.extent, lanes, lambda i, width: run(outer, i, width)),
-    )
+    vector_nest(b, tuple(d.extent for d in dimensions), lanes, run, share)
 
 
 def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute) -> int | None:
@@ -98,9 +105,19 @@ def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute)
 
 
 def _copy_tiles(
-    b: Builder, dimensions: Sequence[_Dimension], across: _Dimension, rows: int, target: Box, source: Box
+    b: Builder,
+    dimensions: Sequence[_Dimension],
+    across: _Dimension,
+    rows: int,
+    target: Box,
+    source: Box,
+    share: Share,
 ) -> None:
-    """Copy in squares: the source runs along `across`, the target along the last dimension."""
+    """
+    Copy in squares: the source runs along `across`, the target along the last dimension.
+
+    A share is one of the other dimensions, or of the squares along `across` where there are more of these.
+    """
     along = dimensions[-1]
     outer = [d for d in dimensions if d is not across and d is not along]
 
@@ -111,14 +128,20 @@ def _copy_tiles(
         into = linear(places, [d.into for d in dims]) + target.offset
         _tile(b, rows, (height, width), target.operand, into, across.into, source.operand, out_of, along.out_of)
 
+    squares = -(-across.extent // rows)
+    lines = math.prod(d.extent for d in outer)
+    by_lines = lines >= share.parts or lines >= squares
+    of_squares = ALL if by_lines else share
+
     def tiles(indices: list[Index]) -> None:
         for start, stop, height in _squares(across.extent, rows):
-            with b.loop(start, stop, height) as i:
+            begin, end = of_squares.within(squares, start // rows, (stop - start) // height)
+            with b.loop(begin * height + start, end * height + start, height) as i:
                 for first, last, width in _squares(along.extent, rows):
                     with b.loop(first, last, width) as j:
                         tile(indices, i, height, j, width)
 
-    nest(b, tuple(d.extent for d in outer), tiles)
+    nest(b, tuple(d.extent for d in outer), tiles, share if by_lines else ALL)
 
 
 def _squares(extent: int, rows: int) -> list[tuple[int, int, int]]:
@@ -176,8 +199,8 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
     return result
 
 
-def fill_box(b: Builder, shape: Shape, target: Box, value: Value) -> None:
-    """Store `value`, a scalar of bits, to all elements of a box."""
+def fill_box(b: Builder, shape: Shape, target: Box, value: Value, share: Share = ALL) -> None:
+    """Store `value`, a scalar of bits, to all elements of a box, or to a share of them."""
     dimensions = _dimensions(shape, target, Box(target.operand, (0,) * len(shape)))
     element, inner = value.info.element, dimensions[-1]
     lanes = lanes_for(b.target, element, ()) if inner.into == 1 else 1
@@ -186,11 +209,7 @@ def fill_box(b: Builder, shape: Shape, target: Box, value: Value) -> None:
         into = linear([*outer, i], [d.into for d in dimensions]) + target.offset
         target.operand.pointer.at(into, element).store(b.splat(value, width) if width > 1 else value)
 
-    nest(
-        b,
-        tuple(d.extent for d in dimensions[:-1]),
-        lambda outer: vector_loop(b, inner.extent, lanes, lambda i, width: run(outer, i, width)),
-    )
+    vector_nest(b, tuple(d.extent for d in dimensions), lanes, run, share)
 
 
 def raw_constant(b: Builder, value: float, element: Attribute) -> Value:

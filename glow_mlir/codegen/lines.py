@@ -8,13 +8,15 @@ a line of its own, so that nothing has to be combined.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.nests import Index, chunks, collapse, linear, nest, vector_loop
+from glow_mlir.codegen.nests import Index, chunks, collapse, linear, nest, vector_nest
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
@@ -70,21 +72,17 @@ class Lines:
         """1 where lanes would not be neighbours in memory, else `None`."""
         return None if all(self.innermost(o) in (0, 1) for o in range(len(self.along_steps))) else 1
 
-    def each(self, b: Builder, width: int, body: Callable[[Line], None]) -> None:
-        """Loops over all lines, in vectors of at most `width` lanes."""
+    def each(self, b: Builder, width: int, body: Callable[[Line], None], share: Share = ALL) -> None:
+        """Loops over all lines, or a share of them, in vectors of at most `width` lanes."""
         width = self.width_limit or width
 
         def at(indices: list[Index], lanes: int) -> None:
             body(Line(b, self, [linear(indices, steps) for steps in self.outer_steps], lanes, width))
 
         if self.across:
-            nest(
-                b,
-                self.outer[:-1],
-                lambda outer: vector_loop(b, self.outer[-1], width, lambda i, lanes: at([*outer, i], lanes)),
-            )
+            vector_nest(b, self.outer, width, lambda outer, i, lanes: at([*outer, i], lanes), share)
         else:
-            nest(b, self.outer, lambda outer: at(outer, 1))
+            nest(b, self.outer, lambda outer: at(outer, 1), share)
 
 
 @dataclass(frozen=True)
@@ -183,3 +181,8 @@ def lane_range(b: Builder, value: Value, first: int, count: int) -> Value:
 
 def _grouped(values: list[Value], size: int, groups: int) -> list[list[Value]]:
     return [values[g * size : (g + 1) * size] for g in range(groups)]
+
+
+def line_steps(shape: Shape, axes: Sequence[int]) -> int:
+    """How many lines along `axes` an index space has: into as many parts at most they can be cut."""
+    return math.prod(size for axis, size in enumerate(shape) if axis not in axes)

@@ -44,11 +44,11 @@ def nest(b: Builder, extents: Shape, body: Callable[[list[Index]], None], share:
     The share is one of the steps of the outermost axes, as many as it takes to have some for each part.
     """
     cut = 0
-    while share.parts > 1 and cut < len(extents) and math.prod(extents[:cut]) < share.parts:
+    while not share.is_all and cut < len(extents) and math.prod(extents[:cut]) < share.parts:
         cut += 1
     with ExitStack() as stack:
         outer: list[Index] = []
-        if cut:
+        if not share.is_all:
             begin, end = share.of(math.prod(extents[:cut]))
             outer = unraveled(stack.enter_context(b.loop(begin, end)), extents[:cut])
         body([*outer, *(stack.enter_context(b.loop(0, size, 1)) for size in extents[cut:])])
@@ -60,7 +60,7 @@ def unraveled(step: Index, extents: Shape) -> list[Index]:
     for size in reversed(extents[1:]):
         indices.append(step % size)
         step = step // size
-    return [step, *reversed(indices)]
+    return [step, *reversed(indices)] if extents else []
 
 
 def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
@@ -99,14 +99,27 @@ def vector_loop(b: Builder, extent: int, width: int, body: Callable[[Index, int]
             body(i, lanes)
 
 
-def widest_axis(extents: Shape, lanes: int, threads: int) -> tuple[str, int]:
+def vector_nest(
+    b: Builder, extents: Shape, width: int, body: Callable[[list[Index], Index, int], None], share: Share = ALL
+) -> None:
     """
-    Whether to cut a nest along its outer axes, `lines`, or along its last one, `elements`, in vectors of `lanes`.
+    Loops over `extents`, the last innermost and in vectors of `width`.
 
-    Gives the number of steps too. Lines are preferred, as long as there are some for each thread.
+    `body` gets the outer indices, the first element and the lanes. The share is one of the steps of the outer loops, or
+    of the vectors where there are more of these.
     """
-    lines, vectors = math.prod(extents[:-1]), -(-extents[-1] // lanes)
-    return ("lines", lines) if lines >= 4 * threads or lines >= vectors else ("elements", vectors)
+    lines, vectors = math.prod(extents[:-1]), -(-extents[-1] // width)
+    by_lines = lines >= share.parts or lines >= vectors
+
+    def line(outer: list[Index]) -> None:
+        vector_loop(b, extents[-1], width, lambda i, lanes: body(outer, i, lanes), ALL if by_lines else share)
+
+    nest(b, extents[:-1], line, share if by_lines else ALL)
+
+
+def nest_steps(extents: Shape, width: int) -> int:
+    """Into how many parts `vector_nest` can be cut."""
+    return max(math.prod(extents[:-1]), -(-extents[-1] // width))
 
 
 def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from cut import check_parts
 from execute import Case, module_of, runnable_targets, sample
@@ -11,7 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from random_graphs import Graph, graphs
 
 from glow_mlir.codegen.share import Share
-from glow_mlir.dialects.glow_high import convolution, elementwise_math, linear
+from glow_mlir.dialects.glow_high import (
+    convolution,
+    data_movement,
+    elementwise_math,
+    linear,
+    normalization,
+    pooling,
+    reductions,
+    resize,
+)
 
 SLOW: dict[str, Any] = {
     "deadline": None,
@@ -73,6 +83,47 @@ def test_convolutions(
     given = sample(image), sample(filters, seed=1), sample(filters[:1], seed=2)
     constants = (1, 2) if is_constant else ()
     check(Case(convolution.ConvOp, *given, constants=constants, layout="channels_last", **properties), target)
+
+
+LINES: list[Case] = [
+    Case(normalization.SoftmaxOp, sample((9, 5, 40)), axis=-1),
+    Case(normalization.SoftmaxOp, sample((5, 7, 300)), axis=1),
+    Case(normalization.LogSoftmaxOp, sample((3, 700)), axis=0),
+    Case(normalization.LayerNormalizationOp, sample((6, 5, 33)), sample((33,)), sample((33,)), axis=-1),
+    Case(reductions.ReduceMeanOp, sample((4, 6, 6, 300)), axes=(1, 2)),
+    Case(reductions.ReduceSumOp, sample((30, 50)), axes=(1,)),
+    Case(reductions.ArgMaxOp, sample((30, 50)), axis=1),
+    Case(reductions.CumSumOp, sample((30, 50)), axis=1),
+    Case(pooling.MaxPoolOp, sample((2, 9, 8, 24)), kernel_shape=(3, 2), pads=(1, 0, 1, 1)),
+    Case(pooling.AvgPoolOp, sample((1, 7, 7, 700)), kernel_shape=(7, 7)),
+    Case(pooling.AvgPoolOp, sample((2, 3, 9, 40)), kernel_shape=(2, 3), layout="channels_first"),
+    Case(data_movement.TransposeOp, sample((3, 20, 50)), permutation=(0, 2, 1)),
+    Case(data_movement.TransposeOp, sample((90, 50)), permutation=(1, 0)),
+    Case(data_movement.ConcatOp, [sample((20, 30)), sample((20, 50))], axis=1),
+    Case(data_movement.SliceOp, sample((40, 40)), starts=(30, 39), ends=(-1, -1), steps=(-2, -1)),
+    Case(data_movement.TileOp, sample((30, 50)), repeats=(2, 3)),
+    Case(data_movement.PadOp, sample((30, 40)), pads=(1, 2, 3, 0), mode="reflect"),
+    Case(data_movement.PadOp, sample((30, 40)), pads=(1, 2, 3, 0)),
+    Case(resize.ResizeOp, sample((1, 9, 8, 24)), shape=(1, 12, 17, 24), mode="linear"),
+    Case(resize.ResizeOp, sample((1, 9, 8, 24)), shape=(1, 18, 16, 24)),
+    Case(convolution.ConvOp, sample((1, 12, 11, 24)), sample((24, 3, 3, 1)), None, group=24),
+    Case(convolution.ConvOp, sample((9, 12, 24)), sample((24, 3, 1)), None, group=24),
+]
+
+
+@pytest.mark.parametrize("case", LINES, ids=lambda case: case.operator.name)
+def test_lines(case: Case):
+    check(case)
+
+
+@pytest.mark.parametrize("shape", [(300, 128, 512), (60, 512, 256), (97, 256, 1536)], ids=str)
+def test_strassen(shape: tuple[int, int, int]):
+    """Rows; columns; several blocks."""
+    rows, columns, depth = shape
+    left, right = sample((rows, depth)), sample((depth, columns), seed=1)
+    check(Case(linear.MatMulOp, left, right, constants=(1,)))
+    image, filters = left.reshape(1, rows, 1, depth), np.ascontiguousarray(right.T).reshape(columns, 1, 1, depth)
+    check(Case(convolution.ConvOp, image, filters, sample((columns,)), constants=(1, 2)))
 
 
 @settings(max_examples=30, **SLOW)

@@ -164,6 +164,7 @@ class DepthwiseConvKernel(Kernel):
     """One filter a channel: vectors run over the channels."""
 
     name = "conv-depthwise"
+    AXES = ("pack", "images", "lines")
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
@@ -179,7 +180,15 @@ class DepthwiseConvKernel(Kernel):
             add_scratch(op, (math.prod(taps), channels), element_of(getattr(op, "filter")))
 
     def emit(self, call: KernelCall) -> None:
-        emit_through(emit_depthwise, call, self._packed(call))
+        packed = self._packed(call)
+        if call.runs("images", "lines"):
+            emit_through(emit_depthwise, call, packed, images=call.share("images"), lines=call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        pack = {"pack": 1} if op.properties.get("packing") is None else {}
+        batch, *outputs, _ = shape_of(getattr(op, "result"))
+        by_images = batch >= 4 * target.threads or batch % target.threads == 0 or len(outputs) == 1
+        return {**pack, "images": batch} if by_images else {**pack, "lines": outputs[0]}
 
     def _packed(self, call: KernelCall) -> Value:
         """The filter with the channels last, brought into that order at run time where it is no constant."""
@@ -187,6 +196,8 @@ class DepthwiseConvKernel(Kernel):
         if call.op.properties.get("packing") is not None:
             return filter_.pointer
         scratch, b = call.many("scratch")[0], call.b
+        if not call.runs("pack"):
+            return scratch.pointer
         taps, channels = scratch.shape
         with b.loop(0, taps, 1) as tap, b.loop(0, channels, 1) as channel:
             value = filter_.pointer.at(channel * taps + tap, scratch.element).load(scratch.element)

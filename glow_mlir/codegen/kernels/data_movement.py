@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,12 +11,19 @@ import numpy as np
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import raw
-from glow_mlir.codegen.copies import Box, copy_box, fill_box
+from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_high import data_movement as ops
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import ints, text
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, shape_of
 from glow_mlir.registry import kernel
+
+
+def cuts_of_box(self: Kernel, op: Instruction, target: Target) -> Mapping[str, int]:
+    """`Kernel.cuts` of copies to a result."""
+    return {"lines": box_steps(shape_of(op.outputs()[0]))}
 
 
 @kernel("slice")
@@ -24,6 +31,8 @@ class SliceKernel(Kernel):
     """A copy out of a strided part of the source; strides may be negative."""
 
     name = "slice"
+    AXES = ("lines",)
+    cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.SliceOp
@@ -33,7 +42,7 @@ class SliceKernel(Kernel):
         taken = cast(ops.SliceOp, call.op).ranges()
         strides = tuple(r.step * stride for r, stride in zip(taken, source.strides, strict=True))
         offset = sum(r.start * stride for r, stride in zip(taken, source.strides, strict=True))
-        copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides, offset))
+        copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides, offset), call.share("lines"))
 
 
 @kernel("tile")
@@ -41,6 +50,8 @@ class TileKernel(Kernel):
     """A copy over twice as many axes: the repetitions, in which the source does not move, and its own."""
 
     name = "tile"
+    AXES = ("lines",)
+    cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.TileOp
@@ -55,7 +66,7 @@ class TileKernel(Kernel):
             shape += [count, size]
             into += [size * target, target]
             out_of += [0, step]
-        copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)))
+        copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)), call.share("lines"))
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,8 @@ class PadKernel(Kernel):
     """
 
     name = "pad"
+    AXES = ("lines",)
+    cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.PadOp
@@ -102,7 +115,8 @@ class PadKernel(Kernel):
         mode = text(op.mode)
         if mode == "constant":
             interior = sum(before * stride for (before, _), stride in zip(widths, result.strides, strict=True))
-            copy_box(call.b, source.shape, Box(result, result.strides, interior), Box.all_of(source))
+            into = Box(result, result.strides, interior)
+            copy_box(call.b, source.shape, into, Box.all_of(source), call.share("lines"))
             self._fill_border(call, widths)
             return
         axes = [runs(_places(size, width, mode)) for size, width in zip(source.shape, widths, strict=True)]
@@ -115,7 +129,7 @@ class PadKernel(Kernel):
         value = b.constant(0, element) if given is None else given.pointer.load(element)
         for start, shape in _border(result.shape, widths):
             offset = sum(place * stride for place, stride in zip(start, result.strides, strict=True))
-            fill_box(b, shape, Box(result, result.strides, offset), value)
+            fill_box(b, shape, Box(result, result.strides, offset), value, call.share("lines"))
 
 
 def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:
@@ -130,7 +144,7 @@ def copy_runs(call: KernelCall, box: Sequence[Run], result: Operand, source: Ope
     out_of = sum(run.source * stride for run, stride in zip(box, source.strides, strict=True))
     steps = tuple(run.step * stride for run, stride in zip(box, source.strides, strict=True))
     shape = tuple(run.count for run in box)
-    copy_box(call.b, shape, Box(result, result.strides, into), Box(source, steps, out_of))
+    copy_box(call.b, shape, Box(result, result.strides, into), Box(source, steps, out_of), call.share("lines"))
 
 
 def _border(shape: Shape, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Shape]]:

@@ -21,6 +21,7 @@ from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
@@ -146,12 +147,15 @@ def emit_depthwise(
     element: Attribute = f32,
     epilogue: Epilogue | None = None,
     planes: Sequence[Plane] = (),
+    images: Share = ALL,
+    lines: Share = ALL,
 ) -> None:
     """
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
 
     `weights` are `[*kernel, C]` as `packing.pack_depthwise` makes them, `bias` has C elements. The rest is
-    as for `emit_conv`. Raises `ValueError` for a shape of another kind.
+    as for `emit_conv`. Shares are of the images, and of the first spatial axis of several. Raises `ValueError` for a
+    shape of another kind.
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
@@ -169,8 +173,10 @@ def emit_depthwise(
     )
     # Offsets in the input of the lines of the filter, the first at zero.
     arguments: dict[str, Index] = {f"line{i}": offset for i, offset in enumerate(_line_offsets(shape)) if i}
-    nest = _Nest(b, kernel, shape, out, inp, weights, bias if bias is not None else out, tuple(planes), arguments)
-    with b.loop(0, shape.batch) as image:
+    nest = _Nest(
+        b, kernel, shape, out, inp, weights, bias if bias is not None else out, tuple(planes), arguments, lines
+    )
+    with b.loop(*(images.of(shape.batch) if isinstance(shape.batch, int) else (0, shape.batch))) as image:
         places = tuple(image * plane.strides[0] for plane in planes)
         nest.axis(0, image * shape.input_image, (image * shape.output_image, *places))
 
@@ -188,6 +194,7 @@ class _Nest:
     bias: Value
     planes: tuple[Plane, ...]
     arguments: dict[str, Index]
+    lines: Share
 
     def axis(self, axis: int, source: Index, target: Places) -> None:
         """Loop over the spatial axes from `axis` on; `source` and `target` are offsets of the first pixel."""
@@ -198,7 +205,9 @@ class _Nest:
             body = functools.partial(self.tile, source, target)
             emit_row_tiles(self.b, 0, shape.outputs[-1], most, body)
             return
-        with self.b.loop(0, shape.outputs[axis]) as step:
+        count = shape.outputs[axis]
+        begin, end = self.lines.of(count) if axis == 0 and isinstance(count, int) else (0, count)
+        with self.b.loop(begin, end) as step:
             self.axis(
                 axis + 1,
                 step * (shape.strides[axis] * shape.input_pitches[axis]) + source,

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
+from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
-from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_loop, widest_axis
+from glow_mlir.codegen.nests import Index, collapse, linear, nest_steps, vector_nest
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body, widest
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import integer_of_width
@@ -22,11 +22,8 @@ from glow_mlir.dialects.glow_low.memory import CopyOp, FillOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.registry import kernel
-
-LOOP_AXES = ("lines", "elements")
-"""The axes of `nests.widest_axis`."""
 
 
 @kernel("stack")
@@ -34,7 +31,7 @@ class StackKernel(Kernel):
     """One vectorised loop nest for a whole stack; the vectors of a chain stay in registers."""
 
     name = "stack"
-    AXES = LOOP_AXES
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         if isinstance(op, StackOp):
@@ -63,17 +60,12 @@ class StackKernel(Kernel):
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
                 operand.pointer.at(offset, signless(operand.element)).store(value)
 
-        lines, elements = (call.share(axis) for axis in self.AXES)
-
-        def line(outer: list[Index]) -> None:
-            vector_loop(b, extents[-1], lanes, lambda i, width: body(outer, i, width), elements)
-
-        nest(b, extents[:-1], line, lines)
+        vector_nest(b, extents, lanes, body, call.share("lines"))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         assert isinstance(op, StackOp)
         extents, strides = collapse(op.extents(), op.steps())
-        return dict([widest_axis(extents, self._lanes(op, strides, target), target.threads)])
+        return {"lines": nest_steps(extents, self._lanes(op, strides, target))}
 
     def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> int:
         """How many elements are computed at once."""
@@ -87,7 +79,7 @@ class CopyKernel(Kernel):
     """A copy between two buffers of one shape, with any strides."""
 
     name = "copy"
-    AXES = LOOP_AXES
+    AXES = ("lines",)
     WALKS_STRIDES = True
 
     def accepts(self, op: Operation) -> bool:
@@ -95,7 +87,10 @@ class CopyKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         target, source = call.one("target"), call.one("source")
-        copy_box(call.b, target.shape, Box.all_of(target), Box.all_of(source))
+        copy_box(call.b, target.shape, Box.all_of(target), Box.all_of(source), call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"lines": box_steps(shape_of(op.outputs()[0]))}
 
 
 @kernel("fill")
@@ -103,6 +98,7 @@ class FillKernel(Kernel):
     """Stores of one value to one buffer or several."""
 
     name = "fill"
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in (FillOp, SplatOp)
@@ -110,4 +106,7 @@ class FillKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         for target in (operand for group in call.operands.values() for operand in group):
             value = raw_constant(call.b, number(call.op.properties["value"]), target.element)
-            fill_box(call.b, target.shape, Box.all_of(target), value)
+            fill_box(call.b, target.shape, Box.all_of(target), value, call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"lines": max(box_steps(shape_of(value)) for value in op.outputs())}

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
-from glow_mlir.codegen.lines import Line, Lines
+from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.nests import Index
 from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.glow_high import normalization as ops
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
 from glow_mlir.registry import kernel
 
 VECTORS = 4
@@ -36,6 +38,7 @@ class SoftmaxKernel(Kernel):
     """
 
     name = "softmax"
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in (ops.SoftmaxOp, ops.LogSoftmaxOp)
@@ -48,7 +51,12 @@ class SoftmaxKernel(Kernel):
         emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
         # Exponentials fill the registers with two vectors at a time; a maximum alone would take more.
         width = lanes_for(call.target, computed(source.element), (0,), 2)
-        lines.each(call.b, width, lambda line: emit_line(call, line))
+        lines.each(call.b, width, lambda line: emit_line(call, line), call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        shape = shape_of(op.inputs()[0])
+        axes = (normalize_axis(integer(cast(ops.SoftmaxOp, op).axis), len(shape)),) if shape else ()
+        return {"lines": line_steps(shape, axes)}
 
 
 def _peak(call: KernelCall, line: Line) -> Value:
@@ -117,6 +125,7 @@ class LayerNormalizationKernel(Kernel):
     """
 
     name = "layer-normalization"
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in (ops.LayerNormalizationOp, ops.RmsNormalizationOp)
@@ -131,7 +140,12 @@ class LayerNormalizationKernel(Kernel):
         width = lanes_for(call.target, computed(source.element), (0,), VECTORS)
         count = math.prod(source.shape[axis] for axis in axes)
         centred = kind_of(call.op) is ops.LayerNormalizationOp
-        lines.each(call.b, width, lambda line: _normalize_line(call, line, factors, count, centred))
+        share = call.share("lines")
+        lines.each(call.b, width, lambda line: _normalize_line(call, line, factors, count, centred), share)
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        axes = cast(ops.LayerNormalizationOp, op).normalized_axes()
+        return {"lines": line_steps(shape_of(op.inputs()[0]), axes)}
 
 
 def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], count: int, centred: bool) -> None:

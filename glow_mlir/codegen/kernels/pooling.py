@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.bodies import epilogue_of
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_of, lowest
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.nests import Index, linear, nest, nest_steps, vector_loop
 from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.share import ALL
+from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
-from glow_mlir.dialects.glow_low.memory import has_unit_stride
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last
@@ -39,12 +43,13 @@ class Image:
     strides: Shape
 
     @staticmethod
-    def of(operand: Operand, channels_last: bool) -> Image:
+    def of(value: SSAValue, channels_last: bool) -> Image:
         """The image behind an operand."""
-        order = list(range(len(operand.shape)))
+        shape, strides = shape_of(value), strides_of(value)
+        order = list(range(len(shape)))
         if not channels_last:
             order.append(order.pop(1))
-        return Image(tuple(operand.shape[a] for a in order), tuple(operand.strides[a] for a in order))
+        return Image(tuple(shape[a] for a in order), tuple(strides[a] for a in order))
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,13 @@ def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
     return x if divisor == 1 else b.sdiv(x + (divisor - 1), divisor)
 
 
+def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
+    """Whether neighbours in memory are pixels of a row, and neighbours too of the windows."""
+    steps = (before.strides[-2], after.strides[-2], window.strides[-1])
+    channels = (before.strides[-1], after.strides[-1])
+    return steps == (1, 1, 1) and (after.sizes[-1] == 1 or channels != (1, 1))
+
+
 def runs_over_channels(op: Pool) -> bool:
     """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
     return is_channels_last(op.layout) and shape_of(op.input)[-1] > 1 and has_unit_stride(op.input)
@@ -93,6 +105,7 @@ class PoolKernel(Kernel):
 
     OPERATOR: ClassVar[type[Pool]]
     FLOATS_ONLY: ClassVar[bool] = True
+    AXES = ("lines",)
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
@@ -119,12 +132,20 @@ class PoolKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         op = cast(Pool, call.op)
         last = is_channels_last(op.layout)
-        before, after = Image.of(call.one("input"), last), Image.of(call.result, last)
+        before, after = Image.of(op.input, last), Image.of(op.result, last)
         emission = PoolEmission(self, call, op.window(), before, after)
-        if emission.runs_along_rows():
+        if runs_along_rows(before, after, op.window()):
             emission.rows()
         else:
             emission.pixels()
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        pool = cast(Pool, op)
+        before, after = (Image.of(value, is_channels_last(pool.layout)) for value in (pool.input, pool.result))
+        if runs_along_rows(before, after, pool.window()):
+            return {"lines": math.prod(after.sizes) // max(1, after.sizes[-2])}
+        width = lanes_for(target, computed(element_of(pool.input)), (before.strides[-1], after.strides[-1]), VECTORS)
+        return {"lines": nest_steps((math.prod(after.sizes[:-1]), after.sizes[-1]), width)}
 
 
 @dataclass(frozen=True)
@@ -136,12 +157,6 @@ class PoolEmission:
     window: Window
     before: Image
     after: Image
-
-    def runs_along_rows(self) -> bool:
-        """Whether neighbours in memory are pixels of a row, and neighbours too of the windows."""
-        steps = (self.before.strides[-2], self.after.strides[-2], self.window.strides[-1])
-        channels = (self.before.strides[-1], self.after.strides[-1])
-        return steps == (1, 1, 1) and (self.after.sizes[-1] == 1 or channels != (1, 1))
 
     def width(self, steps: tuple[int, int]) -> int:
         """Lanes of the innermost loop, whose operands move by `steps`."""
@@ -155,9 +170,12 @@ class PoolEmission:
             batch, *outputs = indices
             taps = [self.taps(axis, output) for axis, output in enumerate(outputs)]
             reduce = self.reduction(batch, taps)
-            vector_loop(self.call.b, self.after.sizes[-1], self.width(steps), reduce)
+            vector_loop(self.call.b, self.after.sizes[-1], self.width(steps), reduce, channels)
 
-        nest(self.call.b, self.after.sizes[:-1], pixel)
+        share = self.call.share("lines")
+        by_pixels = math.prod(self.after.sizes[:-1]) >= share.parts
+        channels = ALL if by_pixels else share
+        nest(self.call.b, self.after.sizes[:-1], pixel, share if by_pixels else ALL)
 
     def rows(self) -> None:
         """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
@@ -185,7 +203,7 @@ class PoolEmission:
             if last < count:
                 clipped(last, count)
 
-        nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row)
+        nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
 
     def taps(self, axis: int, output: Index) -> Taps:
         """The taps along an axis that lie in the input."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -13,14 +13,16 @@ from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.bodies import epilogue_of, prologue_of
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
-from glow_mlir.codegen.lines import Line, Lines
+from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.nests import Index
+from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f64, i32, i64, type_info, vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
 from glow_mlir.dialects.glow_high import reductions as ops
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
 from glow_mlir.registry import kernel
 
 Choose = Callable[[Builder, Value, Value], Value]
@@ -134,6 +136,7 @@ class ReduceKernel(Kernel):
     """
 
     name = "reduce"
+    AXES = ("lines",)
     EPILOGUE = True
     PROLOGUE = True
 
@@ -185,7 +188,10 @@ class ReduceKernel(Kernel):
             else:
                 epilogue.store(b, result.pointer, planes, line.starts[first:], steps[first:], value)
 
-        lines.each(b, width, body)
+        lines.each(b, width, body, call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"lines": line_steps(shape_of(op.inputs()[0]), cast(ops.Reduction, op).reduced_axes())}
 
 
 def exceeds(element: Attribute, largest: bool) -> Choose:
@@ -206,6 +212,7 @@ class PositionKernel(Kernel):
     """One pass that keeps the best element and its position, for each lane."""
 
     name = "position"
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in PREFERS_LARGE
@@ -245,7 +252,10 @@ class PositionKernel(Kernel):
             _, place = line.fold([(0, type_), (-1, position_type)], step, join)
             store(b, result, line.starts[1], b.cast(place, i64))
 
-        lines.each(b, width, body)
+        lines.each(b, width, body, call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"lines": lines_along_axis(op)}
 
 
 RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), ops.CumProdOp: (1, multiply)}
@@ -257,6 +267,7 @@ class RunningKernel(Kernel):
     """One pass along each line; totals of floats are carried in f64 and rounded where they are stored."""
 
     name = "running"
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in RUNNING
@@ -288,4 +299,13 @@ class RunningKernel(Kernel):
                 store(b, result, into, b.cast(loop.values[0] if exclusive else following, element))
                 loop.set(following)
 
-        lines.each(b, width, body)
+        lines.each(b, width, body, call.share("lines"))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"lines": lines_along_axis(op)}
+
+
+def lines_along_axis(op: Instruction) -> int:
+    """How many lines the input of an instruction has along its `axis`."""
+    shape = shape_of(op.inputs()[0])
+    return line_steps(shape, (normalize_axis(integer(cast(ops.CumSumOp, op).axis), len(shape)),) if shape else ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,16 +12,18 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.copies import Box, box_steps, copy_box
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.nests import Index, linear, nest, vector_nest
+from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import i32, i64
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import text
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.registry import kernel
 
@@ -41,6 +43,7 @@ class ResizeKernel(Kernel):
     """
 
     name = "resize"
+    AXES = ("lines",)
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not ResizeOp:
@@ -57,6 +60,9 @@ class ResizeKernel(Kernel):
         axes = {sampling.axis: sampling for sampling in samplings(op)}
         if not (text(op.mode) == "nearest" and _repeat(call, axes)):
             _interpolate(call, axes)
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"lines": box_steps(shape_of(op.outputs()[0]))}
 
 
 def _repetition(sampling: AxisSampling, size: int) -> int | None:
@@ -79,7 +85,7 @@ def _repeat(call: KernelCall, axes: dict[int, AxisSampling]) -> bool:
         shape += [size, factor]
         into += [factor * result.strides[axis], result.strides[axis]]
         out_of += [source.strides[axis], 0]
-    copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)))
+    copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)), call.share("lines"))
     return True
 
 
@@ -119,9 +125,9 @@ def _interpolate(call: KernelCall, axes: dict[int, AxisSampling]) -> None:
             store(b, result, target.offset_of(within), total)
 
         extents = inner or (1,)
-        nest(b, extents[:-1], lambda outer: vector_loop(b, extents[-1], width, lambda i, n: blend(outer, i, n)))
+        vector_nest(b, extents, width, blend)
 
-    nest(b, result.shape[:depth], point)
+    nest(b, result.shape[:depth], point, call.share("lines"))
 
 
 def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index]) -> list[_Tap]:
