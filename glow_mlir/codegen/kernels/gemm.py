@@ -143,11 +143,15 @@ def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, threads: in
     idle = {axis: -(-count // threads) * threads / max(1, count) for axis, count in steps.items()}
     first, second = ("columns", "rows") if columns > rows else ("rows", "columns")
     axis = second if idle[first] > UNEVEN and idle[second] < idle[first] else first
-    return axis, steps[axis]
+    enough = max(threads, rows // (TILES_OF_PART * tile.rows))
+    return axis, min(steps[axis], enough) if axis == "rows" else steps[axis]
 
 
 UNEVEN = 1.1
 """By how much longer than the mean the share of one thread may take."""
+
+TILES_OF_PART = 4
+"""Tiles of rows of a part: so many as to make up for reading all columns, unless there are too few for all threads."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,6 @@ class StrassenKernel(Kernel):
         }
 
     def _cut(self, op: Operation, target: Target) -> tuple[str, int]:
-        """The axis to cut along, and its steps; both count for a half of the product."""
-        rows, columns, _ = self.sizes(op)
-        tile = tile_for(target, f32)
-        return product_cut(rows // 2, -(-rows // (2 * tile.rows)), columns // 2, tile, target.threads)
+        """The axis to cut along, and its steps: of the rows of half a block, or of half the columns."""
+        half, tile = self.halves(op, target).rows, tile_for(target, f32)
+        return product_cut(half, -(-half // tile.rows), self.sizes(op)[1] // 2, tile, target.threads)
