@@ -17,8 +17,9 @@ import numpy as np
 from glow_mlir.dialects.packages import installed_packages
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding
-from glow_mlir.runtime.cache import ArtifactCache, cache_key, file_identity
+from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.executable import Executable, describe
+from glow_mlir.runtime.identity import file_identity
 from glow_mlir.runtime.pool import MOST_THREADS, usable_cores
 from glow_mlir.runtime.sources import source_stamp
 
@@ -177,10 +178,10 @@ class InferenceSession:
 
         if not use_cache:
             return self._build(self._compile(model))
-        data, directory = model_bytes(model)
         cache = ArtifactCache()
+        directory = model.parent if isinstance(model, Path) else None
         key = cache_key(
-            data,
+            model_identity(model, cache),
             repr(sorted(self._dimensions.items())),
             f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
@@ -322,25 +323,24 @@ def is_ir(model: Any) -> bool:
     return hasattr(model, "walk")
 
 
-def model_bytes(model: Any) -> tuple[bytes, Path | None]:
+def model_identity(model: Any, cache: ArtifactCache) -> bytes | str:
     """
-    The bytes that identify a model, and its folder; raises `ModelError` where the file cannot be read.
+    What identifies a model: its bytes, or a digest of its file; raises `ModelError` where the file cannot be read.
 
     The text of a module has the digests of its weights, so it identifies them too.
     """
     if isinstance(model, bytes):
-        return model, None
-    if isinstance(model, str | Path):
-        path = Path(model)
+        return model
+    if isinstance(model, Path):
         try:
-            return path.read_bytes(), path.parent
+            return cache.contents.digest(model)
         except OSError as error:
-            raise ModelError(f"cannot be read: {error.strerror}", file=str(path)) from error
+            raise ModelError(f"cannot be read: {error.strerror}", file=str(model)) from error
     if is_ir(model):
         from glow_mlir.textual import module_text
 
-        return module_text(model, locations=True).encode(), None
-    return model.SerializeToString(deterministic=True), None
+        return module_text(model, locations=True)
+    return model.SerializeToString(deterministic=True)
 
 
 def external_files_of(model: str | Path) -> dict[str, list[int]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from glow_mlir.runtime.artifact import Artifact, Manifest
+from glow_mlir.runtime.identity import ContentIndex, file_identity, is_ours
 
 DEFAULT_LIMIT = 4 << 30
 _FORMAT = 2
@@ -51,12 +52,14 @@ class ArtifactCache:
 
     def __init__(self, directory: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
         self.directory = (directory or cache_directory()) / f"v{_FORMAT}"
+        self.contents = ContentIndex((directory or cache_directory()) / "contents")
+        """What is in the files of models."""
         self.limit = limit
 
     def load(self, key: str, model_directory: Path | None = None) -> Artifact | None:
         """The artifact of that key, constants mapped; `None` where there is none, or it is damaged or outdated."""
         folder = self.directory / key
-        if not _is_ours(folder):
+        if not is_ours(folder):
             return None
         try:
             manifest = Manifest.from_json((folder / "manifest.json").read_text())
@@ -120,12 +123,6 @@ class ArtifactCache:
             return []
 
 
-def file_identity(path: Path) -> list[int]:
-    """What tells a file and its content from every other: device, inode, size, and times of change in ns."""
-    status = path.stat()
-    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-
-
 def _digests(code: bytes, constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
     """The digest of each part of an artifact. That of constants, which may have 100 MB, is the fastest there is."""
     return {
@@ -139,14 +136,6 @@ def _is_artifact(folder: Path) -> bool:
     """Whether a folder has the name and the manifest of an artifact."""
     is_key = len(folder.name) == 64 and set(folder.name) <= set("0123456789abcdef")
     return is_key and (folder / "manifest.json").is_file()
-
-
-def _is_ours(folder: Path) -> bool:
-    try:
-        status = folder.stat()
-    except OSError:
-        return False
-    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
 def _check_external(manifest: Manifest, directory: Path | None) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from glow_mlir.runtime.artifact import Artifact, Manifest
-from glow_mlir.runtime.cache import ArtifactCache, cache_key, file_identity
+from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.identity import file_identity
 from glow_mlir.runtime.sources import stamp_of
 
 KEY, OTHER = cache_key("one"), cache_key("other")

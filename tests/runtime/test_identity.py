@@ -1,0 +1,89 @@
+"""The index of contents: when a file is read again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from glow_mlir.runtime import identity
+from glow_mlir.runtime.identity import ContentIndex
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is hashed, in order; files count as settled at once."""
+    hashed: list[str] = []
+    digest = hashlib.file_digest
+
+    def counted(file: object, name: str) -> object:
+        hashed.append(str(getattr(file, "name")))
+        return digest(file, name)  # pyright: ignore
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    monkeypatch.setattr(identity, "SETTLED_NS", -1)
+    return hashed
+
+
+def test_file_is_read_once(tmp_path: Path, reads: list[str]) -> None:
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    path.write_bytes(b"one")
+    expected = hashlib.sha256(b"one").hexdigest()
+    assert [index.digest(path), ContentIndex(tmp_path / "index").digest(path)] == [expected] * 2
+    assert len(reads) == 1
+
+
+def test_file_that_changed_is_read_again(tmp_path: Path, reads: list[str]) -> None:
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    for content in (b"one", b"two"):
+        path.write_bytes(content)
+        os.utime(path, ns=(len(reads), 5 + len(reads)))
+        assert index.digest(path) == hashlib.sha256(content).hexdigest()
+    copy = tmp_path / "copy.onnx"
+    copy.write_bytes(b"two")
+    assert index.digest(copy) == index.digest(path)
+    assert len(reads) == 3
+
+
+def test_file_that_changed_a_moment_ago_is_not_trusted(
+    tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "SETTLED_NS", 3600 * 10**9)
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    path.write_bytes(b"one")
+    assert index.digest(path) == index.digest(path)
+    assert len(reads) == 2
+    assert not index.directory.exists()
+
+
+@pytest.mark.parametrize("damage", [b"", b"zz" * 32, b"\xff" * 64])
+def test_damaged_entry_is_replaced(tmp_path: Path, reads: list[str], damage: bytes) -> None:
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    path.write_bytes(b"one")
+    expected = index.digest(path)
+    (entry,) = index.directory.iterdir()
+    entry.write_bytes(damage)
+    assert index.digest(path) == index.digest(path) == expected
+    assert len(reads) == 2
+
+
+def test_folder_that_others_may_write_to_is_ignored(tmp_path: Path, reads: list[str]) -> None:
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    path.write_bytes(b"one")
+    index.digest(path)
+    index.directory.chmod(0o777)
+    index.digest(path)
+    assert len(reads) == 2
+
+
+def test_oldest_entries_go(tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "MOST_ENTRIES", 2)
+    index = ContentIndex(tmp_path / "index")
+    for number in range(4):
+        path = tmp_path / f"{number}.onnx"
+        path.write_bytes(bytes([number]))
+        index.digest(path)
+    assert len(list(index.directory.iterdir())) == 2
+    assert len(reads) == 4
