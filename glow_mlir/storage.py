@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cached_property
 
@@ -9,12 +10,13 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from glow_mlir.deferred import Deferred, Stored
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import ints, number
 from glow_mlir.dialects.shapes import tensor
-from glow_mlir.weights import add_weights, weights
+from glow_mlir.weights import add_weights, deferred_weights, is_large, weights
 
 
 def constant_array(op: ConstantOp) -> np.ndarray:
@@ -23,6 +25,11 @@ def constant_array(op: ConstantOp) -> np.ndarray:
         return weights(op.weights.data)
     assert op.value is not None
     return dense_array(op.value, op.tensor_type)
+
+
+def deferred_constant(op: ConstantOp) -> Deferred:
+    """The value of a constant, computed only where and when it is needed."""
+    return Stored(constant_array(op)) if op.weights is None else deferred_weights(op.weights.data)
 
 
 def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -> np.ndarray:
@@ -118,20 +125,16 @@ class Storage:
         self.by_name[op.sym_name.data] = op
         return op
 
-    def add_constant(
-        self, wish: str, array: np.ndarray, location: LocationAttr | None = None, recipe: str = ""
-    ) -> ConstantOp:
-        """
-        A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`.
-
-        `recipe` says how it is made from others, see `add_weights`.
-        """
+    def add_constant(self, wish: str, array: np.ndarray | Deferred, location: LocationAttr | None = None) -> ConstantOp:
+        """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
         type_ = tensor(array.shape, element_type(array.dtype))
         name = self.unique_name(wish)
-        if array.size <= MOST_INLINE and reads_back(array):
+        if isinstance(array, Deferred) and not is_large(array):
+            array = array.array()
+        if isinstance(array, np.ndarray) and array.size <= MOST_INLINE and reads_back(array):
             op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
         else:
-            op = ConstantOp.stored(name, type_, add_weights(array, recipe), location)
+            op = ConstantOp.stored(name, type_, add_weights(array), location)
         known = self._by_value.get(_value_key(op))
         if known is not None and known.parent is self.module.body.block:
             return known
@@ -139,34 +142,40 @@ class Storage:
         self.add(op)
         return op
 
+    def is_constant(self, value: SSAValue) -> bool:
+        """Whether a value is a constant or a splat."""
+        return isinstance(value.owner, SplatOp) or self._constant_of(value) is not None
+
     def value_of(self, value: SSAValue) -> np.ndarray | None:
-        """The array behind a value that is a constant or a splat; `None` for every other value."""
+        """The array behind a value that is a constant or a splat, computed now; `None` for every other value."""
         owner = value.owner
         if isinstance(owner, SplatOp):
             return splat_array(owner)
-        if isinstance(owner, GetOp):
-            op = self.by_name.get(owner.storage_name)
-            return constant_array(op) if isinstance(op, ConstantOp) else None
-        return None
+        op = self._constant_of(value)
+        return None if op is None else constant_array(op)
 
-    def digest_of(self, value: SSAValue) -> str:
-        """The digest of a value that is a constant in the weight store; empty for every other value."""
+    def deferred(self, value: SSAValue) -> Deferred | None:
+        """Like `value_of`, but computed only where and when it is needed."""
+        if isinstance(value.owner, SplatOp):
+            return Stored(splat_array(value.owner))
+        op = self._constant_of(value)
+        return None if op is None else deferred_constant(op)
+
+    def _constant_of(self, value: SSAValue) -> ConstantOp | None:
+        """The constant that a value reads, or `None`."""
         op = self.by_name.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
-        return op.weights.data if isinstance(op, ConstantOp) and op.weights is not None else ""
+        return op if isinstance(op, ConstantOp) else None
 
 
 def constant_op(
-    storage: Storage, array: np.ndarray, wish: str, location: LocationAttr | None = None, recipe: str = ""
+    storage: Storage, array: np.ndarray | Deferred, wish: str, location: LocationAttr | None = None
 ) -> Operation:
-    """
-    An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`.
-
-    `recipe` says how the array is made from others, see `add_weights`.
-    """
-    if array.size == 1:
+    """An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`."""
+    if math.prod(array.shape) == 1:
+        value = array.array() if isinstance(array, Deferred) else array
         element = element_type(array.dtype)
-        return SplatOp.make(value=scalar_attribute(array.reshape(-1)[0], element), shape=array.shape, location=location)
-    return GetOp.of(storage.add_constant(wish, array, location, recipe), location)
+        return SplatOp.make(value=scalar_attribute(value.reshape(-1)[0], element), shape=array.shape, location=location)
+    return GetOp.of(storage.add_constant(wish, array, location), location)
 
 
 def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute:

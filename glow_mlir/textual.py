@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -111,7 +111,9 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
     except ParseError as error:
         raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
     try:
-        return parser.parse_module(implicit_module)
+        module = parser.parse_module(implicit_module)
+        keep_weights(module)
+        return module
     except ParseError as error:
         raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
     except Exception as error:
@@ -166,8 +168,10 @@ def read_module(source: Path | str, context: Context) -> ModuleOp:
     if isinstance(source, str):
         return parse_module(source, context)
     text = read_text(source)
-    read_weights_of(source)
-    return parse_module(text, context, str(source))
+    kept = read_weights_of(source)
+    module = parse_module(text, context, str(source))
+    del kept  # The module keeps them now.
+    return module
 
 
 def read_text(path: Path) -> str:
@@ -185,12 +189,27 @@ def weights_path(path: Path) -> Path:
     return path.with_suffix(WEIGHTS_SUFFIX)
 
 
-def read_weights_of(path: Path) -> None:
-    """Load the weight file beside the module file `path`, if there is one; raises `ModelError` for a damaged one."""
+def read_weights_of(path: Path) -> Sequence[str]:
+    """
+    Load the weight file beside the module file `path`, if there is one; raises `ModelError` for a damaged one.
+
+    The digests returned keep the weights loaded until a module is parsed that refers to them.
+    """
     if (weights := weights_path(path)).exists():
         from glow_mlir.weights import read_weights
 
-        read_weights(weights)
+        return read_weights(weights)
+    return ()
+
+
+def keep_weights(module: ModuleOp) -> None:
+    """Let the module, which was parsed, keep the weights in the store that it refers to."""
+    for op in module.body.block.ops:
+        if isinstance(digest := op.properties.get("weights"), StringAttr):
+            from glow_mlir.weights import known_digest
+
+            if (known := known_digest(digest.data)) is not None:
+                op.properties["weights"] = StringAttr(known)
 
 
 def digests(module: ModuleOp) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """
-The weight store: bytes of constants by digest, for the whole process, and the weight file beside a textual module.
+The weight store: constants by digest, for the whole process, and the weight file beside a textual module.
+
+An array is in the store as long as something refers to it: a module does by the digests in it.
 
 The file has the layout of safetensors (8-byte header length, JSON header, raw little-endian data), with every tensor
 aligned to 64 bytes and named by its digest. It is memory-mapped when read, so that unused weights cost nothing.
@@ -7,15 +9,16 @@ aligned to 64 bytes and named by its digest. It is memory-mapped when read, so t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from glow_mlir.deferred import Deferred, Stored
 from glow_mlir.errors import ModelError
 
 ALIGNMENT = 64
@@ -36,35 +39,52 @@ _KINDS: dict[str, str] = {
 }
 """numpy dtype → safetensors dtype."""
 
-_STORE: dict[str, np.ndarray] = {}
+LEAST_DEFERRED = 1 << 16
+"""Bytes from which on arrays are deferred and known by how they are made; of smaller ones, equal ones meet."""
 
 
-LEAST_BY_RECIPE = 1 << 16
-"""Bytes from which on a recipe identifies an array; smaller ones are hashed at once, and equal ones meet."""
+def is_large(array: Deferred) -> bool:
+    """Whether an array is deferred, and known by how it is made."""
+    return array.nbytes >= LEAST_DEFERRED
 
 
-def add_weights(array: np.ndarray, recipe: str = "") -> str:
+class Digest(str):
+    """What tells an array from every other. It keeps the array in the store."""
+
+    weights: Deferred
+
+
+_STORE: WeakValueDictionary[str, Deferred] = WeakValueDictionary()
+
+
+def add_weights(array: np.ndarray | Deferred) -> Digest:
     """
-    Keep `array` and return its digest, which covers element type, shape and bytes. The array must not change.
+    Put an array, which must not change, into the store, where it stays as long as its digest or a module with it.
 
-    `recipe` says how the array follows from others, which it names by their digests, and leaves nothing out. The digest
-    of a large array then covers the recipe instead of the bytes, which takes no time.
+    The digest covers element type, shape, and the content; of a large deferred array, how it is made instead.
     """
-    array = np.ascontiguousarray(array).reshape(array.shape)
-    state = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
-    if recipe and array.nbytes >= LEAST_BY_RECIPE:
-        state.update(recipe.encode())
-    else:
-        state.update(array.reshape(-1).view(np.uint8).data)
-    digest = f"sha256:{state.hexdigest()[:32]}"
-    if digest not in _STORE:
-        array.flags.writeable = False
-        _STORE[digest] = array
+    if not isinstance(array, Deferred):
+        array = Stored(array)
+    elif not is_large(array):
+        array = Stored(array.array())
+    return _held(array.digest, array)
+
+
+def _held(name: str, array: Deferred) -> Digest:
+    """The digest of that name, for what the store has under it, or else this array."""
+    digest = Digest(name)
+    digest.weights = _STORE.setdefault(name, array)
     return digest
 
 
-def weights(digest: str) -> np.ndarray:
-    """The array with that digest; raises `ModelError` where it was never added or read."""
+def known_digest(name: str) -> Digest | None:
+    """The digest that keeps the array of that name; `None` where the store has none."""
+    found = _STORE.get(name)
+    return None if found is None else _held(name, found)
+
+
+def deferred_weights(digest: str) -> Deferred:
+    """The array with that digest; raises `ModelError` where the store has none."""
     try:
         return _STORE[digest]
     except KeyError:
@@ -73,13 +93,18 @@ def weights(digest: str) -> np.ndarray:
         ) from None
 
 
+def weights(digest: str) -> np.ndarray:
+    """The elements of the array with that digest; raises `ModelError` where the store has none."""
+    return deferred_weights(digest).array()
+
+
 def write_weights(path: Path, digests: Iterable[str]) -> None:
     """Write those weights to `path`, atomically."""
     entries: dict[str, dict[str, object]] = {}
     position = 0
-    arrays: list[tuple[int, np.ndarray]] = []
+    arrays: list[tuple[int, Deferred]] = []
     for digest in dict.fromkeys(digests):
-        array = weights(digest)
+        array = deferred_weights(digest)
         entries[digest] = {
             "dtype": _KINDS[array.dtype.name],
             "shape": list(array.shape),
@@ -95,24 +120,26 @@ def write_weights(path: Path, digests: Iterable[str]) -> None:
             file.write(len(header).to_bytes(8, "little") + header)
             for offset, array in arrays:
                 file.seek(8 + len(header) + offset)
-                file.write(array.reshape(-1).view(np.uint8).data)
+                file.write(np.ascontiguousarray(array.array()).reshape(-1).view(np.uint8).data)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def read_weights(path: Path) -> None:
-    """Map the weight file `path` into the store; raises `ModelError` where it is damaged."""
+def read_weights(path: Path) -> list[Digest]:
+    """Map the weight file `path` into the store and return what keeps it; raises `ModelError` where it is damaged."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         size = int.from_bytes(data[:8], "little")
         header = json.loads(bytes(data[8 : 8 + size]))
         kinds = {short: name for name, short in _KINDS.items()}
-        for digest, entry in header.items():
+        found: list[Digest] = []
+        for name, entry in header.items():
             begin, end = entry["data_offsets"]
             raw = data[8 + size + begin : 8 + size + end]
             array = np.frombuffer(raw, dtype=kinds[entry["dtype"]]).reshape(entry["shape"])
-            _STORE.setdefault(digest, array)
+            found.append(_held(name, Stored(array, name)))
+        return found
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"the weight file cannot be read: {error}", file=str(path)) from error

@@ -128,7 +128,7 @@ class GlowOpt(xDSLOptMain):
             return sys.stdin.read()
         path = Path(self.args.input_file)
         text = read_text(path)
-        read_weights_of(path)
+        self._kept = read_weights_of(path)
         return text
 
     def _dump_pipeline(self) -> None:

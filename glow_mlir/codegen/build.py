@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp, WeightOp
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
 from glow_mlir.runtime.executable import aligned
-from glow_mlir.storage import Storage, constant_array
+from glow_mlir.storage import Storage, deferred_constant
 from glow_mlir.transforms.locations import location_name
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -73,9 +73,9 @@ def build_constants(function: FuncOp, storage: Storage) -> np.ndarray:
             constant = storage.by_name[op.storage_name]
             assert isinstance(constant, ConstantOp)
             assert isinstance(op.offset, IntegerAttr)
-            data = np.ascontiguousarray(constant_array(constant)).reshape(-1).view(np.uint8)
-            begin = op.offset.value.data
-            region[begin : begin + data.size] = data
+            value, begin = deferred_constant(constant), op.offset.value.data
+            value.write(region[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape))
+            value.forget()
     return region
 
 

@@ -17,6 +17,7 @@ from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
+from glow_mlir.deferred import Blocks, Deferred, Packed, Stored
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp
@@ -32,7 +33,7 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
-from glow_mlir.storage import Storage, constant_array
+from glow_mlir.storage import Storage, deferred_constant
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,7 @@ def pack_constant(
     storage: Storage,
     packing: str,
     pack: Callable[[np.ndarray], np.ndarray],
+    blocks: Blocks | None = None,
     **parameters: int,
 ) -> bool:
     """
@@ -204,7 +206,7 @@ def pack_constant(
     whole of a constant in its order.
 
     `packing` names the form in `glow_mlir.packing.UNPACK`, which undoes it for the interpreter. Operands that were
-    packed alike share one constant.
+    packed alike share one constant. With `blocks` the constant is packed piece by piece when its bytes are needed.
     """
     (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
     constant = whole_constant(value, storage)
@@ -214,11 +216,15 @@ def pack_constant(
     key = (source, packing, shape, tuple(sorted(parameters.items())))
     symbol = storage.packed.get(key)
     if symbol is None:
-        packed = np.ascontiguousarray(pack(constant_array(constant).reshape(shape)))
         words = "_".join(str(number) for number in parameters.values())
         wish = f"{source}.{packing}_{words}_{'x'.join(map(str, shape))}"
-        recipe = f"{packing} {shape} {parameters} {constant.weights.data}" if constant.weights is not None else ""
-        symbol = storage.packed[key] = storage.add_constant(wish, packed, constant.location, recipe).sym_name.data
+        operand = deferred_constant(constant).reshaped(shape)
+        made: Deferred
+        if blocks is None:
+            made = Stored(np.ascontiguousarray(pack(operand.array())), f"{packing} {parameters} {operand.digest}")
+        else:
+            made = Packed(operand, pack, blocks, f"{packing} {parameters}")
+        symbol = storage.packed[key] = storage.add_constant(wish, made, constant.location).sym_name.data
     declared = declare_weight(op, storage, symbol)
     declared.name_hint = value.name_hint
     op.set_operands({name: [declared]})

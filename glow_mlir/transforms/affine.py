@@ -85,7 +85,7 @@ def data_operand(op: Operation, storage: Storage) -> SSAValue | None:
         return op.input
     if not isinstance(op, AFFINE):
         return None
-    free = [value for value in op.operands if storage.value_of(value) is None]
+    free = [value for value in op.operands if not storage.is_constant(value)]
     return free[0] if len(free) == 1 else None
 
 

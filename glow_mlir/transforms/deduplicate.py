@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, size_of
 from glow_mlir.storage import Storage, scalar_attribute
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
@@ -79,8 +79,9 @@ def _read_once(block: Block, renamed: dict[str, ConstantOp]) -> None:
 def _splat_uniform(block: Block, storage: Storage) -> None:
     """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
     for op in list(block.ops):
-        array = storage.value_of(op.result) if isinstance(op, GetOp) else None
-        if array is None or not 0 < array.size <= MOST_COMPARED or (array != array.reshape(-1)[0]).any():
+        small = isinstance(op, GetOp) and 0 < size_of(op.result.type) <= MOST_COMPARED
+        array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
+        if array is None or (array != array.reshape(-1)[0]).any():
             continue
         assert isinstance(op, GetOp)
         users = [use for use in op.result.uses if isinstance(use.operation, Elementwise)]
@@ -97,8 +98,7 @@ def _order_operands(block: Block, storage: Storage) -> None:
     """Sort the operands of commutative operators: by where they are defined, constants behind all others."""
     places: dict[SSAValue, tuple[bool, int]] = {}
     for place, op in enumerate(block.ops):
-        known = isinstance(op, SplatOp) or (isinstance(op, GetOp) and storage.value_of(op.result) is not None)
         for result in op.results:
-            places[result] = (known, place)
+            places[result] = (storage.is_constant(result), place)
         if isinstance(op, COMMUTATIVE) and places[op.operands[0]] > places[op.operands[1]]:
             op.operands = [op.operands[1], op.operands[0]]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from glow_mlir.deferred import Deferred
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
@@ -50,9 +51,10 @@ class Emitter:
         number = numpy_dtype(element).type(value)
         return self(SplatOp, value=scalar_attribute(number, element), shape=shape)
 
-    def constant(self, array: np.ndarray | Sequence[int], name: str, recipe: str = "") -> SSAValue:
-        """A constant of the module, named like `name`; `recipe` says how it is made, see `add_weights`."""
-        op = constant_op(self.storage, np.asarray(array), name, self.anchor.location, recipe)
+    def constant(self, array: np.ndarray | Sequence[int] | Deferred, name: str) -> SSAValue:
+        """A constant of the module, named like `name`."""
+        known = array if isinstance(array, Deferred) else np.asarray(array)
+        op = constant_op(self.storage, known, name, self.anchor.location)
         return self.insert(op).results[0]
 
     def known(self, value: SSAValue) -> np.ndarray | None:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.deferred import Deferred
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
@@ -20,6 +21,7 @@ from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage, constant_op, legal_name
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.weights import is_large
 
 
 @dataclass(frozen=True)
@@ -44,30 +46,38 @@ class FoldConstantsPass(ModulePass):
             erase_dead(function.block)
 
     def _fold(self, op: HighOp, storage: Storage) -> None:
-        operands = grouped_arrays(op, storage)
-        if operands is None:
-            return
-        available = sum(array.nbytes for array in flatten(operands))
-        results = apply_semantics(op, operands)
-        if any(array.nbytes > max(self.limit, available) for array in results):
+        results = self._results(op, storage)
+        if results is None:
             return
         replacements: list[SSAValue] = []
         block = op.parent_block()
         assert block is not None
         for result, array in zip(op.results, results, strict=True):
             wish = result.name_hint or legal_name(op.name.split(".", 1)[1])
-            new = constant_op(storage, np.asarray(array), wish, op.location, recipe_of(op, storage))
+            new = constant_op(storage, array, wish, op.location)
             block.insert_op_before(new, op)
             replacements.append(new.results[0])
         replace(op, replacements)
         tally("operators folded")
 
+    def _results(self, op: HighOp, storage: Storage) -> Sequence[np.ndarray | Deferred] | None:
+        """The values of the results, or `None` where they are not known, or too large."""
+        if (moved := moved_elements(op, storage)) is not None:
+            return (moved,)
+        operands = grouped_arrays(op, storage)
+        if operands is None:
+            return None
+        available = sum(array.nbytes for array in flatten(operands))
+        results = tuple(map(np.asarray, apply_semantics(op, operands)))
+        return None if any(array.nbytes > max(self.limit, available) for array in results) else results
 
-def recipe_of(op: HighOp, storage: Storage) -> str:
-    """How the result follows from what is in the weight store, of an operator that only moves elements; or nothing."""
-    if not isinstance(op, TransposeOp | ReshapeOp) or not (digest := storage.digest_of(op.input)):
-        return ""
-    return f"transpose {ints(op.permutation)} {digest}" if isinstance(op, TransposeOp) else f"reshape {digest}"
+
+def moved_elements(op: HighOp, storage: Storage) -> Deferred | None:
+    """The result of an operator that only moves the elements of a large constant; `None` for every other one."""
+    source = storage.deferred(op.input) if isinstance(op, TransposeOp | ReshapeOp) else None
+    if not isinstance(op, TransposeOp | ReshapeOp) or source is None or not is_large(source) or source.size == 1:
+        return None
+    return source.transposed(ints(op.permutation)) if isinstance(op, TransposeOp) else source.reshaped(ints(op.shape))
 
 
 def flatten(operands: Sequence[Any]) -> list[np.ndarray]:
@@ -81,7 +91,6 @@ def flatten(operands: Sequence[Any]) -> list[np.ndarray]:
 
 def grouped_arrays(op: HighOp, storage: Storage) -> list[Any] | None:
     """The values of all operands, grouped as the definition says, or `None` where one is no constant."""
-    known = [storage.value_of(value) for value in op.operands]
-    if not known or any(array is None for array in known):
+    if not op.operands or not all(map(storage.is_constant, op.operands)):
         return None
-    return group_like(op, known)
+    return group_like(op, [storage.value_of(value) for value in op.operands])

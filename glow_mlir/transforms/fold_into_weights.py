@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.deferred import Scaled
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -63,8 +64,7 @@ def _fold_around(op: Operation, storage: Storage) -> None:
     linear = linear_operator(op)
     if linear is None:
         return
-    bias = None if linear.bias is None else storage.value_of(linear.bias)
-    known = storage.value_of(linear.weights) is not None and (linear.bias is None or bias is not None)
+    known = storage.is_constant(linear.weights) and (linear.bias is None or storage.is_constant(linear.bias))
     if not known:  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
         return
     before, after = _preceding(linear, storage), _following(linear, storage)
@@ -119,30 +119,29 @@ def _rewrite(
     locations: Sequence[LocationAttr] = (),
 ) -> bool:
     """Replace the linear operator and the chains around it by one; whether its numbers allow it, so that it does."""
-    array = storage.value_of(linear.weights)
+    known = storage.deferred(linear.weights)
     bias = None if linear.bias is None else storage.value_of(linear.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
     shift = np.zeros(linear.channels) if bias is None else bias.astype(np.float64)
     factors: list[Factor] = []
     with np.errstate(all="ignore"):
-        if before is not None and before.ops and array is not None:
+        if before is not None and before.ops and known is not None:
             if before.total.addend.any():
-                shift = shift + linear.answer(array, before.total.addend)
+                shift = shift + linear.answer(known.array(), before.total.addend)
             if not before.total.is_identity_but_for_addend():
                 factors.append((before.total.factor, linear.inputs))
         if after is not None:
             shift = shift * after.total.factor + after.total.addend
             if not after.total.is_identity_but_for_addend():
                 factors.append((after.total.factor, linear.outputs))
-        weights, shift = None if array is None else linear.scaled(array, factors, dtype), shift.astype(dtype)
-    if not np.isfinite(shift).all() or not (weights is None or array is None or keeps_digits(array, weights)):
-        return False
+        weights, shift = None if known is None else linear.scaled(known, factors, dtype), shift.astype(dtype)
+        if not np.isfinite(shift).all() or not (weights is None or keeps_digits(weights)):
+            return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
     emit = Emitter(ops[-1], storage)
     hint = linear.weights.name_hint or "weights"
     data = before.end if before is not None else linear.data
-    recipe = _recipe(storage.digest_of(linear.weights), factors)
-    replaced = linear.weights if weights is None or not factors else emit.constant(weights, hint, recipe)
+    replaced = linear.weights if weights is None or not factors else emit.constant(weights, hint)
     shifted = emit.constant(shift, f"{hint}_bias") if linear.bias is not None or shift.any() else None
     new = linear.rebuilt(data, replaced, shifted, fuse_locations([*(op.location for op in ops), *locations]))
     emit.insert(new)
@@ -154,15 +153,11 @@ def _rewrite(
     return True
 
 
-def _recipe(digest: str, factors: Sequence[Factor]) -> str:
-    """How scaled weights follow from those of that digest; nothing where it is empty."""
-    return " ".join([digest, *(f"{side} {factor.tobytes().hex()}" for factor, side in factors)]) if digest else ""
-
-
-def keeps_digits(weights: np.ndarray, scaled: np.ndarray) -> bool:
+def keeps_digits(weights: Scaled) -> bool:
     """Whether scaled weights are finite, and their largest not so small that its type has no more digits for it."""
-    largest = np.abs(scaled).max(initial=0.0)
-    return bool(np.isfinite(largest)) and bool(largest >= np.finfo(scaled.dtype).tiny or not weights.any())
+    largest = weights.largest()
+    weights.forget()
+    return bool(np.isfinite(largest)) and (largest >= np.finfo(weights.dtype).tiny or not weights.source.array().any())
 
 
 def _fold_number(op: Operation, storage: Storage) -> None:
@@ -188,8 +183,8 @@ def _weights_behind(value: SSAValue, storage: Storage) -> Linear | None:
     while value.has_one_use():
         op = value.owner
         linear = linear_operator(op) if isinstance(op, Operation) else None
-        if linear is not None and storage.value_of(linear.weights) is not None:
-            known = linear.bias is None or storage.value_of(linear.bias) is not None
+        if linear is not None and storage.is_constant(linear.weights):
+            known = linear.bias is None or storage.is_constant(linear.bias)
             return linear if known else None
         if isinstance(op, ReshapeOp | TransposeOp):
             value = op.input

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.deferred import Deferred
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
@@ -57,8 +57,9 @@ def fold_flattening(op: MatMulOp | FullyConnectedOp, storage: Storage) -> bool:
     left, right, bias = operands_of(op)
     reshape = left.owner
     transpose = reshape.input.owner if isinstance(reshape, ReshapeOp) else None
-    weights = storage.value_of(right)
-    if not isinstance(reshape, ReshapeOp) or not isinstance(transpose, TransposeOp) or weights is None:
+    if not isinstance(reshape, ReshapeOp) or not isinstance(transpose, TransposeOp):
+        return False
+    if (weights := storage.deferred(right)) is None:
         return False
     if isinstance(op, MatMulOp) and flag(op.transpose_left):
         return False
@@ -68,7 +69,7 @@ def fold_flattening(op: MatMulOp | FullyConnectedOp, storage: Storage) -> bool:
     emit = Emitter(op, storage)
     rows = emit(ReshapeOp, transpose.input, shape=shape_of(left))
     emit.emitted[-1].location = fuse_locations([transpose.location, reshape.location])
-    depth = weights.ndim - (1 if isinstance(op, MatMulOp) and flag(op.transpose_right) else 2)
+    depth = len(weights.shape) - (1 if isinstance(op, MatMulOp) and flag(op.transpose_right) else 2)
     constant = emit.constant(permuted(weights, depth, *order), right.name_hint or "weights")
     new = op.inferred([rows, constant, *([] if bias is None else [bias])], op.properties)
     new.location = fuse_locations([transpose.location, op.location])
@@ -95,12 +96,12 @@ def depth_order(transpose: TransposeOp, depth: int) -> tuple[Shape, Shape] | Non
     return tuple(shape[axis] for axis in axes[first:]), ranking(columns)
 
 
-def permuted(weights: np.ndarray, axis: int, sizes: Shape, order: Shape) -> np.ndarray:
+def permuted(weights: Deferred, axis: int, sizes: Shape, order: Shape) -> Deferred:
     """The weights with `axis`, which is made of axes of those sizes, in the order that these have in the origin."""
-    split = weights.reshape(*weights.shape[:axis], *sizes, *weights.shape[axis + 1 :])
-    trailing = range(axis + len(sizes), split.ndim)
-    moved = split.transpose(*range(axis), *(axis + place for place in inverse(order)), *trailing)
-    return np.ascontiguousarray(moved).reshape(weights.shape)
+    split = weights.reshaped((*weights.shape[:axis], *sizes, *weights.shape[axis + 1 :]))
+    trailing = range(axis + len(sizes), len(split.shape))
+    moved = split.transposed((*range(axis), *(axis + place for place in inverse(order)), *trailing))
+    return moved.reshaped(weights.shape)
 
 
 def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
@@ -111,7 +112,7 @@ def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
         return
     source = transpose.input
     rest = remaining_permutation(ints(transpose.permutation))
-    if rest is None or storage.value_of(source) is not None:
+    if rest is None or storage.is_constant(source):
         return
     emit = Emitter(op, storage)
     if rest != tuple(range(len(rest))):

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, LocationAttr
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.deferred import Deferred, Scaled
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
@@ -43,14 +44,19 @@ class Linear:
         """The number of outputs."""
         return shape_of(self.op.results[0])[-1]
 
-    def scaled(self, weights: np.ndarray, factors: Sequence[Factor], dtype: np.dtype[Any]) -> np.ndarray:
+    def scaled(self, weights: Deferred, factors: Sequence[Factor], dtype: np.dtype[Any]) -> Scaled:
         """`weights` times `factors`; products are in f64, and rounded to `dtype` at the end."""
-        view = weights.reshape(self.view)
-        for number, (factor, side) in enumerate(factors, start=1):
-            result = np.empty(self.view, np.float64 if number < len(factors) else dtype)
-            # Rounds piece by piece, without the whole in f64.
-            view = np.multiply(view, factor.reshape(side), out=result, dtype=np.float64, casting="same_kind")
-        return view.reshape(weights.shape)
+        return Scaled(weights, [self._broadcast(factor, side, weights.shape) for factor, side in factors], dtype)
+
+    def _broadcast(self, factor: np.ndarray, side: Shape, shape: Shape) -> np.ndarray:
+        """A factor as an array of as many axes as weights of that shape, which it broadcasts to."""
+        placed = factor.reshape(side)
+        if len(side) == len(shape):
+            return placed
+        # The first two axes of the view are the first of the weights: it repeats what differs along only one of them.
+        if side[0] == 1 or side[1] == self.view[1]:
+            return placed.reshape(-1, *side[2:])
+        return np.broadcast_to(placed, (*self.view[:2], *side[2:])).reshape(shape[0], *side[2:])
 
     def answer(self, weights: np.ndarray, addend: np.ndarray) -> np.ndarray:
         """What the operator, where it `answers_evenly`, gives for a constant a channel; in f64."""

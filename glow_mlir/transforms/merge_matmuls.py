@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.deferred import Joined
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import flag
@@ -66,15 +67,15 @@ def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
     constants = [op.right] if op.bias is None else [op.right, op.bias]
     if rank_of(op.right) != 2 or flag(op.transpose_left) or flag(op.transpose_right):
         return False
-    return all(storage.value_of(value) is not None for value in constants)
+    return all(map(storage.is_constant, constants))
 
 
 def merge(products: Sequence[MatMulOp], storage: Storage) -> None:
     """Replace products of one matrix by slices of one product, in front of the first of them."""
     first = products[0]
-    weights = [storage.value_of(product.right) for product in products]
+    weights = [storage.deferred(product.right) for product in products]
     biases = [None if product.bias is None else storage.value_of(product.bias) for product in products]
-    columns = np.concatenate([array for array in weights if array is not None], axis=1)
+    columns = Joined([array for array in weights if array is not None], axis=1)
     emit = Emitter(first, storage)
     hint = first.right.name_hint or "weights"
     bias = None

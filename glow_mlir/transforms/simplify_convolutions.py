@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.deferred import Deferred, Stored
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -50,16 +51,17 @@ def _simplify(op: ConvOp, storage: Storage) -> None:
     cut = cropped(window, taps)
     whole = cut.kernel == sizes and not any(cut.pads) and math.prod(split_image(op.result, op.layout)[1]) == 1
     product = whole and integer(op.group) == 1
-    filter_ = storage.value_of(op.filter) if cut != window or product else None
+    filter_ = storage.deferred(op.filter) if cut != window or product else None
     if filter_ is None:
         return
     emit = Emitter(op, storage)
-    kept = filter_[:, *(slice(first, last) for first, last in taps)] if cut != window else filter_
+    picked = (slice(None), *(slice(first, last) for first, last in taps))
+    kept = Stored(np.ascontiguousarray(filter_.array()[picked])) if cut != window else filter_
     if product:
         replace(op, [_as_product(op, kept, emit)])
         return
     properties = {"strides": op.strides, "dilations": op.dilations, "group": op.group, "layout": op.layout}
-    constant = emit.constant(np.ascontiguousarray(kept), op.filter.name_hint or "filter")
+    constant = emit.constant(kept, op.filter.name_hint or "filter")
     replace(op, [emit(ConvOp, op.input, constant, op.bias, pads=cut.pads, **properties)])
 
 
@@ -82,11 +84,11 @@ def cropped(window: Window, taps: list[tuple[int, int]]) -> Window:
     return changed(window, kernel=kernel, pads=(*leading, *trailing))
 
 
-def _as_product(op: ConvOp, filter_: np.ndarray, emit: Emitter) -> SSAValue:
+def _as_product(op: ConvOp, filter_: Deferred, emit: Emitter) -> SSAValue:
     """The product of each image as one row, and each filter as one column."""
     batch, outputs = shape_of(op.input)[0], filter_.shape[0]
     shape: Shape = (batch, math.prod(filter_.shape[1:]))
-    columns = np.ascontiguousarray(filter_.reshape(outputs, shape[1]).T)
+    columns = filter_.reshaped((outputs, shape[1])).transposed((1, 0))
     rows = emit(ReshapeOp, op.input, shape=shape)
     product = emit(MatMulOp, rows, emit.constant(columns, op.filter.name_hint or "filter"), op.bias)
     return emit(ReshapeOp, product, shape=shape_of(op.result))

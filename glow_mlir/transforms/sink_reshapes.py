@@ -72,7 +72,7 @@ def shape_before(op: Elementwise, storage: Storage) -> Shape | None:
             if found not in (None, shape):
                 return None
             found = shape
-        elif storage.value_of(value) is None:
+        elif not storage.is_constant(value):
             return None
     return found
 
@@ -83,6 +83,6 @@ def unshaped(value: SSAValue, shape: Shape, emit: Emitter) -> SSAValue:
         return value if shape_of(value) == () else emit(ReshapeOp, value, shape=())
     if isinstance(value.owner, ReshapeOp):
         return value.owner.input
-    array = emit.known(value)
+    array = emit.storage.deferred(value)
     assert array is not None
-    return emit.constant(array.reshape(shape), value.name_hint or "constant")
+    return emit.constant(array.reshaped(shape), value.name_hint or "constant")

@@ -130,7 +130,7 @@ def is_origin_known(value: SSAValue, permutation: Shape, storage: Storage) -> bo
     if isinstance(value.owner, TransposeOp):
         return lifted(ints(value.owner.permutation), len(permutation)) == permutation
     shape = padded_shape(value, len(permutation))
-    return keeps_order(shape, inverse(permutation)) or storage.value_of(value) is not None
+    return keeps_order(shape, inverse(permutation)) or storage.is_constant(value)
 
 
 def origin(value: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:

@@ -133,10 +133,10 @@ CONTEXT = new_context()
 
 
 @pytest.fixture(autouse=True, scope="module")
-def recipes_for_all() -> Iterator[None]:
-    """Weights that passes make are known by their recipes, however small they are."""
+def all_deferred() -> Iterator[None]:
+    """Weights that passes make are deferred, and known by their recipes, however small they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(glow_mlir.weights, "LEAST_BY_RECIPE", 0)
+        patch.setattr(glow_mlir.weights, "LEAST_DEFERRED", 0)
         yield
 
 

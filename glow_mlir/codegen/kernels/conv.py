@@ -23,6 +23,7 @@ from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Value
+from glow_mlir.deferred import Blocks
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -175,7 +176,8 @@ class DepthwiseConvKernel(Kernel):
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        if not pack_constant(op, "filter", storage, "depthwise", pack_depthwise):
+        last = len(shape_of(getattr(op, "filter"))) - 2
+        if not pack_constant(op, "filter", storage, "depthwise", pack_depthwise, Blocks(axis=0, unit=1, target=last)):
             channels, *taps, _ = shape_of(getattr(op, "filter"))
             add_scratch(op, (math.prod(taps), channels), element_of(getattr(op, "filter")))
 
@@ -237,6 +239,7 @@ class WinogradConvKernel(Kernel):
         pack_constant(
             *(op, "filter", storage, "winograd"),
             lambda filters: pack_winograd(filters, panel, form),
+            Blocks(axis=0, unit=panel, target=0),
             panel=panel,
             **dataclasses.asdict(form),
         )
@@ -391,7 +394,18 @@ class ConvKernel(Kernel):
         form, pack = ("filters", pack_filters)
         if reads_by_channel(op):
             form, pack = ("filters_by_channel", pack_filters_by_channel)
-        if not pack_constant(op, "filter", storage, form, lambda f: pack(f, panel, group), panel=panel, groups=group):
+        # Panels of one group for themselves, or groups for themselves.
+        unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
+        if not pack_constant(
+            op,
+            "filter",
+            storage,
+            form,
+            lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit),
+            Blocks(axis=0, unit=unit, target=target_axis),
+            panel=panel,
+            groups=group,
+        ):
             add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
         if has_prologue(op):
             _, height, *others = shape_of(getattr(op, "input"))

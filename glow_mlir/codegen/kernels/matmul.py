@@ -28,6 +28,7 @@ from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32, vector
 from glow_mlir.codegen.value import Value
+from glow_mlir.deferred import Blocks
 from glow_mlir.dialects.element_types import byte_width, is_float, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -154,8 +155,15 @@ class MatMulKernel(Kernel):
         tile = tile_for(target, element_of(right))
         transposed = _flag(op, "transpose_right")
         form = "panels_transposed" if transposed else "panels"
+        blocks = Blocks(axis=0 if transposed else 1, unit=tile.panel, target=0)
         if len(shape) == 2 and pack_constant(
-            op, "right", storage, form, lambda m: pack_panels(m.T if transposed else m, tile.panel), panel=tile.panel
+            op,
+            "right",
+            storage,
+            form,
+            lambda m: pack_panels(m.T if transposed else m, tile.panel),
+            blocks,
+            panel=tile.panel,
         ):
             return
         columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])

@@ -8,18 +8,19 @@ from contextlib import suppress
 import onnx
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.frontends.onnx.importer import ModelSource, load_model
+from glow_mlir.frontends.onnx.importer import ModelSource, open_model
+from glow_mlir.frontends.onnx.tensors import is_inside
 
 
 def external_files(source: ModelSource) -> dict[str, list[int]]:
     """Name → size in bytes and time of change in nanoseconds of each file with weights beside the model."""
-    model, path = load_model(source)
+    model = open_model(source)
     found: dict[str, list[int]] = {}
-    if path is None:
+    if (path := model.path) is None:
         return found
-    for tensor in _tensors(model.graph):
+    for tensor in _tensors(model.proto.graph):
         names = [entry.value for entry in tensor.external_data if entry.key == "location"]
-        for name in names if uses_external_data(tensor) else []:
+        for name in names if uses_external_data(tensor) and not is_inside(tensor) else []:
             # The importer has better words for a file that is not there.
             with suppress(OSError):
                 status = (path.parent / name).stat()

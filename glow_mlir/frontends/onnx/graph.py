@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import checker, numpy_helper
-from onnx.external_data_helper import uses_external_data
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -22,6 +20,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.scope import Scope, named_location
+from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.storage import Storage, constant_op, legal_name
@@ -32,13 +31,13 @@ class GraphImporter:
     """
     Imports one graph into a function: keeps its storage, and what the values of constants are.
 
-    `directory` is where external data lies, `None` where the model has no place in the file system.
+    `tensors` knows what is in the tensors of the model.
     """
 
     graph: onnx.GraphProto
     opsets: Mapping[str, int]
     dimensions: Mapping[str, int]
-    directory: str | None = None
+    tensors: Tensors = field(default_factory=Tensors)
     storage: Storage = field(default_factory=lambda: Storage(ModuleOp([])))
     function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
     unsupported: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -108,14 +107,7 @@ class GraphImporter:
 
     def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
         """The content of an ONNX tensor; raises `ModelError` about `what` where it cannot be read."""
-        if uses_external_data(proto) and self.directory is None:
-            hint = "import the model by its path"
-            raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
-        try:
-            # ONNX refuses paths that leave the folder.
-            return numpy_helper.to_array(proto, self.directory or "")
-        except (ValueError, OSError, KeyError, TypeError, checker.ValidationError) as error:
-            raise ModelError(f"{what} cannot be read: {_one_line(error)}") from error
+        return self.tensors.array(proto, what)
 
     def fold(self, value: SSAValue) -> np.ndarray | None:
         """The array that `value` always is, or `None` where it depends on an input."""
@@ -180,7 +172,3 @@ def _check_unique(what: str, names: Iterable[str]) -> None:
         raise ModelError(f"an {what} has no name")
     if twice := [name for name, count in counted.items() if count > 1]:
         raise ModelError(f"{what} '{twice[0]}' is listed twice")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

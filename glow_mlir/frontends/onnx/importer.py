@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -13,31 +14,62 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.collector import without_collector
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.graph import GraphImporter
+from glow_mlir.frontends.onnx.tensors import Tensors, mapped
+from glow_mlir.frontends.onnx.wire import without_tensors
 
 OLDEST_OPSET = 7
 
 ModelSource = str | Path | bytes | onnx.ModelProto
 
 
+@dataclass(frozen=True)
+class Model:
+    """A model, with its large tensors left where they are; `path` is its file, if it has one."""
+
+    proto: onnx.ModelProto
+    path: Path | None
+    tensors: Tensors
+
+
+def open_model(source: ModelSource) -> Model:
+    """The model without the content of its large tensors; raises `ModelError` for what is no ONNX model."""
+    if isinstance(source, onnx.ModelProto):
+        return Model(source, None, Tensors())
+    content, path = _content(source)
+    tensors = Tensors(content, None if path is None else str(path.parent))
+    return Model(_parsed(lambda: without_tensors(content), path), path, tensors)
+
+
 def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
-    """The model and its file, if it has one; raises `ModelError` for what is no ONNX model."""
+    """The whole model and its file, if it has one; raises `ModelError` for what is no ONNX model."""
     if isinstance(source, onnx.ModelProto):
         return source, None
-    path = None if isinstance(source, bytes) else Path(source)
+    content, path = _content(source)
+    return _parsed(lambda: bytes(content), path), path
+
+
+def _content(source: str | Path | bytes) -> tuple[memoryview, Path | None]:
+    """The serialized model and its file, if it has one."""
+    if isinstance(source, bytes):
+        return memoryview(source), None
+    try:
+        return mapped(Path(source)), Path(source)
+    except OSError as error:
+        raise ModelError(f"cannot be read: {error.strerror}", file=str(source)) from error
+
+
+def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
+    """The message in a serialized model."""
     file = "" if path is None else str(path)
     try:
-        data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    except OSError as error:
-        raise ModelError(f"cannot be read: {error.strerror}", file=file) from error
-    try:
-        model = onnx.load_model_from_string(data)
+        model = onnx.load_model_from_string(data())
     except (DecodeError, ValueError) as error:
         raise ModelError(
             "is not an ONNX model, or is cut off", file=file, hint="check that the download is complete"
         ) from error
     if not model.HasField("graph") or not model.opset_import:
         raise ModelError("is not an ONNX model: it has no graph or no opset", file=file)
-    return model, path
+    return model
 
 
 @without_collector()
@@ -45,17 +77,18 @@ def import_model(source: ModelSource, dimensions: Mapping[str, int] | None = Non
     """
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
 
-    `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store.
-    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node.
+    `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store;
+    large ones stay in their files, which must not change as long as the module is used. Raises `ModelError` for a
+    damaged or contradictory model, and `UnsupportedError` that lists every unsupported node.
     """
-    model, path = load_model(source)
+    model = open_model(source)
     try:
-        check_names(model.graph)
-        opsets = _opsets(model)
-        directory = None if path is None else str(path.parent)
-        return GraphImporter(_inlined(model).graph, opsets, dict(dimensions or {}), directory).run(name)
+        check_names(model.proto.graph)
+        opsets = _opsets(model.proto)
+        graph = _inlined(model.proto).graph
+        return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors).run(name)
     except GlowError as error:
-        error.file = error.file or ("" if path is None else str(path))
+        error.file = error.file or ("" if model.path is None else str(model.path))
         raise
 
 

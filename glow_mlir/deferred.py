@@ -1,0 +1,397 @@
+"""
+Arrays whose elements are computed when they are asked for, in parts that fit into a cache.
+
+The weights of a model go through several forms — transposed, scaled, packed for a kernel — of which only the last is
+kept. As deferred arrays the forms between cost no memory, and the last is written straight to where it belongs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import mmap
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+BLOCK_BYTES = 1 << 19
+"""Bytes of a part, where the choice is free: two parts and what is between them fit into a second-level cache."""
+
+FORGET_BYTES = 1 << 24
+"""Bytes of parts after which the memory of the files behind them is let go of."""
+
+
+class Deferred(ABC):
+    """An array that is not computed yet, of known `dtype` and `shape`, with at least one axis. It never changes."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    _whole: weakref.ref[np.ndarray] | None = None
+
+    @property
+    @abstractmethod
+    def recipe(self) -> str:
+        """How the array follows from others, named by their digests, with nothing left out."""
+
+    @abstractmethod
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        """The elements from `begin` up to `end` along an axis; an array to read only."""
+
+    @abstractmethod
+    def separable(self, axis: int) -> bool:
+        """Whether a part along that axis costs no more than its share of the whole."""
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        """The arrays that this one is computed from."""
+        return ()
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells the array from every other: its element type, its shape, and content or recipe."""
+        state = hashlib.sha256(f"{self.dtype.name}{self.shape}".encode())
+        self._update(state)
+        return f"sha256:{state.hexdigest()[:32]}"
+
+    def _update(self, state: Any) -> None:
+        """Add content or recipe to a hash."""
+        state.update(self.recipe.encode())
+
+    @property
+    def size(self) -> int:
+        """Elements of the whole."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole."""
+        return self.size * self.dtype.itemsize
+
+    def array(self) -> np.ndarray:
+        """The whole as an array to read only; computed once as long as somebody holds it."""
+        known = None if self._whole is None else self._whole()
+        if known is None:
+            known = np.empty(self.shape, self.dtype)
+            self.write(known)
+            known.flags.writeable = False
+            self._whole = weakref.ref(known)
+        return known
+
+    def write(self, target: np.ndarray) -> None:
+        """Write the whole to a contiguous array of its shape and type."""
+        axis = self._best_axis()
+        if axis is None:
+            target[...] = self.part(0, 0, self.shape[0])
+            return
+        for begin, end in self.spans(axis):
+            target[(slice(None),) * axis + (slice(begin, end),)] = self.part(axis, begin, end)
+
+    def _best_axis(self) -> int | None:
+        """The axis along which to compute parts; `None` where there is none."""
+        return next((axis for axis, size in enumerate(self.shape) if size > 1 and self.separable(axis)), None)
+
+    def spans(self, axis: int, unit: int = 1) -> Iterator[tuple[int, int]]:
+        """
+        Begin and end of the parts along an axis, each but the last a multiple of `unit` and not too large.
+
+        Lets go of the memory of files behind parts that were computed.
+        """
+        size = self.shape[axis]
+        line = max(self.nbytes // max(size, 1), 1)
+        step = max(BLOCK_BYTES // (line * unit), 1) * unit
+        kept = 0
+        for begin in range(0, size, step):
+            yield begin, min(begin + step, size)
+            kept += step * line
+            if kept >= FORGET_BYTES:
+                self.forget()
+                kept = 0
+
+    def forget(self) -> None:
+        """Let go of the memory of files that this array is read from; it is read again when it is needed."""
+        for source in self.sources:
+            source.forget()
+
+    def transposed(self, permutation: Sequence[int]) -> Deferred:
+        """The array with its axes in another order."""
+        return Transposed(self, tuple(permutation))
+
+    def reshaped(self, shape: Sequence[int]) -> Deferred:
+        """The same elements in the same order under another shape."""
+        return self if tuple(shape) == self.shape else Reshaped(self, tuple(shape))
+
+
+class Stored(Deferred):
+    """
+    An array that is there: in memory, or mapped from a file, and in whatever order. It must not change.
+
+    `recipe` says how it was made, and stands for its content in the digest where it is given.
+    """
+
+    def __init__(self, array: np.ndarray, recipe: str = "") -> None:
+        self.shape, self.dtype = array.shape, array.dtype
+        self._array = array.view()
+        self._array.flags.writeable = False
+        self._recipe = recipe
+
+    @property
+    def recipe(self) -> str:
+        return self._recipe
+
+    def _update(self, state: Any) -> None:
+        if self._recipe:
+            state.update(self._recipe.encode())
+            return
+        whole = Stored(np.ascontiguousarray(self._array).reshape(-1).view(np.uint8))
+        for begin, end in whole.spans(0):
+            state.update(whole.part(0, begin, end).data)
+        self.forget()
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        return self._array[(slice(None),) * axis + (slice(begin, end),)]
+
+    def separable(self, axis: int) -> bool:
+        return True
+
+    def array(self) -> np.ndarray:
+        return self._array
+
+    def _best_axis(self) -> int | None:
+        # Along the largest stride, a part lies in one place of the file.
+        return max(range(len(self.shape)), key=lambda axis: abs(self._array.strides[axis]), default=None)
+
+    def forget(self) -> None:
+        owner = _mapped_file(self._array)
+        if owner is not None and hasattr(owner, "madvise"):
+            owner.madvise(mmap.MADV_DONTNEED)
+
+    def transposed(self, permutation: Sequence[int]) -> Deferred:
+        return Stored(self._array.transpose(permutation), f"transpose {tuple(permutation)} {self.digest}")
+
+    def reshaped(self, shape: Sequence[int]) -> Deferred:
+        if tuple(shape) == self.shape:
+            return self
+        view = self._array.reshape(shape) if self._array.flags.c_contiguous else None
+        if view is None:
+            return Reshaped(self, tuple(shape))
+        return Stored(view, f"reshape {self.digest}")
+
+
+def _mapped_file(array: np.ndarray) -> mmap.mmap | None:
+    """The read-only map of a file that an array is a view of, or `None`."""
+    owner: Any = array
+    while owner is not None and not isinstance(owner, mmap.mmap):
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return owner
+
+
+class Transposed(Deferred):
+    """The axes of another array in the order of `permutation`."""
+
+    def __init__(self, source: Deferred, permutation: tuple[int, ...]) -> None:
+        self.source, self.permutation = source, permutation
+        self.shape, self.dtype = tuple(source.shape[axis] for axis in permutation), source.dtype
+
+    @property
+    def recipe(self) -> str:
+        return f"transpose {self.permutation} {self.source.digest}"
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return (self.source,)
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        return self.source.part(self.permutation[axis], begin, end).transpose(self.permutation)
+
+    def separable(self, axis: int) -> bool:
+        return self.source.separable(self.permutation[axis])
+
+
+class Reshaped(Deferred):
+    """The elements of another array in the same order under another shape."""
+
+    def __init__(self, source: Deferred, shape: tuple[int, ...]) -> None:
+        self.source, self.shape, self.dtype = source, shape, source.dtype
+
+    @property
+    def recipe(self) -> str:
+        return f"reshape {self.source.digest}"
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return (self.source,)
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        origin = self._origin(axis)
+        if origin is None:
+            return self.source.array().reshape(self.shape)[(slice(None),) * axis + (slice(begin, end),)]
+        part = self.source.part(origin, begin, end)
+        return part.reshape(*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
+
+    def separable(self, axis: int) -> bool:
+        origin = self._origin(axis)
+        return origin is not None and self.source.separable(origin)
+
+    def _origin(self, axis: int) -> int | None:
+        """The axis of the source that is this one: as many elements in front of it, of it, and behind it."""
+        before, size = math.prod(self.shape[:axis]), self.shape[axis]
+        count = 1
+        for origin, extent in enumerate(self.source.shape):
+            if (count, extent) == (before, size):
+                return origin
+            count *= extent
+        return None
+
+
+class Scaled(Deferred):
+    """
+    Another array times `factors`, which broadcast to it.
+
+    Products are in f64, one factor after the other, and rounded to `dtype` at the end.
+    """
+
+    def __init__(self, source: Deferred, factors: Sequence[np.ndarray], dtype: np.dtype[Any]) -> None:
+        self.source, self.factors = source, tuple(factors)
+        self.shape, self.dtype = source.shape, dtype
+
+    @property
+    def recipe(self) -> str:
+        scales = (f"{factor.shape} {factor.tobytes().hex()}" for factor in self.factors)
+        return f"scale {self.source.digest} {' '.join(scales)}"
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return (self.source,)
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        picked = (slice(None),) * axis + (slice(begin, end),)
+        factors = [factor[picked] if factor.shape[axis] > 1 else factor for factor in self.factors]
+        return scaled(self.source.part(axis, begin, end), factors, self.dtype)
+
+    def separable(self, axis: int) -> bool:
+        return self.source.separable(axis)
+
+    def largest(self) -> float:
+        """The largest magnitude of an element; NaN where there is one."""
+        common = tuple(axis for axis in range(len(self.shape)) if all(f.shape[axis] == 1 for f in self.factors))
+        peaks = magnitudes(self.source, common)
+        return float(np.max(np.abs(scaled(peaks, self.factors, self.dtype)), initial=0.0))
+
+
+def scaled(array: np.ndarray, factors: Sequence[np.ndarray], dtype: np.dtype[Any]) -> np.ndarray:
+    """An array times factors that broadcast to it: products in f64, rounded to `dtype` at the end."""
+    for number, factor in enumerate(factors, start=1):
+        result = np.empty(array.shape, np.float64 if number < len(factors) else dtype)
+        # Rounds piece by piece, without the whole in f64.
+        array = np.multiply(array, factor, out=result, dtype=np.float64, casting="same_kind")
+    return array
+
+
+def magnitudes(source: Deferred, axes: tuple[int, ...]) -> np.ndarray:
+    """The largest magnitudes over some axes, which keep the size 1; NaN where there is one. An array of floats."""
+    kept = [axis for axis in range(len(source.shape)) if axis not in axes and source.separable(axis)]
+    if not kept or 0 in source.shape:
+        return _peaks(source.array(), axes)
+    spans = source.spans(kept[0])
+    return np.concatenate([_peaks(source.part(kept[0], *span), axes) for span in spans], axis=kept[0])
+
+
+def _peaks(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The largest magnitudes over some axes, without the magnitudes of all elements in memory."""
+    highest = array.max(axis=axes, keepdims=True, initial=0)
+    return np.maximum(highest, -array.min(axis=axes, keepdims=True, initial=0))
+
+
+class Joined(Deferred):
+    """Arrays of one type behind one another along an axis."""
+
+    def __init__(self, parts: Sequence[Deferred], axis: int) -> None:
+        self.parts, self.axis = tuple(parts), axis
+        first = parts[0]
+        length = sum(part.shape[axis] for part in parts)
+        self.shape, self.dtype = (*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype
+
+    @property
+    def recipe(self) -> str:
+        return f"join {self.axis} {' '.join(part.digest for part in self.parts)}"
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return self.parts
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        if axis != self.axis:
+            return np.concatenate([part.part(axis, begin, end) for part in self.parts], axis=self.axis)
+        found: list[np.ndarray] = []
+        for part in self.parts:
+            size = part.shape[axis]
+            if max(begin, 0) < min(end, size):
+                found.append(part.part(axis, max(begin, 0), min(end, size)))
+            begin, end = begin - size, end - size
+        return np.concatenate(found, axis=axis)
+
+    def separable(self, axis: int) -> bool:
+        return all(part.separable(axis) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """
+    How a packed form is made piece by piece.
+
+    Every `unit` indices along `axis` of the operand, or what is left of them at its end, become one index along
+    `target` of the packed form, for themselves.
+    """
+
+    axis: int
+    unit: int
+    target: int
+
+
+class Packed(Deferred):
+    """
+    Another array in the form that `pack` gives it, made of pieces by `blocks`.
+
+    `name` says what `pack` does, with all its parameters.
+    """
+
+    def __init__(self, source: Deferred, pack: Callable[[np.ndarray], np.ndarray], blocks: Blocks, name: str) -> None:
+        self.source, self.blocks, self.name = source, blocks, name
+        self._pack = pack
+        unit = min(blocks.unit, source.shape[blocks.axis])
+        sizes = (*source.shape[: blocks.axis], unit, *source.shape[blocks.axis + 1 :])
+        piece = pack(np.broadcast_to(np.zeros((), source.dtype), sizes))
+        count = -(-source.shape[blocks.axis] // blocks.unit)
+        self.shape = (*piece.shape[: blocks.target], count, *piece.shape[blocks.target + 1 :])
+        self.dtype = piece.dtype
+
+    @property
+    def recipe(self) -> str:
+        return f"{self.name} {self.source.shape} {self.source.digest}"
+
+    @property
+    def sources(self) -> Sequence[Deferred]:
+        return (self.source,)
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        if axis != self.blocks.target:
+            return self.array()[(slice(None),) * axis + (slice(begin, end),)]
+        size = self.source.shape[self.blocks.axis]
+        first, last = begin * self.blocks.unit, min(end * self.blocks.unit, size)
+        return self._pack(self.source.part(self.blocks.axis, first, last))
+
+    def separable(self, axis: int) -> bool:
+        return axis == self.blocks.target and self.source.separable(self.blocks.axis)
+
+    def write(self, target: np.ndarray) -> None:
+        axis, unit = self.blocks.axis, self.blocks.unit
+        # What cannot be computed in parts is computed before, once.
+        source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
+        for begin, end in source.spans(axis, unit):
+            place = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
+            target[place] = self._pack(source.part(axis, begin, end))

@@ -1,0 +1,96 @@
+"""The content of ONNX's tensors as arrays: large ones are mapped from the files they are in."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import checker, external_data_helper, helper, numpy_helper
+from onnx.external_data_helper import uses_external_data
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
+from glow_mlir.errors import ModelError
+
+
+def mapped(path: Path) -> memoryview:
+    """The content of a file, mapped where that is possible; raises `OSError` where it cannot be read."""
+    with path.open("rb") as file:
+        try:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (ValueError, OSError):  # Of no length, or a pipe.
+            return memoryview(file.read())
+
+
+class Tensors:
+    """
+    The tensors of one model.
+
+    `content` is the serialized model, to which references without a file name lead; `directory` is where other files
+    with external data lie, `None` where the model has no place in the file system.
+    """
+
+    def __init__(self, content: memoryview | None = None, directory: str | None = None) -> None:
+        self._content = content
+        self._directory = directory
+        self._files: dict[str, memoryview] = {}
+
+    def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
+        """The content of a tensor, to read only; raises `ModelError` about `what` where it cannot be read."""
+        inside = is_inside(proto)
+        if uses_external_data(proto) and self._directory is None and not inside:
+            hint = "import the model by its path"
+            raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
+        try:
+            if not uses_external_data(proto):
+                return numpy_helper.to_array(proto)
+            info: Any = external_data_helper.ExternalDataInfo(proto)
+            data = self._content if inside else self._file(proto, info.location)
+            if data is None:
+                raise ValueError("there is no file")
+            return _array(proto, _extent(data, info.offset or 0, info.length))
+        except (ValueError, OSError, KeyError, TypeError, checker.ValidationError) as error:
+            raise ModelError(f"{what} cannot be read: {' '.join(str(error).split())}") from error
+
+    def _file(self, proto: onnx.TensorProto, location: str) -> memoryview:
+        """The content of a file with external data."""
+        if location not in self._files:
+            # ONNX refuses paths that leave the folder: it gets to read nothing of the file.
+            probe = onnx.TensorProto(name=proto.name, data_location=onnx.TensorProto.EXTERNAL)
+            for key, value in (("location", location), ("length", "0")):
+                probe.external_data.add(key=key, value=value)
+            assert self._directory is not None
+            external_data_helper.load_external_data_for_tensor(probe, self._directory)
+            self._files[location] = mapped(Path(self._directory, location))
+        return self._files[location]
+
+
+def is_inside(proto: onnx.TensorProto) -> bool:
+    """Whether a tensor has its content in the file of its model, behind a reference that `wire` left."""
+    return uses_external_data(proto) and not any(
+        entry.value for entry in proto.external_data if entry.key == "location"
+    )
+
+
+def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
+    """The bytes at a place of a file; raises `ValueError` where it has none."""
+    end = len(data) if length is None else offset + length
+    if offset > len(data) or end > len(data):
+        raise ValueError(f"the file has {len(data)} bytes, and none up to {end} from {offset} on")
+    return data[offset:end]
+
+
+def _array(proto: onnx.TensorProto, data: memoryview) -> np.ndarray:
+    """The elements in the bytes of a tensor."""
+    dtype = helper.tensor_dtype_to_np_dtype(proto.data_type)
+    if dtype.name not in ELEMENT_TYPES or sys.byteorder == "big":
+        whole = onnx.TensorProto(name=proto.name, data_type=proto.data_type, dims=proto.dims, raw_data=bytes(data))
+        return numpy_helper.to_array(whole)
+    expected = math.prod(proto.dims) * dtype.itemsize
+    if len(data) != expected:
+        raise ValueError(f"it has {len(data)} bytes instead of {expected}")
+    return np.frombuffer(data, dtype).reshape(proto.dims)

@@ -1,0 +1,131 @@
+"""Large tensors of ONNX models: they stay in the file, and are the same as if they had been parsed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.importer import import_model, open_model
+from glow_mlir.frontends.onnx.wire import LEAST_LEFT, without_tensors
+from glow_mlir.interpreter.machine import run_function
+
+SIDE = 160
+X = np.random.default_rng(0).normal(size=(2, SIDE)).astype(np.float32)
+MATRICES = np.random.default_rng(1).normal(size=(3, SIDE, SIDE)).astype(np.float32)
+assert MATRICES[0].nbytes > LEAST_LEFT
+
+
+def branch(name: str, matrix: onnx.TensorProto) -> onnx.GraphProto:
+    result = helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, (2, SIDE))
+    return helper.make_graph([helper.make_node("MatMul", ["x", name], [f"{name}_y"])], name, [], [result], [matrix])
+
+
+def float_data(name: str, array: np.ndarray) -> onnx.TensorProto:
+    """A tensor whose elements are a list of numbers."""
+    return helper.make_tensor(name, TensorProto.FLOAT, array.shape, array.reshape(-1).tolist())
+
+
+def nested_model() -> onnx.ModelProto:
+    """A model with a large initializer, a large attribute, and one in each branch of a choice."""
+    first, second, third = MATRICES
+    nodes = [
+        helper.make_node("MatMul", ["x", "first"], ["a"]),
+        helper.make_node("Constant", [], ["second"], value=numpy_helper.from_array(second)),
+        helper.make_node("MatMul", ["a", "second"], ["b"]),
+        helper.make_node(
+            "If",
+            ["c"],
+            ["d"],
+            then_branch=branch("third", float_data("third", third)),
+            else_branch=branch("other", numpy_helper.from_array(first, "other")),
+        ),
+        helper.make_node("Add", ["b", "d"], ["y"]),
+    ]
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, X.shape)
+    constants = [numpy_helper.from_array(first, "first"), numpy_helper.from_array(np.array(True), "c")]
+    graph = helper.make_graph(nodes, "graph", [value], [result], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+EXPECTED = X @ MATRICES[0] @ MATRICES[1] + X @ MATRICES[2]
+
+
+@pytest.mark.parametrize("form", ["path", "bytes", "message"])
+def test_large_tensors_are_read_wherever_they_are(form: str, tmp_path: Path) -> None:
+    model, path = nested_model(), tmp_path / "m.onnx"
+    onnx.save(model, path)
+    source = {"path": path, "bytes": model.SerializeToString(), "message": model}[form]
+    results = run_function(import_model(source), {"x": X})
+    np.testing.assert_allclose(results["y"], EXPECTED, rtol=1e-4, atol=1e-3)
+
+
+def test_large_tensors_stay_in_the_file() -> None:
+    data = nested_model().SerializeToString()
+    short = without_tensors(memoryview(data))
+    assert len(data) > 4 * MATRICES[0].nbytes
+    assert len(short) < 2000
+    opened = open_model(data)
+    (first, _) = opened.proto.graph.initializer
+    array = opened.tensors.array(first, "the first")
+    np.testing.assert_array_equal(array, MATRICES[0])
+    assert np.shares_memory(array, np.frombuffer(data, np.uint8))
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 0
+
+
+def test_models_without_large_tensors_stay_as_they_are() -> None:
+    model = nested_model()
+    del model.graph.node[1:], model.graph.initializer[:]
+    data = model.SerializeToString()
+    assert without_tensors(memoryview(data)) == data
+
+
+def test_tensor_in_several_fields_is_left_to_the_parser() -> None:
+    """Each chunk of a packed field is one field; only all of them together are the tensor."""
+    chunk = onnx.TensorProto(float_data=[1.0] * LEAST_LEFT).SerializeToString()
+    tensor = onnx.TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[2 * LEAST_LEFT]).SerializeToString()
+    graph = b"\x2a" + varint(len(tensor) + 2 * len(chunk)) + tensor + 2 * chunk
+    data = b"\x3a" + varint(len(graph)) + graph
+    assert without_tensors(memoryview(data)) == data
+    assert len(onnx.ModelProto.FromString(data).graph.initializer[0].float_data) == 2 * LEAST_LEFT
+
+
+def varint(value: int) -> bytes:
+    return (bytes([value & 0x7F | 0x80]) + varint(value >> 7)) if value > 0x7F else bytes([value])
+
+
+@pytest.mark.parametrize("cut", [1, 1000, 10**5, 3 * 10**5])
+def test_file_that_is_cut_off_is_refused(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(nested_model().SerializeToString()[:-cut])
+    with pytest.raises(ModelError, match="is not an ONNX model, or is cut off"):
+        import_model(path)
+
+
+@pytest.mark.parametrize("length", [SIDE * SIDE * 4 - 4, SIDE * SIDE * 4 + 1])
+def test_content_of_the_wrong_size_is_refused(length: int) -> None:
+    model = nested_model()
+    model.graph.initializer[0].raw_data = bytes(length)
+    with pytest.raises(ModelError, match="initializer 'first' cannot be read: it has"):
+        import_model(model.SerializeToString())
+
+
+def test_external_data_beyond_the_end_of_its_file_is_refused(tmp_path: Path) -> None:
+    model, path = nested_model(), tmp_path / "m.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w.bin")
+    (tmp_path / "w.bin").write_bytes((tmp_path / "w.bin").read_bytes()[:1000])
+    with pytest.raises(ModelError, match="cannot be read: the file has 1000 bytes"):
+        import_model(path)
+
+
+def test_external_data_is_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(nested_model(), path, save_as_external_data=True, location="w.bin")
+    results = run_function(import_model(path), {"x": X})
+    np.testing.assert_allclose(results["y"], EXPECTED, rtol=1e-4, atol=1e-3)

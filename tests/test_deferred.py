@@ -1,0 +1,138 @@
+"""Deferred arrays: each form against numpy, in whole and in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import glow_mlir.deferred
+from glow_mlir.deferred import Blocks, Deferred, Joined, Packed, Reshaped, Scaled, Stored, Transposed
+from glow_mlir.packing import pack_filters, pack_panels, pack_winograd
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small arrays have many parts."""
+    monkeypatch.setattr(glow_mlir.deferred, "BLOCK_BYTES", 64)
+
+
+class Opaque(Deferred):
+    """An array that nothing is known of, so that nothing is simplified."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.shape, self.dtype, self.content = array.shape, array.dtype, array
+
+    @property
+    def recipe(self) -> str:
+        return "opaque"
+
+    def part(self, axis: int, begin: int, end: int) -> np.ndarray:
+        return self.content[(slice(None),) * axis + (slice(begin, end),)]
+
+    def separable(self, axis: int) -> bool:
+        return axis == 0
+
+
+def random_array(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def check(deferred: Deferred, expected: np.ndarray) -> None:
+    """Check the whole, and parts along every axis."""
+    assert deferred.shape == expected.shape
+    assert deferred.dtype == expected.dtype
+    np.testing.assert_array_equal(deferred.array(), expected)
+    for axis, size in enumerate(expected.shape):
+        for begin, end in ((0, size), (size // 2, size), (0, size // 2 + 1)):
+            part = deferred.part(axis, begin, min(end, size))
+            np.testing.assert_array_equal(part, np.take(expected, range(begin, min(end, size)), axis))
+
+
+@pytest.mark.parametrize("kind", [Stored, Opaque])
+@pytest.mark.parametrize("permutation", [(0, 1, 2), (2, 0, 1), (0, 2, 1)])
+def test_transposed(kind: type, permutation: tuple[int, ...]) -> None:
+    array = random_array(3, 5, 7)
+    check(kind(array).transposed(permutation), array.transpose(permutation))
+
+
+@pytest.mark.parametrize("kind", [Stored, Opaque])
+@pytest.mark.parametrize("shape", [(4, 6, 10), (24, 10), (4, 60), (4, 3, 2, 10), (10, 24), (240,), (4, 1, 6, 10, 1)])
+def test_reshaped(kind: type, shape: tuple[int, ...]) -> None:
+    array = random_array(4, 6, 10)
+    check(kind(array).reshaped(shape), array.reshape(shape))
+
+
+@given(st.permutations(range(4)), st.sampled_from([(6, 20), (2, 60), (24, 5), (120,), (2, 3, 4, 5), (3, 40), (1, 120)]))
+def test_reshapes_of_transposes(permutation: list[int], shape: tuple[int, ...]) -> None:
+    array = random_array(2, 3, 4, 5)
+    for source in (Stored(array), Opaque(array)):
+        check(source.transposed(permutation).reshaped(shape), array.transpose(permutation).reshape(shape))
+    check(Reshaped(Transposed(Stored(array), tuple(permutation)), shape), array.transpose(permutation).reshape(shape))
+
+
+def test_scaled_rounds_once() -> None:
+    array, rows, columns = random_array(6, 9), np.random.default_rng(1).normal(size=(6, 1)), np.ones((1, 9)) / 3
+    both = Scaled(Stored(array), [rows, columns], np.dtype(np.float32))
+    check(both, (array.astype(np.float64) * rows * columns).astype(np.float32))
+    assert both.largest() == np.abs(both.array()).max()
+
+
+@pytest.mark.parametrize("factor", [(6, 1, 1), (1, 1, 5), (6, 1, 5), (1, 1, 1)])
+@pytest.mark.parametrize("kind", [Stored, Opaque])
+def test_largest_magnitude(kind: type, factor: tuple[int, ...]) -> None:
+    array = random_array(6, 4, 5)
+    scaled = Scaled(kind(array), [np.random.default_rng(1).normal(size=factor)], np.dtype(np.float32))
+    assert scaled.largest() == np.abs(scaled.array()).max()
+    array[1, 2, 3] = np.nan
+    assert np.isnan(Scaled(kind(array), [np.ones(factor)], np.dtype(np.float32)).largest())
+
+
+def test_joined() -> None:
+    arrays = [random_array(3, size) for size in (4, 1, 6)]
+    for axis, parts in ((1, arrays), (0, [array.T for array in arrays])):
+        check(Joined([Stored(part) for part in parts], axis), np.concatenate(parts, axis=axis))
+
+
+PACKINGS: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], Blocks]] = {
+    "filters": (random_array(21, 3, 3, 4), lambda f: pack_filters(f, 8), Blocks(0, 8, 1)),
+    "grouped": (random_array(20, 3, 3, 4), lambda f: pack_filters(f, 8, len(f) // 5), Blocks(0, 5, 0)),
+    "panels": (random_array(6, 21), lambda m: pack_panels(m, 8), Blocks(1, 8, 0)),
+    "winograd": (random_array(13, 3, 3, 4), lambda f: pack_winograd(f, 8, 4), Blocks(0, 8, 0)),
+}
+
+
+@pytest.mark.parametrize("name", PACKINGS)
+@pytest.mark.parametrize("kind", [Stored, Opaque])
+def test_packed(name: str, kind: type[Stored | Opaque]) -> None:
+    array, pack, blocks = PACKINGS[name]
+    check(Packed(kind(array), pack, blocks, name), pack(array))
+    few = array[:3] if blocks.axis == 0 and name != "grouped" else array[:, :5]
+    check(Packed(kind(few), pack, blocks, name), pack(few))
+
+
+def test_digests_tell_what_differs() -> None:
+    array = random_array(6, 6)
+    source = Stored(array)
+    one = np.ones((6, 1))
+    made = [
+        source,
+        source.transposed((1, 0)),
+        source.reshaped((36,)),
+        source.transposed((1, 0)).reshaped((36,)),
+        Scaled(source, [one], source.dtype),
+        Scaled(source, [one.T], source.dtype),
+        Scaled(source, [one * 2], source.dtype),
+        Scaled(source, [one * 2], np.dtype(np.float64)),
+        Joined([source, source], 0),
+        Joined([source, source], 1),
+        Joined([source.transposed((1, 0)), source], 1),
+        Packed(source, lambda m: pack_panels(m, 4), Blocks(1, 4, 0), "panels 4"),
+        Packed(source, lambda m: pack_panels(m, 2), Blocks(1, 2, 0), "panels 2"),
+    ]
+    assert len({item.digest for item in made}) == len(made)
+    assert Stored(array.copy()).digest == source.digest
+    assert Stored(array.copy()).transposed((1, 0)).digest == source.transposed((1, 0)).digest
