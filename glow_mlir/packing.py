@@ -117,7 +117,7 @@ def pack_winograd(filters: np.ndarray, panel: int, form: TileForm) -> np.ndarray
     # Panel by panel, whose numbers in f64 stay in the cache.
     for target, start in zip(packed, range(0, count, panel), strict=True):
         part = filters[start : start + panel]
-        target[..., : len(part)] = transform_filters(part, form)
+        target[..., : len(part)] = transform_filters(part, form)  # Rounded once.
     return packed
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -177,7 +177,7 @@ class InferenceSession:
         from glow_mlir.runtime.host import host_name
 
         if not use_cache:
-            return self._build(self._compile(model))
+            return self._build(self._compile(model), None)
         cache = ArtifactCache()
         directory = model.parent if isinstance(model, Path) else None
         key = cache_key(
@@ -193,9 +193,10 @@ class InferenceSession:
         if (found := cache.load(key, directory)) is not None:
             return found
         external = {} if directory is None or is_ir(model) else external_files_of(model)
-        artifact = self._build(self._compile(model))
-        manifest = replace(artifact.manifest, external=external)
-        cache.store(key, replace(artifact, manifest=manifest))
+        with cache.draft() as draft:
+            artifact = self._build(self._compile(model), draft.room)
+            manifest = replace(artifact.manifest, external=external)
+            cache.store(key, replace(artifact, manifest=manifest), draft)
         return artifact
 
     def _compile(self, model: Any) -> Compilation:
@@ -224,14 +225,17 @@ class InferenceSession:
         self.compile_seconds = compilation.seconds
         return compilation
 
-    def _build(self, compilation: Compilation) -> Artifact:
+    def _build(self, compilation: Compilation, room: Callable[[int], np.ndarray] | None) -> Artifact:
+        """The artifact of an allocated module, with its constants in the bytes that `room` gives."""
         import time
 
-        from glow_mlir.codegen.build import build_artifact
+        from glow_mlir.codegen.build import build_artifact, zeroed
 
         start = time.perf_counter()
         last = compilation.ladder.stages[-1]
-        artifact = build_artifact(compilation.module, compilation.context, self._target, self._profile, last.passes())
+        artifact = build_artifact(
+            compilation.module, compilation.context, self._target, self._profile, last.passes(), room or zeroed
+        )
         self.compile_seconds["code"] = time.perf_counter() - start
         for observer in self._observers:
             observer(last, compilation.module, self.compile_seconds["code"])

@@ -135,7 +135,7 @@ class TileForm:
 
 def transform_filters(filters: np.ndarray, form: TileForm) -> np.ndarray:
     """
-    The weights `[w * w, C, O]` of filters `[O, 3, 3, C]`: computed in f64, rounded once.
+    The weights `[w * w, C, O]` of filters `[O, 3, 3, C]`, in f64.
 
     Raises `ValueError` for filters of another size.
     """
@@ -143,7 +143,7 @@ def transform_filters(filters: np.ndarray, form: TileForm) -> np.ndarray:
     if taps != [TAPS, TAPS]:
         raise ValueError(f"filters of {taps} have no transform, only those of 3x3")
     lines = np.moveaxis(filters, 0, -1).astype(np.float64, order="C").reshape(TAPS * TAPS, -1)
-    return (form.filter @ lines).astype(filters.dtype).reshape(-1, channels, count)
+    return (form.filter @ lines).reshape(-1, channels, count)
 
 
 def restore_filters(weights: np.ndarray, form: TileForm) -> np.ndarray:

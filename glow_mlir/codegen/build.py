@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.context import Context
@@ -64,10 +64,14 @@ def _size(function: FuncOp, name: str) -> int:
     return attribute.value.data
 
 
-def build_constants(function: FuncOp, storage: Storage) -> np.ndarray:
-    """The constants region of an allocated function."""
-    region = aligned(_size(function, "constants"))
-    region.fill(0)
+def zeroed(size: int) -> np.ndarray:
+    """`size` zero bytes in memory, aligned."""
+    return aligned(size, np.zeros)
+
+
+def build_constants(function: FuncOp, storage: Storage, room: Callable[[int], np.ndarray] = zeroed) -> np.ndarray:
+    """The constants region of an allocated function, in the zero bytes that `room` gives."""
+    region = room(_size(function, "constants"))
     for op in function.block.ops:
         if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
             constant = storage.by_name[op.storage_name]
@@ -86,16 +90,17 @@ def build_artifact(
     target: str = "host",
     profile: bool = False,
     passes: Sequence[ModulePass] | None = None,
+    room: Callable[[int], np.ndarray] = zeroed,
 ) -> Artifact:
     """
     Compile the only function of an allocated module; the module is turned into the `llvm` dialect.
 
-    `passes` do that, by default `glow-low-to-llvm` alone.
+    `passes` do that, by default `glow-low-to-llvm` alone. `room` gives as many zero bytes as the constants take.
     """
     storage = Storage(module)
     (function,) = low_functions(module)
     manifest = build_manifest(function, storage, target, profile)
-    constants = build_constants(function, storage)
+    constants = build_constants(function, storage, room)
     for item in (GlowLowToLlvmPass(target=target, profile=profile),) if passes is None else passes:
         item.apply(context, module)
     return Artifact(compile_text(emit_module(module), target_named(target)), constants, manifest)

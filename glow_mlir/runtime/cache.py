@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 import zlib
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from glow_mlir.runtime.identity import ContentIndex, file_identity, is_ours
 DEFAULT_LIMIT = 4 << 30
 _FORMAT = 2
 _PARTIAL = ".partial-"
+_CONSTANTS = "constants.bin"
 _PARTIAL_SECONDS = 3600
 """How old a half-written artifact is before it counts as left by a process that died."""
 
@@ -40,6 +42,40 @@ def cache_key(*parts: bytes | str) -> str:
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()
+
+
+class Draft:
+    """The folder of an artifact that is being made; `None` where there is no place for one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._constants: np.ndarray | None = None
+
+    def room(self, size: int) -> np.ndarray:
+        """That many zero bytes for the constants: mapped from their file, so that they need not be written to it."""
+        try:
+            if self.folder is not None and size:
+                self._constants = _new_file(self.folder / _CONSTANTS, size)
+                return self._constants
+        except OSError:  # The disk may be full.
+            (self.folder / _CONSTANTS).unlink(missing_ok=True)
+        return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
+
+    def write_constants(self, constants: np.ndarray) -> None:
+        """Write the constants, where they were not made in `room`; raises `OSError`."""
+        assert self.folder is not None
+        if self._constants is None or not np.shares_memory(constants, self._constants):
+            constants.tofile(self.folder / _CONSTANTS)
+
+
+def _new_file(path: Path, size: int) -> np.ndarray:
+    """A file of zero bytes as an array; raises `OSError` where the disk has no room for it."""
+    with path.open("xb+") as file:
+        # Where a system cannot promise the room, a full disk would end the process as it writes.
+        if not hasattr(os, "posix_fallocate"):
+            raise OSError("no room can be promised")
+        os.posix_fallocate(file.fileno(), 0, size)
+        return np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)
 
 
 class ArtifactCache:
@@ -64,7 +100,7 @@ class ArtifactCache:
         try:
             manifest = Manifest.from_json((folder / "manifest.json").read_text())
             _check_external(manifest, model_directory)
-            constants = _mapped(folder / "constants.bin", manifest.constants)
+            constants = _mapped(folder / _CONSTANTS, manifest.constants)
             code = (folder / "code.o").read_bytes()
             if manifest.digests != _digests(code, constants, manifest):
                 raise ValueError(f"{folder} is damaged")
@@ -76,21 +112,38 @@ class ArtifactCache:
             os.utime(folder)
         return Artifact(code, constants, manifest)
 
-    def store(self, key: str, artifact: Artifact) -> None:
-        """Write an artifact; one that is already there stays. A full disk or unwritable folder leaves no trace."""
+    @contextlib.contextmanager
+    def draft(self) -> Generator[Draft]:
+        """A place for an artifact that is being made; what is not stored in the end is removed."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=self.directory))
+            folder = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=self.directory))
         except OSError:
+            yield Draft(None)
             return
         try:
+            yield Draft(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def store(self, key: str, artifact: Artifact, draft: Draft | None = None) -> None:
+        """
+        Write an artifact; one that is already there stays. A full disk or unwritable folder leaves no trace.
+
+        `draft` is where its constants were made.
+        """
+        if draft is None:
+            with self.draft() as draft:
+                self.store(key, artifact, draft)
+            return
+        if draft.folder is None:
+            return
+        with contextlib.suppress(OSError):
             digests = _digests(artifact.code, artifact.constants, artifact.manifest)
-            (partial / "manifest.json").write_text(replace(artifact.manifest, digests=digests).to_json())
-            (partial / "code.o").write_bytes(artifact.code)
-            artifact.constants.tofile(partial / "constants.bin")
-            partial.rename(self.directory / key)
-        except OSError:
-            shutil.rmtree(partial, ignore_errors=True)
+            (draft.folder / "manifest.json").write_text(replace(artifact.manifest, digests=digests).to_json())
+            (draft.folder / "code.o").write_bytes(artifact.code)
+            draft.write_constants(artifact.constants)
+            draft.folder.rename(self.directory / key)
         self.trim()
 
     def trim(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -16,9 +16,9 @@ ALIGNMENT = 64
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
-def aligned(size: int) -> np.ndarray:
-    """`size` uninitialised bytes that start at a multiple of 64."""
-    raw = np.empty(size + ALIGNMENT, np.uint8)
+def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray:
+    """`size` bytes that start at a multiple of 64, as `make` makes them: uninitialised by default."""
+    raw = make(size + ALIGNMENT, np.uint8)
     begin = -raw.ctypes.data % ALIGNMENT
     return raw[begin : begin + size]
 

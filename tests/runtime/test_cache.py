@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,46 @@ def test_artifact_without_constants_comes_back(tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path)
     cache.store(KEY, artifact(0))
     assert cache.load(KEY) is not None
+
+
+def test_constants_made_in_a_draft_are_not_written_again(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    with cache.draft() as draft:
+        room = draft.room(100)
+        assert not room.any()
+        room[:] = range(100)
+        assert draft.folder is not None
+        assert (draft.folder / "constants.bin").read_bytes() == bytes(range(100))
+        cache.store(KEY, replace(artifact(), constants=room), draft)
+    found = cache.load(KEY)
+    assert found is not None
+    assert found.constants.tolist() == list(range(100))
+    assert [folder.name for folder in cache.directory.iterdir()] == [KEY]
+
+
+def test_draft_that_is_not_stored_is_removed(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    with cache.draft() as draft:
+        draft.room(100)
+        assert list(cache.directory.iterdir()) == [draft.folder]
+    assert not list(cache.directory.iterdir())
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_draft_without_a_place_has_room_in_memory(tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    cache = ArtifactCache(tmp_path if full else tmp_path / "file")
+
+    def no_space(*_: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_space)
+    with cache.draft() as draft:
+        room = draft.room(100)
+        room[:] = range(100)
+        cache.store(KEY, replace(artifact(), constants=room), draft)
+        assert draft.room(0).size == 0
+    assert (cache.load(KEY) is not None) == full
 
 
 def test_foreign_folders_stay(tmp_path: Path) -> None:

@@ -33,19 +33,31 @@ CODEGEN_LEVEL = 2
 
 @functools.cache
 def _llvm() -> Any:
-    """
-    Return `llvmlite.binding`, ready for every target; loading takes long and a cached object needs none of
-    it.
-    """
+    """Return `llvmlite.binding`, ready for this machine; loading takes long and a cached object needs none of it."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     return llvm
+
+
+@functools.cache
+def _initialize(architecture: str) -> None:
+    """Make LLVM ready for the processors of an architecture; those of others take 10 MB, and are left out."""
+    llvm = _llvm()
+    if architecture != _architecture(llvm.get_process_triple()):
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+
+
+def _architecture(triple: str) -> str:
+    """Return the first part of a triple."""
+    return triple.split("-", 1)[0]
 
 
 def _machine(target: Target) -> Any:
     """Return a new target machine; small code model, position independent, so that objects link anywhere."""
+    _initialize(_architecture(target.triple))
     description = _llvm().Target.from_triple(target.triple)
     return description.create_target_machine(
         cpu=target.cpu, features=target.features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="small"
