@@ -53,12 +53,12 @@ class Draft:
 
     def room(self, size: int) -> np.ndarray:
         """That many zero bytes for the constants: mapped from their file, so that they need not be written to it."""
-        try:
-            if self.folder is not None and size:
+        if self.folder is not None and size:
+            try:
                 self._constants = _new_file(self.folder / _CONSTANTS, size)
                 return self._constants
-        except OSError:  # The disk may be full.
-            (self.folder / _CONSTANTS).unlink(missing_ok=True)
+            except OSError:  # The disk may be full.
+                (self.folder / _CONSTANTS).unlink(missing_ok=True)
         return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
 
     def write_constants(self, constants: np.ndarray) -> None:
