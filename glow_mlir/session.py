@@ -205,7 +205,8 @@ class InferenceSession:
         from glow_mlir.compiler import Compilation
 
         start = time.perf_counter()
-        module = import_any(model, self._dimensions)
+        # Who looks at modules finds the same digests each time.
+        module = import_any(model, self._dimensions, by_content=bool(self._observers or self._pass_observers))
         compilation = Compilation(
             module,
             self._backend,
@@ -358,12 +359,16 @@ def external_files_of(model: str | Path) -> dict[str, list[int]]:
     return found
 
 
-def import_any(model: Any, dimensions: Mapping[str, int]) -> ModuleOp:
-    """The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`."""
+def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = True) -> ModuleOp:
+    """
+    The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
+
+    `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`.
+    """
     if not is_ir(model):
         from glow_mlir.frontends.onnx.importer import import_model
 
-        return import_model(model, dimensions)
+        return import_model(model, dimensions, by_content=by_content)
     if dimensions:
         raise OptionError(
             "a module of ours has no free dimensions", hint="sizes are given when the ONNX model is imported"

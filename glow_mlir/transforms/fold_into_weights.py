@@ -127,21 +127,22 @@ def _rewrite(
     with np.errstate(all="ignore"):
         if before is not None and before.ops and known is not None:
             if before.total.addend.any():
-                shift = shift + linear.answer(known.array(), before.total.addend)
+                shift = shift + linear.answer(known, before.total.addend)
             if not before.total.is_identity_but_for_addend():
                 factors.append((before.total.factor, linear.inputs))
         if after is not None:
             shift = shift * after.total.factor + after.total.addend
             if not after.total.is_identity_but_for_addend():
                 factors.append((after.total.factor, linear.outputs))
-        weights, shift = None if known is None else linear.scaled(known, factors, dtype), shift.astype(dtype)
+        weights = linear.scaled(known, factors, dtype) if factors and known is not None else None
+        shift = shift.astype(dtype)
         if not np.isfinite(shift).all() or not (weights is None or keeps_digits(weights)):
             return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
     emit = Emitter(ops[-1], storage)
     hint = linear.weights.name_hint or "weights"
     data = before.end if before is not None else linear.data
-    replaced = linear.weights if weights is None or not factors else emit.constant(weights, hint)
+    replaced = linear.weights if weights is None else emit.constant(weights, hint)
     shifted = emit.constant(shift, f"{hint}_bias") if linear.bias is not None or shift.any() else None
     new = linear.rebuilt(data, replaced, shifted, fuse_locations([*(op.location for op in ops), *locations]))
     emit.insert(new)

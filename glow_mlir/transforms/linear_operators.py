@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, LocationAttr
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.deferred import Deferred, Scaled
+from glow_mlir.deferred import Deferred, Scaled, Stored
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
@@ -58,16 +58,25 @@ class Linear:
             return placed.reshape(-1, *side[2:])
         return np.broadcast_to(placed, (*self.view[:2], *side[2:])).reshape(shape[0], *side[2:])
 
-    def answer(self, weights: np.ndarray, addend: np.ndarray) -> np.ndarray:
+    def answer(self, weights: Deferred, addend: np.ndarray) -> np.ndarray:
         """What the operator, where it `answers_evenly`, gives for a constant a channel; in f64."""
-        products = weights.astype(np.float64).reshape(self.view) * addend.reshape(self.inputs)
-        summed = tuple(axis for axis, size in enumerate(self.outputs) if size == 1)
-        return products.sum(axis=summed).reshape(-1)
+        factor = self._broadcast(addend, self.inputs, weights.shape)
+        sizes = self._broadcast(np.empty(self.channels), self.outputs, weights.shape).shape
+        axis = sizes.index(max(sizes))
+        summed = tuple(other for other in range(len(sizes)) if other != axis)
+        known = weights if weights.separable(axis) else Stored(weights.array())
+        sums = [(known.part(axis, *span) * _cut(factor, axis, *span)).sum(axis=summed) for span in known.spans(axis)]
+        return np.concatenate(sums)
 
     def rebuilt(self, data: SSAValue, weights: SSAValue, bias: SSAValue | None, location: LocationAttr) -> HighOp:
         """The same operator with other operands."""
         properties = {name: value for name, value in self.op.properties.items() if name != "operandSegmentSizes"}
         return type(self.op).make(data, weights, bias, location=location, **properties)
+
+
+def _cut(factor: np.ndarray, axis: int, begin: int, end: int) -> np.ndarray:
+    """The part of a factor, which broadcasts to an array, for that part of the array."""
+    return factor if factor.shape[axis] == 1 else factor[(slice(None),) * axis + (slice(begin, end),)]
 
 
 def _conv(op: ConvOp) -> Linear | None:

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.importer import import_model, open_model
 from glow_mlir.frontends.onnx.wire import LEAST_LEFT, without_tensors
@@ -129,3 +130,29 @@ def test_external_data_is_mapped(tmp_path: Path) -> None:
     onnx.save(nested_model(), path, save_as_external_data=True, location="w.bin")
     results = run_function(import_model(path), {"x": X})
     np.testing.assert_allclose(results["y"], EXPECTED, rtol=1e-4, atol=1e-3)
+
+
+def test_equal_tensors_are_one_constant_however_they_are_named() -> None:
+    model = nested_model()
+    model.graph.node[1].attribute[0].t.CopyFrom(numpy_helper.from_array(MATRICES[0]))
+    twins = [len(large_constants(model, by_content)) for by_content in (True, False)]
+    assert twins == [2, 2]
+    changed = MATRICES[0].copy()
+    changed[77, 78] += 1
+    model.graph.node[1].attribute[0].t.CopyFrom(numpy_helper.from_array(changed))
+    assert [len(large_constants(model, by_content)) for by_content in (True, False)] == [3, 3]
+
+
+def test_names_without_meaning_are_never_given_twice() -> None:
+    model = nested_model()
+    content = [set(large_constants(model, by_content=True)) for _ in range(2)]
+    assert content[0] == content[1]
+    places = [set(large_constants(model, by_content=False)) for _ in range(2)]
+    assert not places[0] & places[1]
+
+
+def large_constants(model: onnx.ModelProto, by_content: bool) -> list[str]:
+    """The digests of the large constants of an imported model."""
+    module = import_model(model, by_content=by_content)
+    stored = [op for op in module.ops if isinstance(op, ConstantOp) and op.weights is not None]
+    return [op.weights.data for op in stored if op.weights is not None and op.tensor_type.get_shape() == (SIDE, SIDE)]

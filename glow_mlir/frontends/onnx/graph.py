@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
+from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
@@ -31,13 +32,14 @@ class GraphImporter:
     """
     Imports one graph into a function: keeps its storage, and what the values of constants are.
 
-    `tensors` knows what is in the tensors of the model.
+    `tensors` knows what is in the tensors of the model. With `places`, large constants have names without meaning.
     """
 
     graph: onnx.GraphProto
     opsets: Mapping[str, int]
     dimensions: Mapping[str, int]
     tensors: Tensors = field(default_factory=Tensors)
+    places: Places | None = None
     storage: Storage = field(default_factory=lambda: Storage(ModuleOp([])))
     function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
     unsupported: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -96,7 +98,8 @@ class GraphImporter:
             raise UnsupportedError(f"element type {value.dtype.name} is not supported", node=name)
         # The names of outputs are kept for them.
         wish = f"{name}_constant" if any(name == output.name for output in self.graph.output) else name
-        op = self.insert(constant_op(self.storage, value, wish, location))
+        kept = value if self.places is None else self.places.stored(value)
+        op = self.insert(constant_op(self.storage, kept, wish, location))
         self.folded[op.results[0]] = value
         return op.results[0]
 

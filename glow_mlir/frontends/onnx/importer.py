@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.collector import without_collector
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.graph import GraphImporter
+from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, mapped
 from glow_mlir.frontends.onnx.wire import without_tensors
 
@@ -73,20 +74,24 @@ def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
 
 
 @without_collector()
-def import_model(source: ModelSource, dimensions: Mapping[str, int] | None = None, name: str = "main") -> ModuleOp:
+def import_model(
+    source: ModelSource, dimensions: Mapping[str, int] | None = None, name: str = "main", by_content: bool = True
+) -> ModuleOp:
     """
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
 
     `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store;
-    large ones stay in their files, which must not change as long as the module is used. Raises `ModelError` for a
-    damaged or contradictory model, and `UnsupportedError` that lists every unsupported node.
+    large ones stay in their files, which must not change as long as the module is used. Unless `by_content`, their
+    digests mean nothing outside this process, and are had without reading them. Raises `ModelError` for a damaged or
+    contradictory model, and `UnsupportedError` that lists every unsupported node.
     """
     model = open_model(source)
     try:
         check_names(model.proto.graph)
         opsets = _opsets(model.proto)
         graph = _inlined(model.proto).graph
-        return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors).run(name)
+        places = None if by_content else Places()
+        return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors, places).run(name)
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise

@@ -1,0 +1,64 @@
+"""Large arrays told apart without reading all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from itertools import count
+
+import numpy as np
+
+from glow_mlir.deferred import Deferred, Stored
+from glow_mlir.weights import is_large
+
+_NUMBERS = count()
+"""Of arrays in this process."""
+
+SAMPLES, SAMPLE_BYTES = 16, 64
+
+
+class Places:
+    """
+    Gives large arrays names without meaning, which only this process knows.
+
+    To hash the content of all weights takes longer than to pack them. Arrays of equal content have one name: they are
+    compared where some of their elements agree.
+    """
+
+    def __init__(self) -> None:
+        self._known: defaultdict[bytes, list[Stored]] = defaultdict(list)
+
+    def stored(self, array: np.ndarray) -> Deferred:
+        """The array, which must not change, to be kept; one of equal content, where there was one before."""
+        new = Stored(array)
+        if not is_large(new):
+            return new
+        similar = self._known[_fingerprint(array)]
+        for known in similar:
+            if _are_equal(known, new):
+                return known
+        similar.append(Stored(array, f"array {next(_NUMBERS)}"))
+        return similar[-1]
+
+
+def _fingerprint(array: np.ndarray) -> bytes:
+    """What arrays of equal type, shape and content have in common, by some of the content."""
+    data = _content(array)
+    state = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
+    for begin in np.linspace(0, max(data.size - SAMPLE_BYTES, 0), SAMPLES, dtype=np.int64):
+        state.update(data[begin : begin + SAMPLE_BYTES].tobytes())
+    return state.digest()
+
+
+def _content(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _are_equal(left: Stored, right: Stored) -> bool:
+    """Whether arrays of one type and shape have the same bytes."""
+    one, other = (Stored(_content(array.array())) for array in (left, right))
+    equal = all(np.array_equal(one.part(0, *span), other.part(0, *span)) for span in one.spans(0))
+    one.forget()
+    other.forget()
+    return equal
