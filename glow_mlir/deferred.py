@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -24,6 +24,20 @@ BLOCK_BYTES = 1 << 19
 
 FORGET_BYTES = 1 << 24
 """Bytes of parts after which the memory of the files behind them is let go of."""
+
+
+class FileMap(mmap.mmap):
+    """A file in memory, to read only."""
+
+    @staticmethod
+    def of(file: BinaryIO) -> FileMap:
+        """An open file, which has to have a length; raises `ValueError` or `OSError` where it cannot be mapped."""
+        return FileMap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def forget(self) -> None:
+        """Let go of the memory, where the system can; what is read again is fetched from the file again."""
+        if hasattr(self, "madvise"):
+            self.madvise(mmap.MADV_DONTNEED)
 
 
 class Deferred(ABC):
@@ -95,13 +109,13 @@ class Deferred(ABC):
         """The axis along which to compute parts; `None` where there is none."""
         return next((axis for axis, size in enumerate(self.shape) if size > 1 and self.separable(axis)), None)
 
-    def spans(self, axis: int, unit: int = 1) -> Iterator[tuple[int, int]]:
+    def spans(self, axis: int, unit: int = 1, sections: int = 1) -> Iterator[tuple[int, int]]:
         """
-        Begin and end of the parts along an axis, each but the last a multiple of `unit` and not too large.
+        Begin and end of the parts along a section of an axis, each but the last a multiple of `unit` and not too large.
 
         Lets go of the memory of files behind parts that were computed.
         """
-        size = self.shape[axis]
+        size = self.shape[axis] // sections
         line = max(self.nbytes // max(size, 1), 1)
         step = max(BLOCK_BYTES // (line * unit), 1) * unit
         kept = 0
@@ -166,9 +180,8 @@ class Stored(Deferred):
         return max(range(len(self.shape)), key=lambda axis: abs(self._array.strides[axis]), default=None)
 
     def forget(self) -> None:
-        owner = _mapped_file(self._array)
-        if owner is not None and hasattr(owner, "madvise"):
-            owner.madvise(mmap.MADV_DONTNEED)
+        if (file := _file_map(self._array)) is not None:
+            file.forget()
 
     def transposed(self, permutation: Sequence[int]) -> Deferred:
         return Stored(self._array.transpose(permutation), f"transpose {tuple(permutation)} {self.digest}")
@@ -182,10 +195,10 @@ class Stored(Deferred):
         return Stored(view, f"reshape {self.digest}")
 
 
-def _mapped_file(array: np.ndarray) -> mmap.mmap | None:
-    """The read-only map of a file that an array is a view of, or `None`."""
+def _file_map(array: np.ndarray) -> FileMap | None:
+    """The map that an array is a view of, or `None`."""
     owner: Any = array
-    while owner is not None and not isinstance(owner, mmap.mmap):
+    while owner is not None and not isinstance(owner, FileMap):
         owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
     return owner
 
@@ -345,12 +358,15 @@ class Blocks:
     How a packed form is made piece by piece.
 
     Every `unit` indices along `axis` of the operand, or what is left of them at its end, become one index along
-    `target` of the packed form, for themselves.
+    `target` of the packed form, which has `shape`, for themselves. The axis is made of equal `sections`, of each of
+    which that many indices, one section after the other, become one index.
     """
 
     axis: int
     unit: int
     target: int
+    shape: tuple[int, ...]
+    sections: int = 1
 
 
 class Packed(Deferred):
@@ -363,12 +379,7 @@ class Packed(Deferred):
     def __init__(self, source: Deferred, pack: Callable[[np.ndarray], np.ndarray], blocks: Blocks, name: str) -> None:
         self.source, self.blocks, self.name = source, blocks, name
         self._pack = pack
-        unit = min(blocks.unit, source.shape[blocks.axis])
-        sizes = (*source.shape[: blocks.axis], unit, *source.shape[blocks.axis + 1 :])
-        piece = pack(np.broadcast_to(np.zeros((), source.dtype), sizes))
-        count = -(-source.shape[blocks.axis] // blocks.unit)
-        self.shape = (*piece.shape[: blocks.target], count, *piece.shape[blocks.target + 1 :])
-        self.dtype = piece.dtype
+        self.shape, self.dtype = blocks.shape, source.dtype
 
     @property
     def recipe(self) -> str:
@@ -381,9 +392,19 @@ class Packed(Deferred):
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         if axis != self.blocks.target:
             return self.array()[(slice(None),) * axis + (slice(begin, end),)]
-        size = self.source.shape[self.blocks.axis]
+        size = self.source.shape[self.blocks.axis] // self.blocks.sections
         first, last = begin * self.blocks.unit, min(end * self.blocks.unit, size)
-        return self._pack(self.source.part(self.blocks.axis, first, last))
+        return self._packed(self.source, first, last)
+
+    def _packed(self, source: Deferred, begin: int, end: int) -> np.ndarray:
+        """What becomes of the operand from `begin` up to `end` in each section."""
+        axis, sections = self.blocks.axis, self.blocks.sections
+        if sections == 1:
+            return self._pack(source.part(axis, begin, end))
+        size = source.shape[axis] // sections
+        places = (section * size for section in range(sections))
+        parts = [source.part(axis, place + begin, place + end) for place in places]
+        return self._pack(np.concatenate(parts, axis=axis))
 
     def separable(self, axis: int) -> bool:
         return axis == self.blocks.target and self.source.separable(self.blocks.axis)
@@ -392,6 +413,6 @@ class Packed(Deferred):
         axis, unit = self.blocks.axis, self.blocks.unit
         # What cannot be computed in parts is computed before, once.
         source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
-        for begin, end in source.spans(axis, unit):
+        for begin, end in source.spans(axis, unit, self.blocks.sections):
             place = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
-            target[place] = self._pack(source.part(axis, begin, end))
+            target[place] = self._packed(source, begin, end)

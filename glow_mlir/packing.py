@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from glow_mlir.strassen import restore_right, right_sums
+from glow_mlir.strassen import PRODUCTS, quarters_of, restore_right, right_sums
 from glow_mlir.winograd import TileForm, restore_filters, transform_filters
 
 
@@ -137,8 +137,12 @@ def pack_strassen(matrix: np.ndarray, panel: int) -> np.ndarray:
     rows, columns = matrix.shape
     if columns % (2 * panel):
         raise ValueError(f"{columns} columns are not two halves of whole panels of {panel}")
-    sums = right_sums(matrix).reshape(-1, rows // 2, columns // 2 // panel, panel)
-    return np.ascontiguousarray(np.moveaxis(sums, 2, 0))
+    panels = columns // 2 // panel
+    packed = np.empty((panels, PRODUCTS, rows // 2, panel), matrix.dtype)
+    # Panels of a quarter as views: the sums are written to their places.
+    quarters = [quarter.reshape(rows // 2, panels, panel).swapaxes(0, 1) for quarter in quarters_of(matrix)]
+    right_sums(quarters, [packed[:, product] for product in range(PRODUCTS)])
+    return packed
 
 
 def unpack_strassen(packed: np.ndarray) -> np.ndarray:

@@ -8,6 +8,8 @@ the result is the sum of the products with the factors `RESULT[q]`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 LEFT = np.array(
@@ -30,26 +32,28 @@ PRODUCTS = len(LEFT)
 """How many products of halves there are."""
 
 
-def right_sums(matrix: np.ndarray) -> np.ndarray:
-    """
-    The right operands of the products: `[K, N]` becomes `[7, K / 2, N / 2]`.
-
-    Raises `ValueError` where the matrix does not divide into quarters.
-    """
+def quarters_of(matrix: np.ndarray) -> list[np.ndarray]:
+    """The quarters of a matrix, as views; raises `ValueError` where it does not divide into quarters."""
     rows, columns = matrix.shape
     if rows % 2 or columns % 2:
         raise ValueError(f"a matrix of {rows}x{columns} has no quarters")
-    quarters = [half for rows in np.split(matrix, 2) for half in np.split(rows, 2, axis=1)]
-    return np.stack([_sum_of(factors, quarters) for factors in RIGHT])
+    return [half for rows in np.split(matrix, 2) for half in np.split(rows, 2, axis=1)]
 
 
-def _sum_of(factors: np.ndarray, quarters: list[np.ndarray]) -> np.ndarray:
-    """The sum of the quarters whose factor is 1 less that of those with -1."""
+def right_sums(quarters: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> None:
+    """Write the right operands of the products, in order, to targets: sums of quarters of a matrix, of any shape."""
+    for factors, target in zip(RIGHT, targets, strict=True):
+        _write_sum(factors, quarters, target)
+
+
+def _write_sum(factors: np.ndarray, quarters: Sequence[np.ndarray], target: np.ndarray) -> None:
+    """Write the sum of the quarters whose factor is 1 less that of those with -1."""
     first, *others = sorted((q for q in range(4) if factors[q]), key=lambda q: -factors[q])
     total = quarters[first]
     for q in others:
-        total = total + quarters[q] if factors[q] > 0 else total - quarters[q]
-    return total
+        total = (np.add if factors[q] > 0 else np.subtract)(total, quarters[q], out=target)
+    if not others:
+        target[...] = total
 
 
 def restore_right(sums: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ aligned to 64 bytes and named by its digest. It is memory-mapped when read, so t
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from glow_mlir.deferred import Deferred, Stored
+from glow_mlir.deferred import Deferred, FileMap, Stored
 from glow_mlir.errors import ModelError
 
 ALIGNMENT = 64
@@ -130,7 +129,7 @@ def read_weights(path: Path) -> list[Digest]:
     """Map the weight file `path` into the store and return what keeps it; raises `ModelError` where it is damaged."""
     try:
         with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            data = memoryview(FileMap.of(file))
         size = int.from_bytes(data[:8], "little")
         header = json.loads(bytes(data[8 : 8 + size]))
         kinds = {short: name for name, short in _KINDS.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glow_mlir.deferred
-from glow_mlir.deferred import Blocks, Deferred, Joined, Packed, Reshaped, Scaled, Stored, Transposed
-from glow_mlir.packing import pack_filters, pack_panels, pack_winograd
+from glow_mlir.deferred import Blocks, Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
+from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, pack_strassen, pack_winograd
+from glow_mlir.winograd import TileForm
 
 
 @pytest.fixture(autouse=True)
@@ -97,21 +100,24 @@ def test_joined() -> None:
         check(Joined([Stored(part) for part in parts], axis), np.concatenate(parts, axis=axis))
 
 
-PACKINGS: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], Blocks]] = {
-    "filters": (random_array(21, 3, 3, 4), lambda f: pack_filters(f, 8), Blocks(0, 8, 1)),
-    "grouped": (random_array(20, 3, 3, 4), lambda f: pack_filters(f, 8, len(f) // 5), Blocks(0, 5, 0)),
-    "panels": (random_array(6, 21), lambda m: pack_panels(m, 8), Blocks(1, 8, 0)),
-    "winograd": (random_array(13, 3, 3, 4), lambda f: pack_winograd(f, 8, 4), Blocks(0, 8, 0)),
+PACKINGS: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], tuple[int, ...]]] = {
+    "filters": (random_array(21, 3, 3, 4), lambda f: pack_filters(f, 8), (0, 8, 1)),
+    "grouped": (random_array(20, 3, 3, 4), lambda f: pack_filters(f, 8, len(f) // 5), (0, 5, 0)),
+    "panels": (random_array(6, 21), lambda m: pack_panels(m, 8), (1, 8, 0)),
+    "winograd": (random_array(13, 3, 3, 4), lambda f: pack_winograd(f, 8, TileForm(4, 4)), (0, 8, 0)),
+    "depthwise": (random_array(13, 3, 3, 1), pack_depthwise, (0, 1, 2)),
+    "strassen": (random_array(6, 32), lambda m: pack_strassen(m, 4), (1, 4, 0, 2)),
 }
 
 
 @pytest.mark.parametrize("name", PACKINGS)
 @pytest.mark.parametrize("kind", [Stored, Opaque])
 def test_packed(name: str, kind: type[Stored | Opaque]) -> None:
-    array, pack, blocks = PACKINGS[name]
-    check(Packed(kind(array), pack, blocks, name), pack(array))
-    few = array[:3] if blocks.axis == 0 and name != "grouped" else array[:, :5]
-    check(Packed(kind(few), pack, blocks, name), pack(few))
+    array, pack, (axis, unit, target, *sections) = PACKINGS[name]
+    few = {"grouped": 5, "strassen": 8}.get(name, 3)
+    for operand in (array, np.take(array, range(few), axis)):
+        expected = pack(operand)
+        check(Packed(kind(operand), pack, Blocks(axis, unit, target, expected.shape, *sections), name), expected)
 
 
 def test_digests_tell_what_differs() -> None:
@@ -130,9 +136,21 @@ def test_digests_tell_what_differs() -> None:
         Joined([source, source], 0),
         Joined([source, source], 1),
         Joined([source.transposed((1, 0)), source], 1),
-        Packed(source, lambda m: pack_panels(m, 4), Blocks(1, 4, 0), "panels 4"),
-        Packed(source, lambda m: pack_panels(m, 2), Blocks(1, 2, 0), "panels 2"),
+        Packed(source, lambda m: pack_panels(m, 4), Blocks(1, 4, 0, (2, 6, 4)), "panels 4"),
+        Packed(source, lambda m: pack_panels(m, 2), Blocks(1, 2, 0, (3, 6, 2)), "panels 2"),
     ]
     assert len({item.digest for item in made}) == len(made)
     assert Stored(array.copy()).digest == source.digest
     assert Stored(array.copy()).transposed((1, 0)).digest == source.transposed((1, 0)).digest
+
+
+def test_forgotten_files_are_read_again_and_memory_stays(tmp_path: Path) -> None:
+    array = random_array(64, 64)
+    (tmp_path / "file").write_bytes(array.tobytes())
+    with (tmp_path / "file").open("rb") as file:
+        mapped = Stored(np.frombuffer(FileMap.of(file), np.float32).reshape(64, 64))
+    anonymous = mmap.mmap(-1, array.nbytes)
+    anonymous.write(array.tobytes())
+    for stored in (mapped, Stored(np.frombuffer(anonymous, np.float32).reshape(64, 64))):
+        stored.transposed((1, 0)).forget()
+        np.testing.assert_array_equal(stored.array(), array)

@@ -15,7 +15,7 @@ from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_pack_panels
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
-from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks, strassen_pays
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_form
@@ -176,9 +176,9 @@ class DepthwiseConvKernel(Kernel):
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        last = len(shape_of(getattr(op, "filter"))) - 2
-        if not pack_constant(op, "filter", storage, "depthwise", pack_depthwise, Blocks(axis=0, unit=1, target=last)):
-            channels, *taps, _ = shape_of(getattr(op, "filter"))
+        channels, *taps, _ = shape_of(getattr(op, "filter"))
+        blocks = Blocks(axis=0, unit=1, target=len(taps), shape=(*taps, channels))
+        if not pack_constant(op, "filter", storage, "depthwise", pack_depthwise, blocks):
             add_scratch(op, (math.prod(taps), channels), element_of(getattr(op, "filter")))
 
     def emit(self, call: KernelCall) -> None:
@@ -236,10 +236,12 @@ class WinogradConvKernel(Kernel):
         form = _tile_form(op, target)
         assert form is not None
         panel = tile_for(target, f32).panel
+        filters, *_, channels = filter_shape(op)
+        packed = (-(-filters // panel), math.prod(form.weights), channels, panel)
         pack_constant(
             *(op, "filter", storage, "winograd"),
-            lambda filters: pack_winograd(filters, panel, form),
-            Blocks(axis=0, unit=panel, target=0),
+            lambda part: pack_winograd(part, panel, form),
+            Blocks(axis=0, unit=panel, target=0, shape=packed),
             panel=panel,
             **dataclasses.asdict(form),
         )
@@ -331,9 +333,11 @@ class StrassenConvKernel(StrassenKernel):
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
         panel = tile_for(target, f32).panel
+        count, *_, channels = filter_shape(op)
         pack_constant(
             *(op, "filter", storage, "strassen_transposed"),
             lambda filters: pack_strassen(filters.reshape(len(filters), -1).T, panel),
+            strassen_blocks((channels, count), panel, axis=0),
             panel=panel,
         )
         self.add_halves(op, target)
@@ -396,17 +400,18 @@ class ConvKernel(Kernel):
             form, pack = ("filters_by_channel", pack_filters_by_channel)
         # Panels of one group for themselves, or groups for themselves.
         unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
+        packed = (group, -(-filters // group // panel), math.prod(rest), panel)
         if not pack_constant(
             op,
             "filter",
             storage,
             form,
             lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit),
-            Blocks(axis=0, unit=unit, target=target_axis),
+            Blocks(axis=0, unit=unit, target=target_axis, shape=packed),
             panel=panel,
             groups=group,
         ):
-            add_scratch(op, (group, -(-filters // group // panel), math.prod(rest), panel), element)
+            add_scratch(op, packed, element)
         if has_prologue(op):
             _, height, *others = shape_of(getattr(op, "input"))
             outputs = (height, *others[:-1])

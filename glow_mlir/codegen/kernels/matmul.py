@@ -21,7 +21,7 @@ from glow_mlir.codegen.kernel import (
     whole_constant,
 )
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels, product_cut
-from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks, strassen_pays
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
@@ -99,6 +99,20 @@ class StrassenMatMulKernel(StrassenKernel):
         panel = tile_for(target, f32).panel
         pack_constant(op, "right", storage, form, lambda m: pack_strassen(m.T if transposed else m, panel), panel=panel)
         self.add_halves(op, target)
+        right = getattr(op, "right")
+        pack_constant(
+            op,
+            "right",
+            storage,
+            form,
+            lambda m: pack_strassen(m.T if transposed else m, panel),
+            strassen_blocks(
+                shape_of(right)[::-1] if transposed else shape_of(right), panel, axis=0 if transposed else 1
+            ),
+            panel=panel,
+        )
+        for shape in self._halves(op, target).scratch():
+            add_scratch(op, shape, f32)
 
     def sizes(self, op: Operation) -> tuple[int, int, int]:
         *rows, columns = shape_of(getattr(op, "result"))
@@ -155,7 +169,9 @@ class MatMulKernel(Kernel):
         tile = tile_for(target, element_of(right))
         transposed = _flag(op, "transpose_right")
         form = "panels_transposed" if transposed else "panels"
-        blocks = Blocks(axis=0 if transposed else 1, unit=tile.panel, target=0)
+        columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])
+        packed = (-(-columns // tile.panel), depth, tile.panel)
+        blocks = Blocks(axis=0 if transposed else 1, unit=tile.panel, target=0, shape=packed)
         if len(shape) == 2 and pack_constant(
             op,
             "right",
@@ -166,8 +182,7 @@ class MatMulKernel(Kernel):
             panel=tile.panel,
         ):
             return
-        columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])
-        add_scratch(op, (-(-columns // tile.panel), depth, tile.panel), element_of(right))
+        add_scratch(op, packed, element_of(right))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         *batch, rows, columns = shape_of(getattr(op, "result"))

@@ -42,6 +42,7 @@ from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
+from glow_mlir.deferred import Blocks
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.strassen import LEFT, PRODUCTS, RESULT
 
@@ -56,6 +57,12 @@ READING = 3
 
 MOST_PREFETCHING = 256
 """Rows of a half up to which the right operand is fetched ahead; with more, each fetch would bring too little."""
+
+
+def strassen_blocks(matrix: Shape, panel: int, axis: int) -> Blocks:
+    """How `pack_strassen` packs a matrix `[K, N]` with its columns along `axis`: panels take columns of both halves."""
+    depth, columns = matrix
+    return Blocks(axis, panel, target=0, shape=(columns // 2 // panel, PRODUCTS, depth // 2, panel), sections=2)
 
 
 def strassen_pays(target: Target, element: Attribute, rows: int, columns: int, depth: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import mmap
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import onnx
 from onnx import checker, external_data_helper, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
+from glow_mlir.deferred import FileMap
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 
@@ -21,7 +21,7 @@ def mapped(path: Path) -> memoryview:
     """The content of a file, mapped where that is possible; raises `OSError` where it cannot be read."""
     with path.open("rb") as file:
         try:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(FileMap.of(file))
         except (ValueError, OSError):  # Of no length, or a pipe.
             return memoryview(file.read())
 
