@@ -97,22 +97,15 @@ class StrassenMatMulKernel(StrassenKernel):
         transposed = _flag(op, "transpose_right")
         form = "strassen_transposed" if transposed else "strassen"
         panel = tile_for(target, f32).panel
-        pack_constant(op, "right", storage, form, lambda m: pack_strassen(m.T if transposed else m, panel), panel=panel)
-        self.add_halves(op, target)
         right = getattr(op, "right")
+        depth, columns = shape_of(right)[::-1] if transposed else shape_of(right)
         pack_constant(
-            op,
-            "right",
-            storage,
-            form,
+            *(op, "right", storage, form),
             lambda m: pack_strassen(m.T if transposed else m, panel),
-            strassen_blocks(
-                shape_of(right)[::-1] if transposed else shape_of(right), panel, axis=0 if transposed else 1
-            ),
+            strassen_blocks((depth, columns), panel, axis=0 if transposed else 1),
             panel=panel,
         )
-        for shape in self._halves(op, target).scratch():
-            add_scratch(op, shape, f32)
+        self.add_halves(op, target)
 
     def sizes(self, op: Operation) -> tuple[int, int, int]:
         *rows, columns = shape_of(getattr(op, "result"))
