@@ -327,7 +327,7 @@ class RecurrenceKernel(Kernel):
         for shape in self.scratch_shapes(cast(Recurrence, op), plan, batch):
             add_scratch(op, shape, plan.element)
         numbers = {"together": plan.together, "units": plan.units}
-        if not pack_constant(op, "weights", storage, "gates", plan.pack, **numbers):
+        if not pack_constant(op, "weights", storage, "gates", plan.pack, None, **numbers):
             add_scratch(op, plan.packed_shape, plan.element)
 
     def emit(self, call: KernelCall) -> None:
