@@ -44,12 +44,12 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage elementwise_math activations elementwise_binary convolution linear einsum pooling "
+        "storage elementwise_math activations elementwise_binary convolution linear attention einsum pooling "
         "normalization data_movement indexing resize reductions recurrence recurrent",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear pooling normalization data_movement indexing resize reductions recurrent",
+        "storage convolution linear attention pooling normalization data_movement indexing resize reductions recurrent",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
@@ -58,11 +58,11 @@ BUILTIN = OperatorPackage(
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear einsum normalization resize convolution reductions recurrent padding",
+        "linear attention einsum normalization resize convolution reductions recurrent padding",
     ),
     kernels=_modules(
         "glow_mlir.codegen.kernels",
-        "elementwise conv matmul determinant reductions normalization pooling data_movement indexing top_k resize "
+        "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing top_k resize "
         "recurrent",
     ),
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),

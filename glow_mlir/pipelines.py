@@ -289,6 +289,7 @@ OPTIMIZED = Stage.of(
     "merge-pads",  # Into the convolutions and pools behind them; before arithmetic behind cut results is folded.
     "fold-into-weights",  # After transposes no longer stand between a convolution and its normalization.
     "merge-arithmetic",  # Chains of it that no weights took in.
+    "recognize-attention",  # After what scales queries went into weights.
     "simplify-convolutions",
     "merge-matmuls",
     "remove-identity-clips",  # By the range of what they clip.

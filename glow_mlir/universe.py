@@ -39,6 +39,7 @@ PASSES: dict[str, str] = {
     "merge-pads": "glow_mlir.transforms.merge_pads:MergePadsPass",
     "raise-clips": "glow_mlir.transforms.raise_clips:RaiseClipsPass",
     "recognize-activations": "glow_mlir.transforms.recognize_activations:RecognizeActivationsPass",
+    "recognize-attention": "glow_mlir.transforms.recognize_attention:RecognizeAttentionPass",
     "recognize-normalization": "glow_mlir.transforms.recognize_normalization:RecognizeNormalizationPass",
     "recognize-softmax": "glow_mlir.transforms.recognize_softmax:RecognizeSoftmaxPass",
     "remove-identity-clips": "glow_mlir.transforms.remove_identity_clips:RemoveIdentityClipsPass",

@@ -1,0 +1,64 @@
+"""Attention: weighted means of values, whose weights are the softmax of products of queries and keys."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.properties import flag_prop, float_prop, int_prop, integer
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
+
+
+@irdl_op_definition
+class AttentionOp(HighOp):
+    """
+    softmax(`scale` · query · keyᵀ + mask) · value, scaled dot-product attention (Vaswani et al. 2017; ONNX Attention).
+
+    `query` is [batch…, M, D], `key` [batch…, N, D], `value` [batch…, N, E]; leading axes, the heads among them, are
+    batches and broadcast. `mask` is added to the scores and broadcasts to [batch…, M, N]. With `causal`, query i sees
+    no key behind i + `past`, which is how many keys precede the first query.
+
+    ```mlir
+    %y = glow_high.attention %q, %k, %v, %mask {scale = 0.125} : tensor<1x12x128x64xf32>
+    ```
+    """
+
+    name = "glow_high.attention"
+
+    query = operand_def(TENSOR)
+    key = operand_def(TENSOR)
+    value = operand_def(TENSOR)
+    mask = opt_operand_def(TENSOR)
+    scale = float_prop(1.0)
+    causal = flag_prop()
+    past = int_prop(0)
+    result = result_def(TENSOR)
+
+    def scores_shape(self) -> Shape:
+        """The shape of the scores: batch…, M, N."""
+        query, key, value = shape_of(self.query), shape_of(self.key), shape_of(self.value)
+        require(min(map(len, (query, key, value))) >= 2, "attention needs matrices")
+        require(query[-1] == key[-1], f"queries have {query[-1]} elements, keys {key[-1]}")
+        require(key[-2] == value[-2], f"there are {key[-2]} keys for {value[-2]} values")
+        batch = broadcast(broadcast(query[:-2], key[:-2]), value[:-2])
+        return (*batch, query[-2], key[-2])
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        element, scores = element_of(self.query), self.scores_shape()
+        require(is_float(element), f"attention takes floats, not {element}")
+        require(integer(self.past) >= 0, "past must not be negative")
+        for operand in self.inputs()[1:]:
+            require(element_of(operand) == element, "operands have different element types")
+        if self.mask is not None:
+            mask = shape_of(self.mask)
+            require(broadcast(mask, scores) == scores, f"a mask of shape {mask} does not broadcast to {scores}")
+        return (tensor((*scores[:-1], shape_of(self.value)[-1]), element),)
+
+
+def seen_keys(queries: int, keys: int, past: int) -> np.ndarray:
+    """Which keys each query of causal attention sees, as truth values of shape [queries, keys]."""
+    return np.arange(keys) <= np.arange(queries)[:, None] + past

@@ -1,0 +1,247 @@
+"""
+The kernel of attention: scores never leave the cache.
+
+    for each batch { pack keys and values; for each block of queries { scores; exponentials; means of the values } }
+
+A block has so few queries that their scores stay in the first cache. Exponentials replace the scores in place, and the
+reciprocals of their sums scale the means when these are stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Block, Operation
+
+from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of
+from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_pack_panels, emit_panels
+from glow_mlir.codegen.kernels.matmul import batch_strides
+from glow_mlir.codegen.kernels.score_lines import ScoreLines
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.nests import Index, chunks, linear
+from glow_mlir.codegen.target import Target
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import has_unit_stride
+from glow_mlir.dialects.properties import flag, integer, number
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.registry import kernel
+from glow_mlir.storage import Storage
+
+IN_CACHE = GemmOptions(block_rows=1 << 62, prefetch=False)
+"""Operands of the products are in the cache already."""
+
+MATRICES = ("query", "key", "value", "result")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of one attention, which follow from the instruction and the target."""
+
+    element: Attribute
+    tile: Tile
+    queries: int
+    keys: int
+    depth: int
+    width: int
+    """Elements of a value."""
+    block: int
+    """Most queries of a block."""
+    scale: float
+    past: int | None
+    """How many keys precede the first query of causal attention."""
+
+    @staticmethod
+    def of(op: Operation, target: Target) -> Plan:
+        """The plan for an instruction."""
+        query, key, value = (shape_of(getattr(op, name)) for name in ("query", "key", "value"))
+        element = element_of(getattr(op, "query"))
+        tile = tile_for(target, element)
+        fitting = target.l1_bytes // 2 // (key[-2] * byte_width(element))
+        return Plan(
+            element,
+            tile,
+            queries=query[-2],
+            keys=key[-2],
+            depth=query[-1],
+            width=value[-1],
+            block=min(max(2 * tile.rows, fitting), query[-2]),
+            scale=float(number(op.properties["scale"])),
+            past=integer(op.properties["past"]) if flag(op.properties["causal"]) else None,
+        )
+
+    @property
+    def pitch(self) -> int:
+        """Elements from one line of scores to the next: whole vectors."""
+        return -(-self.keys // self.tile.lanes) * self.tile.lanes
+
+    @property
+    def scratch(self) -> dict[str, Shape]:
+        """Shapes of the scratch buffers."""
+        panel = self.tile.panel
+        return {
+            "keys": (-(-self.keys // panel), self.depth, panel),
+            "values": (-(-self.width // panel), self.keys, panel),
+            "scores": (self.block, self.pitch),
+            "factors": (self.block,),
+            **({} if self.scale == 1 else {"queries": (self.block, self.depth)}),
+        }
+
+
+@kernel("attention")
+class AttentionKernel(Kernel):
+    """Attention of floats whose rows are dense."""
+
+    name = "attention"
+
+    def accepts(self, op: Operation) -> bool:
+        if kind_of(op) is not AttentionOp:
+            return False
+        matrices, mask = [getattr(op, name) for name in MATRICES], getattr(op, "mask")
+        element = element_of(matrices[0])
+        wide = is_float(element) and byte_width(element) >= 4
+        filled = all(0 not in shape_of(matrix) for matrix in matrices)
+        rows = [*matrices] if mask is None or not shape_of(mask) else [*matrices, mask]
+        return wide and filled and all(map(has_unit_stride, rows))
+
+    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
+        assert isinstance(op, DerivedInstruction)
+        for shape in Plan.of(op, target).scratch.values():
+            add_scratch(op, shape, element_of(getattr(op, "query")))
+
+    def emit(self, call: KernelCall) -> None:
+        plan = Plan.of(call.op, call.target)
+        batch = call.result.shape[:-2]
+        scratch = dict(zip(plan.scratch, call.many("scratch"), strict=True))
+        with call.b.loop(0, math.prod(batch)) as position:
+            place = _place(position, batch)
+            matrices = {name: _moved(call.one(name), place, batch) for name in MATRICES}
+            mask = call.maybe("mask")
+            plane = None if mask is None else _plane(mask).moved(linear(place, batch_strides(mask, batch)))
+            _Head(call.b, plan, matrices, plane, scratch).emit()
+
+
+def _place(position: Value, sizes: Shape) -> list[Index]:
+    """The index whose position in the order of indices is given."""
+    place: list[Index] = []
+    following = 1
+    for axis in range(len(sizes) - 1, -1, -1):
+        index = position // following if following > 1 else position
+        leads = math.prod(sizes[:axis]) == 1
+        place.append(0 if sizes[axis] == 1 else index if leads else index % sizes[axis])
+        following *= sizes[axis]
+    return place[::-1]
+
+
+def _moved(operand: Operand, place: list[Index], batch: Shape) -> Operand:
+    """An operand from the matrix of one batch on."""
+    offset = linear(place, batch_strides(operand, batch))
+    return dataclasses.replace(operand, pointer=operand.pointer.at(offset, operand.element))
+
+
+def _plane(mask: Operand) -> Plane:
+    """The mask over queries and keys; an axis along which it is repeated moves it by nothing."""
+    steps = (0 if size == 1 else stride for size, stride in zip(mask.shape, mask.strides, strict=True))
+    return Plane(mask.pointer, mask.element, (0, 0, *steps)[-2:])
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The code for one batch."""
+
+    b: Builder
+    plan: Plan
+    matrices: Mapping[str, Operand]
+    mask: Plane | None
+    scratch: Mapping[str, Operand]
+
+    def emit(self) -> None:
+        """Pack keys and values, and go through the blocks of queries."""
+        plan, value = self.plan, self.matrices["value"]
+        self._pack_keys()
+        packed, pitch = self.scratch["values"].pointer, value.strides[-2]
+        emit_pack_panels(self.b, packed, value.pointer, plan.width, plan.keys, pitch, element=plan.element)
+        start = 0
+        for pieces, rows in balanced(plan.queries, plan.block):
+            with self.b.loop(0, pieces) as piece:
+                self._block(piece * rows + start, rows)
+            start += pieces * rows
+
+    def _pack_keys(self) -> None:
+        """Turn keys into columns of panels. Columns behind the last key stay as they are: they are never stored."""
+        panel, depth = self.plan.tile.panel, self.plan.depth
+        key, packed = self.matrices["key"], self.scratch["keys"]
+        pitch = key.strides[-2]
+        panels, rest = divmod(self.plan.keys, panel)
+        if panels:
+            whole = Box(key, (panel * pitch, pitch, 1))
+            copy_box(self.b, (panels, panel, depth), Box(packed, (panel * depth, 1, panel)), whole)
+        if rest:
+            target = Box(packed, (1, panel), panels * panel * depth)
+            copy_box(self.b, (rest, depth), target, Box(key, (pitch, 1), panels * panel * pitch))
+
+    def _block(self, first: Index, rows: int) -> None:
+        """The results of `rows` queries from `first` on."""
+        b, plan, element = self.b, self.plan, self.plan.element
+        scores, factors, result = self.scratch["scores"].pointer, self.scratch["factors"].pointer, self.matrices["result"]
+        limit: Index = plan.keys
+        if plan.past is not None:
+            limit = b.min(b.index(first + (rows + plan.past)), plan.keys)
+        # A mask that is the same for all queries is what the sums of the scores start from.
+        bias = self.mask if self.mask is not None and self.mask.strides == (0, 1) else None
+        queries, pitch = self._queries(first, rows)
+        packed, start = self.scratch["keys"].pointer, None if bias is None else bias.pointer
+        sizes = (rows, limit, plan.depth, pitch, plan.pitch)
+        emit_gemm(b, scores, queries, packed, start, *sizes, element=element, options=IN_CACHE)
+        mask = self.mask if bias is None else None
+        lines = ScoreLines(b, scores, element, plan.tile.lanes, plan.keys, plan.pitch, mask, plan.past)
+        with b.loop(0, rows) as row:
+            factors.at(row, element).store(lines.soften(row, row + first, limit))
+        target = result.pointer.at(first * result.strides[-2], element)
+        planes = [Plane(factors, element, (1, 0))]
+
+        def panel(columns: Columns) -> None:
+            sizes = (rows, columns.count, limit, plan.pitch, result.strides[-2])
+            scaling, into = _scaling(element), target.at(columns.start, element)
+            weights = columns.weights
+            emit_gemm(
+                b, into, scores, weights, None, *sizes, element=element, epilogue=scaling, planes=planes, options=IN_CACHE
+            )
+
+        # Panel by panel, since a panel holds all values, of which a block may need fewer.
+        emit_panels(b, self.scratch["values"].pointer, plan.width, plan.keys, plan.tile, element, panel)
+
+    def _queries(self, first: Index, rows: int) -> tuple[Value, int]:
+        """A block of queries, scaled, and how many elements lie from one to the next."""
+        b, plan, query = self.b, self.plan, self.matrices["query"]
+        element, pitch = plan.element, query.strides[-2]
+        source = query.pointer.at(first * pitch, element)
+        if plan.scale == 1:
+            return source, pitch
+        target = self.scratch["queries"].pointer
+        with b.loop(0, rows) as row:
+            for start, stop, lanes in chunks(plan.depth, plan.tile.lanes):
+                with b.loop(start, stop, lanes) as i:
+                    x = source.at(row * pitch + i, element).load(vector(element, lanes))
+                    target.at(row * plan.depth + i, element).store(x * plan.scale)
+        return target, plan.depth
+
+
+def _scaling(element: Attribute) -> Epilogue:
+    """An epilogue that multiplies each row by a number of its own."""
+    block = Block(arg_types=[element, element])
+    product = arith.MulfOp(*block.args)
+    block.add_ops([product, YieldOp.create(operands=[product.result])])
+    return Epilogue("times a number of the row", block, element)

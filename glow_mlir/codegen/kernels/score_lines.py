@@ -1,0 +1,110 @@
+"""The middle of attention: the scores of each query become the exponentials of a softmax, in place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Plane
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.nests import chunks
+from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import vector
+from glow_mlir.codegen.value import Index, Value
+
+VECTORS = 4
+"""Vectors of independent work in the passes over the scores of one query."""
+
+Step = Callable[[Value, Value, bool], Value]
+"""Place, vector of scores, whether some of its lanes may be hidden → what is to be combined."""
+
+
+@dataclass(frozen=True)
+class ScoreLines:
+    """
+    The scores of some queries: lines of `keys`, `pitch` elements apart, which is a whole number of vectors.
+
+    `mask` is added to them; its axes are queries and keys. With `past`, query i sees the keys up to i + `past` only.
+    """
+
+    b: Builder
+    scores: Value
+    element: Attribute
+    lanes: int
+    keys: int
+    pitch: int
+    mask: Plane | None = None
+    past: int | None = None
+
+    def soften(self, row: Index, query: Index, limit: Index) -> Value:
+        """
+        Replace the first `limit` scores of a row, those of `query`, by exponentials, 0 for keys that it does not see.
+
+        Gives the reciprocal of their sum.
+        """
+        b = self.b
+        line = self.scores.at(row * self.pitch, self.element)
+
+        def largest(i: Value, x: Value, partial: bool) -> Value:
+            seen = self._seen(query, i, x.lanes) if partial else None
+            if self.mask is not None:
+                x = x + self._addend(self.mask, query, i, x.lanes, seen)
+            if seen is not None:
+                x = b.select(seen, x, -math.inf)
+            if seen is not None or self.mask is not None:
+                line.at(i, self.element).store(x)
+            return x
+
+        # A NaN is left to the exponentials, which all of the line's results are divided by the sum of.
+        peak = self._fold(line, limit, -math.inf, largest, b.max)
+
+        def power(i: Value, x: Value, partial: bool) -> Value:
+            y = MATH["exp"](b, x - peak)
+            line.at(i, self.element).store(y)
+            return y
+
+        return 1.0 / self._fold(line, limit, 0.0, power, b.add)
+
+    def _fold(
+        self, line: Value, limit: Index, initial: float, step: Step, combine: Callable[[Value, Value], Value]
+    ) -> Value:
+        """Combine what `step` makes of all scores of a line into one number."""
+        b = self.b
+        results: list[Value] = []
+        for start, stop, lanes, partial in self._pieces(limit):
+            type_ = vector(self.element, lanes)
+            with b.loop(start, stop, lanes, carried=[b.constant(initial, type_)]) as loop:
+                x = line.at(loop.index, self.element).load(type_)
+                loop.set(combine(step(loop.index, x, partial), loop.values[0]))
+            results.append(b.reduce(loop.results[0], combine))
+        value = results[0]
+        for other in results[1:]:
+            value = combine(other, value)
+        return value
+
+    def _pieces(self, limit: Index) -> list[tuple[Index, Index, int, bool]]:
+        """Start, stop and lanes of the loops over a line, and whether some of the lanes may be hidden."""
+        if self.past is not None:
+            return [(0, limit, self.lanes, True)]
+        whole = self.keys // self.lanes * self.lanes
+        pieces: list[tuple[Index, Index, int, bool]] = [
+            (start, stop, lanes, False) for start, stop, lanes in chunks(whole, self.lanes * VECTORS)
+        ]
+        return [*pieces, (whole, self.keys, self.lanes, True)] if whole < self.keys else pieces
+
+    def _seen(self, query: Index, i: Value, lanes: int) -> Value:
+        """Which keys from `i` on the query sees."""
+        count: Index = self.keys
+        if self.past is not None:
+            count = self.b.min(self.b.index(query + (self.past + 1)), self.keys)
+        return self.b.mask(count - i, lanes, element_bits(self.element))
+
+    def _addend(self, mask: Plane, query: Index, i: Value, lanes: int, seen: Value | None) -> Value:
+        """What is added to the scores of a query from key `i` on; nothing is read for keys that do not exist."""
+        step = mask.strides[-1]
+        start = query * mask.strides[-2] + i * step
+        return mask.read(self.b, start, step, lanes, seen if lanes > 1 and step else None)

@@ -1,0 +1,25 @@
+"""Meaning of attention, in f64, rounded once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
+from glow_mlir.dialects.properties import flag, integer, number
+from glow_mlir.interpreter.linear import wide
+from glow_mlir.registry import semantics
+
+
+@semantics(AttentionOp)
+def attention(
+    op: AttentionOp, query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray | None
+) -> np.ndarray:
+    """Means of the values, weighted by the softmax of the scores."""
+    scores = np.matmul(wide(query) * number(op.scale), np.swapaxes(wide(key), -1, -2))
+    if mask is not None:
+        scores = scores + wide(mask)
+    if flag(op.causal):
+        scores = np.where(seen_keys(*scores.shape[-2:], integer(op.past)), scores, -np.inf)
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
+    weights = powers / powers.sum(axis=-1, keepdims=True)
+    return np.matmul(weights, wide(value)).astype(query.dtype)

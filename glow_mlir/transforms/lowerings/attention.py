@@ -1,0 +1,31 @@
+"""The lowering of attention."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.properties import flag, integer, number
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.registry import lowering
+from glow_mlir.transforms.emitter import Emitter
+
+
+@lowering(AttentionOp)
+def attention(op: AttentionOp, emit: Emitter) -> SSAValue:
+    """Two matrix products and a softmax between them."""
+    scores = emit(MatMulOp, op.query, op.key, transpose_right=True)
+    if number(op.scale) != 1:
+        scores = emit(MulOp, scores, emit.splat(number(op.scale), scores))
+    if op.mask is not None:
+        scores = emit(AddOp, scores, op.mask)
+    if flag(op.causal):
+        seen = seen_keys(*op.scores_shape()[-2:], integer(op.past))
+        hidden = np.where(seen, 0.0, -np.inf).astype(numpy_dtype(element_of(scores)))
+        scores = emit(AddOp, scores, emit.constant(hidden, "causal_mask"))
+    return emit(MatMulOp, emit(SoftmaxOp, scores), op.value)

@@ -1,0 +1,130 @@
+"""`recognize-attention`: find attention where a model spells it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
+from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, WhereOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.transforms.formulas import Apply, Formula, Number, Product, Variable
+from glow_mlir.transforms.matching import Match
+from glow_mlir.transforms.recognition import Rule, apply_rules
+
+HIDDEN = -1e30
+"""Scores from here down hide a key for certain: no score of a finite model brings its exponential above zero."""
+
+
+@dataclass(frozen=True)
+class RecognizeAttentionPass(ModulePass):
+    """
+    Replace two matrix products with a softmax along the rows between them by an attention.
+
+    A number that scales the scores, and up to two addends, become its scale and mask; a constant mask that hides the
+    keys behind each query makes it causal. Masks may also choose between scores and a number.
+    """
+
+    name = "recognize-attention"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, RULES)
+
+
+def _attention(match: Match, emit: Emitter) -> SSAValue | None:
+    """The attention of a match, whose operators tell what the formula leaves open."""
+    softmax = next(op for op in match.ops if isinstance(op, SoftmaxOp))
+    first = next(op for op in match.ops if isinstance(op, MatMulOp) and op is not match.ops[0])
+    scores = shape_of(softmax.input)
+    if integer(softmax.axis) % len(scores) != len(scores) - 1 or shape_of(first.result) != scores:
+        return None
+    key = match.values["key"]
+    if not flag(first.transpose_right):
+        key = emit(TransposeOp, key, permutation=(*range(rank_of(key) - 2), rank_of(key) - 1, rank_of(key) - 2))
+    addends = [match.values[name] for name in ("mask", "other") if name in match.values]
+    if "condition" in match.values:
+        chosen = _chosen(match, emit)
+        if chosen is None:
+            return None
+        addends.append(chosen)
+    addends, past = _causal(addends, scores, emit)
+    mask = addends[0] if len(addends) == 1 else emit(AddOp, *addends) if addends else None
+    causal = {} if past is None else {"causal": True, "past": past}
+    return emit(
+        AttentionOp, match.values["query"], key, match.values["value"], mask, scale=match.numbers["scale"], **causal
+    )
+
+
+def _chosen(match: Match, emit: Emitter) -> SSAValue | None:
+    """What to add to scores instead of choosing between them and a number; nothing where the number hides no key."""
+    number, condition = match.numbers["hidden"], match.values["condition"]
+    if number > HIDDEN:
+        return None
+    like = match.values["query"]
+    where = next(op for op in match.ops if isinstance(op, WhereOp))
+    keeps_scores = emit.known(where.yes) is None
+    zero, hidden = emit.splat(0.0, like), emit.splat(number, like)
+    known = emit.known(condition)
+    branches = (zero, hidden) if keeps_scores else (hidden, zero)
+    if known is None:
+        return emit(WhereOp, condition, *branches)
+    array = np.where(known if keeps_scores else ~known, 0.0, number)
+    return emit.constant(array.astype(numpy_dtype(element_of(like))), "mask")
+
+
+def _causal(addends: list[SSAValue], scores: Shape, emit: Emitter) -> tuple[list[SSAValue], int | None]:
+    """The addends that are left, and how many keys precede the first query, where one of them is a causal mask."""
+    for addend in addends:
+        past = causal_past(emit.known(addend), scores)
+        if past is not None:
+            return [other for other in addends if other is not addend], past
+    return addends, None
+
+
+def causal_past(mask: np.ndarray | None, scores: Shape) -> int | None:
+    """How many keys precede the first query of causal attention with that mask; `None` where it is another one."""
+    queries, keys = scores[-2:]
+    if mask is None or mask.shape[-2:] != (queries, keys) or mask.size != queries * keys or queries < 2:
+        return None
+    table = mask.reshape(queries, keys)
+    past = int(np.count_nonzero(table[0] == 0)) - 1
+    seen = seen_keys(queries, keys, past)
+    is_causal = past >= 0 and not table[seen].any() and bool((table[~seen] <= HIDDEN).all())
+    return past if is_causal else None
+
+
+QUERY, KEY, VALUE = Variable("query"), Variable("key"), Variable("value")
+MASK, OTHER, CONDITION = Variable("mask"), Variable("other"), Variable("condition")
+SCALE, NUMBER = Number("scale"), Number("hidden")
+PLAIN = (("transpose_left", False),)
+SCORES = Product(SCALE, ((Apply(MatMulOp, (QUERY, KEY), PLAIN), 1.0),))
+
+
+def _weighted(scores: Formula) -> Formula:
+    """The means of the values by these scores."""
+    return Apply(MatMulOp, (Apply(SoftmaxOp, (scores,)), VALUE), (*PLAIN, ("transpose_right", False)))
+
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(_weighted(scores), _attention)
+    for scores in (
+        SCORES,
+        SCORES + MASK,
+        SCORES + MASK + OTHER,
+        Apply(WhereOp, (CONDITION, SCORES, NUMBER)),
+        Apply(WhereOp, (CONDITION, NUMBER, SCORES)),
+        Apply(WhereOp, (CONDITION, SCORES, NUMBER)) + MASK,
+    )
+)
+"""Formulas of attention."""
