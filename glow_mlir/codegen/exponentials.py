@@ -35,6 +35,9 @@ LN2 = {32: (0.693115234375, 3.1946184945309415e-05), 64: (0.6931471806019545, -4
 EXP_RANGE = {32: (-104.0, 89.0), 64: (-746.0, 710.0)}
 """Below the first exp is 0, from the second on it is infinite."""
 
+SMALLEST_NORMAL = {32: -87.33, 64: -708.39}
+"""From here on exp is a normal number."""
+
 EXP2_RANGE = {32: (-151.0, 129.0), 64: (-1076.0, 1025.0)}
 TANH_LIMIT = {32: 10.0, 64: 20.0}
 """From here on tanh rounds to 1."""
@@ -69,6 +72,12 @@ def exp_small(b: Builder, x: Value) -> Value:
     """Return e to the power x where the result is a normal number for certain: one multiplication less."""
     _, shifted, r = reduce_by_ln2(b, x)
     return (expm1_reduced(b, r) + 1.0) * power_of_two(b, shifted)
+
+
+def exp_falling(b: Builder, x: Value) -> Value:
+    """Return e to the power x for `x` not above 0, and 0 where that is not a normal number, as softmax wants it."""
+    # What the formula gives beyond the normal numbers is of no use, and of no harm.
+    return b.select(x < SMALLEST_NORMAL[x.info.bits], 0.0, exp_small(b, x))
 
 
 def exp2(b: Builder, x: Value) -> Value:

@@ -83,6 +83,12 @@ class Plan:
         )
 
     @property
+    def value_tile(self) -> Tile:
+        """The tile of the means of the values: no wider than a value."""
+        vectors = -(-self.width // self.tile.lanes)
+        return dataclasses.replace(self.tile, vectors=min(self.tile.vectors, vectors))
+
+    @property
     def pitch(self) -> int:
         """Elements from one line of scores to the next: whole vectors."""
         return -(-self.keys // self.tile.lanes) * self.tile.lanes
@@ -90,10 +96,10 @@ class Plan:
     @property
     def scratch(self) -> dict[str, Shape]:
         """Shapes of the scratch buffers."""
-        panel = self.tile.panel
+        panel, value_panel = self.tile.panel, self.value_tile.panel
         return {
             "keys": (-(-self.keys // panel), self.depth, panel),
-            "values": (-(-self.width // panel), self.keys, panel),
+            "values": (-(-self.width // value_panel), self.keys, value_panel),
             "scores": (self.block, self.pitch),
             "factors": (self.block,),
             **({} if self.scale == 1 else {"queries": (self.block, self.depth)}),
@@ -172,7 +178,8 @@ class _Head:
         plan, value = self.plan, self.matrices["value"]
         self._pack_keys()
         packed, pitch = self.scratch["values"].pointer, value.strides[-2]
-        emit_pack_panels(self.b, packed, value.pointer, plan.width, plan.keys, pitch, element=plan.element)
+        sizes = (plan.width, plan.keys, pitch)
+        emit_pack_panels(self.b, packed, value.pointer, *sizes, element=plan.element, tile=plan.value_tile)
         start = 0
         for pieces, rows in balanced(plan.queries, plan.block):
             with self.b.loop(0, pieces) as piece:
@@ -207,21 +214,23 @@ class _Head:
         emit_gemm(b, scores, queries, packed, start, *sizes, element=element, options=IN_CACHE)
         mask = self.mask if bias is None else None
         lines = ScoreLines(b, scores, element, plan.tile.lanes, plan.keys, plan.pitch, mask, plan.past)
+        # Two loops: the next query's exponentials need not wait for its peak.
         with b.loop(0, rows) as row:
-            factors.at(row, element).store(lines.soften(row, row + first, limit))
+            factors.at(row, element).store(lines.peak(row, row + first, limit))
+        with b.loop(0, rows) as row:
+            factor = factors.at(row, element)
+            factor.store(1.0 / lines.soften(row, factor.load(element), limit))
         target = result.pointer.at(first * result.strides[-2], element)
-        planes = [Plane(factors, element, (1, 0))]
+        options = dataclasses.replace(IN_CACHE, tile=plan.value_tile)
+        scaling = {"epilogue": _scaling(element), "planes": [Plane(factors, element, (1, 0))]}
 
         def panel(columns: Columns) -> None:
             sizes = (rows, columns.count, limit, plan.pitch, result.strides[-2])
-            scaling, into = _scaling(element), target.at(columns.start, element)
-            weights = columns.weights
-            emit_gemm(
-                b, into, scores, weights, None, *sizes, element=element, epilogue=scaling, planes=planes, options=IN_CACHE
-            )
+            into, packed = target.at(columns.start, element), columns.weights
+            emit_gemm(b, into, scores, packed, None, *sizes, element=element, options=options, **scaling)
 
-        # Panel by panel, since a panel holds all values, of which a block may need fewer.
-        emit_panels(b, self.scratch["values"].pointer, plan.width, plan.keys, plan.tile, element, panel)
+        # Panel by panel, since a panel has all values, of which a block may need fewer.
+        emit_panels(b, self.scratch["values"].pointer, plan.width, plan.keys, plan.value_tile, element, panel)
 
     def _queries(self, first: Index, rows: int) -> tuple[Value, int]:
         """A block of queries, scaled, and how many elements lie from one to the next."""

@@ -10,8 +10,8 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.exponentials import exp_falling
 from glow_mlir.codegen.nests import chunks
-from glow_mlir.codegen.scalar_math import MATH
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import vector
 from glow_mlir.codegen.value import Index, Value
@@ -40,14 +40,13 @@ class ScoreLines:
     mask: Plane | None = None
     past: int | None = None
 
-    def soften(self, row: Index, query: Index, limit: Index) -> Value:
+    def peak(self, row: Index, query: Index, limit: Index) -> Value:
         """
-        Replace the first `limit` scores of a row, those of `query`, by exponentials, 0 for keys that it does not see.
+        The largest of the first `limit` scores of a row, those of `query`; a NaN is not seen.
 
-        Gives the reciprocal of their sum.
+        The mask is added to them, and keys that the query does not see get minus infinity.
         """
-        b = self.b
-        line = self.scores.at(row * self.pitch, self.element)
+        b, line = self.b, self._line(row)
 
         def largest(i: Value, x: Value, partial: bool) -> Value:
             seen = self._seen(query, i, x.lanes) if partial else None
@@ -59,15 +58,21 @@ class ScoreLines:
                 line.at(i, self.element).store(x)
             return x
 
-        # A NaN is left to the exponentials, which all of the line's results are divided by the sum of.
-        peak = self._fold(line, limit, -math.inf, largest, b.max)
+        return self._fold(line, limit, -math.inf, largest, b.max)
+
+    def soften(self, row: Index, peak: Value, limit: Index) -> Value:
+        """Replace the first `limit` scores of a row by exponentials of their distance to the peak; gives their sum."""
+        b, line = self.b, self._line(row)
 
         def power(i: Value, x: Value, partial: bool) -> Value:
-            y = MATH["exp"](b, x - peak)
+            y = exp_falling(b, x - peak)
             line.at(i, self.element).store(y)
             return y
 
-        return 1.0 / self._fold(line, limit, 0.0, power, b.add)
+        return self._fold(line, limit, 0.0, power, b.add)
+
+    def _line(self, row: Index) -> Value:
+        return self.scores.at(row * self.pitch, self.element)
 
     def _fold(
         self, line: Value, limit: Index, initial: float, step: Step, combine: Callable[[Value, Value], Value]
