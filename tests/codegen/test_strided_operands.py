@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high import data_movement as data
 from glow_mlir.dialects.glow_high import indexing, normalization, pooling, recurrence, reductions, resize
+from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
@@ -32,6 +33,7 @@ CASES: dict[str, tuple[type[HighOp], tuple[Shape | np.ndarray, ...], dict[str, A
     "add": (AddOp, ((2, 7, 9, 5), (9, 5)), {}),
     "matmul": (MatMulOp, ((2, 3, 7, 9), (2, 3, 9, 17)), {}),
     "matmul of transposed": (MatMulOp, ((7, 9), (17, 9)), {"transpose_right": True}),
+    "attention": (AttentionOp, ((2, 3, 7, 9), (2, 3, 5, 9), (2, 1, 5, 17), (7, 5)), {}),
     "conv": (ConvOp, ((2, 7, 9, 8), (16, 3, 3, 8)), {}),
     "depthwise": (ConvOp, ((2, 7, 9, 8), (8, 3, 3, 1)), {"group": 8}),
     "max-pool": (pooling.MaxPoolOp, ((2, 7, 9, 5),), WINDOW),

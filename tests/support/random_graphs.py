@@ -346,6 +346,25 @@ def step_exponentials(g: GraphBuilder) -> SSAValue:
     return g(binary.DivOp, power, total)
 
 
+def step_attention(g: GraphBuilder) -> SSAValue:
+    """Attention in parts: scaled or not, masked or causal or neither."""
+    query = g.pick((2, 3))
+    rows, depth = shape_of(query)[-2:]
+    keys = g.draw(st.integers(1, 4))
+    scores = g(MatMulOp, query, g.constant((keys, depth)), transpose_right=True)
+    if g.draw(st.booleans()):
+        scores = g(binary.MulOp, scores, g(SplatOp, value=0.5, shape=()))
+    mask = g.draw(st.sampled_from(["none", "causal", "row", "choice"]))
+    seen = np.tri(rows, keys, g.draw(st.integers(0, 2)), dtype=bool)
+    if mask == "causal":
+        scores = g(binary.AddOp, scores, g.known(np.where(seen, 0, -np.inf).astype(np.float32)))
+    elif mask == "row":
+        scores = g(binary.AddOp, g.constant((keys,)), scores)
+    elif mask == "choice":
+        scores = g(binary.WhereOp, g.known(seen), scores, g(SplatOp, value=-1e38, shape=()))
+    return g(MatMulOp, g(SoftmaxOp, scores), g.constant((keys, 3)))
+
+
 def step_standardize(g: GraphBuilder) -> SSAValue:
     """Differences from the mean over the root of their mean square, or values over the root of theirs."""
     x = g.pick((1, 2, 3, 4))
@@ -444,6 +463,7 @@ STEPS: tuple[Step, ...] = (
     step_linear_matmul,
     step_activation,
     step_exponentials,
+    step_attention,
     step_standardize,
     step_power,
     step_projections,

@@ -15,6 +15,7 @@ from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high import normalization as norm
 from glow_mlir.dialects.glow_high import recurrent
 from glow_mlir.dialects.glow_high import reductions as red
+from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp
@@ -64,6 +65,9 @@ CASES: list[Case] = [
     (red.ReduceLogSumOp, integers(IMAGE), {"axes": (1,)}),
     (red.ReduceLogSumExpOp, normal(IMAGE), {"axes": (2, 3), "keepdims": False}),
     (red.ReduceLogSumExpOp, integers(IMAGE), {"axes": (2, 3)}),
+    (AttentionOp, normal((2, 3, 8), (4, 8), (4, 5)), {}),
+    (AttentionOp, normal((2, 3, 8), (2, 4, 8), (4, 5), (3, 1)), {"scale": 0.5}),
+    (AttentionOp, normal((3, 8), (4, 8), (4, 5), (4,)), {"causal": True, "past": 1}),
     (norm.SoftmaxOp, normal(IMAGE), {"axis": 1}),
     (norm.LogSoftmaxOp, normal(IMAGE), {"axis": -1}),
     (norm.HardmaxOp, rounded(IMAGE), {"axis": 1}),
