@@ -14,6 +14,7 @@ from io import StringIO
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.printer import Printer
 
+from glow_mlir.analysis.cost import operations
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
@@ -26,7 +27,7 @@ from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape
 
 LIGHT = 8
-"""Operations of a body up to which it is repeated for each vector of a tile; a longer one becomes a loop."""
+"""Operations of a body, in additions, up to which it is repeated for each vector of a tile; else it is a loop."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Epilogue:
     @property
     def is_light(self) -> bool:
         """Whether the body is short enough to be repeated."""
-        return sum(1 for op in self.block.ops if op.results) <= LIGHT
+        return operations(self.block) <= LIGHT
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
         """What the body yields for a vector of results and the vectors of the sources."""

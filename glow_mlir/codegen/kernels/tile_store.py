@@ -109,7 +109,7 @@ class TileStore:
             found = None if kind.moves else loaded.get((index, v))
             if found is None:
                 plane, step = kind.plane(addresses[1 + index]), int(not kind.spread)
-                found = plane.read(b, column if step else 0, step, kernel.tile.lanes, mask)
+                found = plane.read(b, column if step else 0, step, value.lanes, mask)
                 loaded[index, v] = found
             sources.append(found)
         results = kernel.epilogue.apply(b, value, sources)
@@ -118,8 +118,14 @@ class TileStore:
             write_masked(b, result, address.at(column, element), mask)
 
     def _looped(self, sums: Sequence[Value]) -> None:
-        """One copy of the epilogue, in loops over a copy of the tile on the stack, which stays in the first cache."""
+        """
+        One copy of the epilogue, in loops over a copy of the tile on the stack, which stays in the first cache.
+
+        The vectors of a row are one wide vector: a long epilogue is a chain of operations, of which it takes several
+        side by side to keep the processor busy.
+        """
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
+        wide = 1 if lanes == 1 else kernel.vectors & -kernel.vectors
         tile = b.stack(kernel.element, len(sums) * lanes)
         for index, value in enumerate(sums):
             tile.at(index * lanes, kernel.element).store(value)
@@ -131,14 +137,14 @@ class TileStore:
             addresses = [rows.values[0], *(self.given[f"plane{index}"] for index in range(len(kernel.planes)))]
             for position, index in enumerate(moving):
                 addresses[1 + index] = rows.values[1 + position]
-            with b.loop(0, kernel.vectors) as v:
+            with b.loop(0, kernel.vectors, wide) as v:
                 place = (rows.index * kernel.vectors + v) * lanes
-                value = tile.at(place, kernel.element).load(vector(kernel.element, lanes))
+                value = tile.at(place, kernel.element).load(vector(kernel.element, lanes * wide))
                 self._looped_cell(value, addresses, b.index(v * lanes))
             rows.set(*self._next_row(rows.values, moving))
 
     def _looped_cell(self, value: Value, addresses: Sequence[Value], column: Value) -> None:
-        lanes = self.kernel.tile.lanes
+        lanes = value.lanes
         if not self.kernel.partial:
             self._cell(value, addresses, column, None, {}, 0)
             return
