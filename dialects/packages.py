@@ -53,8 +53,8 @@ BUILTIN = OperatorPackage(
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
-        "elementwise convolution linear pooling normalization data_movement constants control_flow indexing resize "
-        "reductions recurrent",
+        "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
+        "resize reductions recurrent",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
@@ -62,8 +62,8 @@ BUILTIN = OperatorPackage(
     ),
     kernels=_modules(
         "glow_mlir.codegen.kernels",
-        "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing top_k resize "
-        "recurrent",
+        "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing top_k "
+        "resize recurrent",
     ),
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
 )

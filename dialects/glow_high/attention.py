@@ -62,3 +62,8 @@ class AttentionOp(HighOp):
 def seen_keys(queries: int, keys: int, past: int) -> np.ndarray:
     """Which keys each query of causal attention sees, as truth values of shape [queries, keys]."""
     return np.arange(keys) <= np.arange(queries)[:, None] + past
+
+
+def causal_mask(queries: int, keys: int, past: int, dtype: np.dtype) -> np.ndarray:
+    """What is added to the scores of causal attention: minus infinity for keys that a query does not see, else 0."""
+    return np.where(seen_keys(queries, keys, past), 0.0, -np.inf).astype(dtype)

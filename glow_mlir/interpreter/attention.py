@@ -19,7 +19,8 @@ def attention(
     if mask is not None:
         scores = scores + wide(mask)
     if flag(op.causal):
-        scores = np.where(seen_keys(*scores.shape[-2:], integer(op.past)), scores, -np.inf)
+        queries, keys = scores.shape[-2:]
+        scores = np.where(seen_keys(queries, keys, integer(op.past)), scores, -np.inf)
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
     weights = powers / powers.sum(axis=-1, keepdims=True)
     return np.matmul(weights, wide(value)).astype(query.dtype)

@@ -177,8 +177,7 @@ class _Head:
         """Pack keys and values, and go through the blocks of queries."""
         plan, value = self.plan, self.matrices["value"]
         self._pack_keys()
-        packed, pitch = self.scratch["values"].pointer, value.strides[-2]
-        sizes = (plan.width, plan.keys, pitch)
+        packed, sizes = self.scratch["values"].pointer, (plan.width, plan.keys, value.strides[-2])
         emit_pack_panels(self.b, packed, value.pointer, *sizes, element=plan.element, tile=plan.value_tile)
         start = 0
         for pieces, rows in balanced(plan.queries, plan.block):
@@ -201,36 +200,72 @@ class _Head:
 
     def _block(self, first: Index, rows: int) -> None:
         """The results of `rows` queries from `first` on."""
-        b, plan, element = self.b, self.plan, self.plan.element
-        scores, factors, result = self.scratch["scores"].pointer, self.scratch["factors"].pointer, self.matrices["result"]
+        b, plan = self.b, self.plan
         limit: Index = plan.keys
         if plan.past is not None:
             limit = b.min(b.index(first + (rows + plan.past)), plan.keys)
-        # A mask that is the same for all queries is what the sums of the scores start from.
-        bias = self.mask if self.mask is not None and self.mask.strides == (0, 1) else None
-        queries, pitch = self._queries(first, rows)
-        packed, start = self.scratch["keys"].pointer, None if bias is None else bias.pointer
-        sizes = (rows, limit, plan.depth, pitch, plan.pitch)
-        emit_gemm(b, scores, queries, packed, start, *sizes, element=element, options=IN_CACHE)
-        mask = self.mask if bias is None else None
-        lines = ScoreLines(b, scores, element, plan.tile.lanes, plan.keys, plan.pitch, mask, plan.past)
+        self._scores(first, rows, limit)
+        # A mask that is the same for all queries is part of the scores already.
+        mask = self.mask if self._bias is None else None
+        scores, factors = self.scratch["scores"].pointer, self.scratch["factors"].pointer
+        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, plan.keys, plan.pitch, mask, plan.past)
         # Two loops: the next query's exponentials need not wait for its peak.
         with b.loop(0, rows) as row:
-            factors.at(row, element).store(lines.peak(row, row + first, limit))
+            factors.at(row, plan.element).store(lines.peak(row, row + first, limit))
         with b.loop(0, rows) as row:
-            factor = factors.at(row, element)
-            factor.store(1.0 / lines.soften(row, factor.load(element), limit))
+            factor = factors.at(row, plan.element)
+            factor.store(1.0 / lines.soften(row, factor.load(plan.element), limit))
+        self._means(first, rows, limit)
+
+    @property
+    def _bias(self) -> Plane | None:
+        """The mask, where it is the same for all queries: the sums of the scores start from it."""
+        return self.mask if self.mask is not None and self.mask.strides == (0, 1) else None
+
+    def _scores(self, first: Index, rows: int, limit: Index) -> None:
+        """The products of some queries with the first `limit` keys."""
+        plan, bias = self.plan, self._bias
+        queries, pitch = self._queries(first, rows)
+        emit_gemm(
+            self.b,
+            self.scratch["scores"].pointer,
+            queries,
+            self.scratch["keys"].pointer,
+            None if bias is None else bias.pointer,
+            rows,
+            limit,
+            plan.depth,
+            pitch,
+            plan.pitch,
+            element=plan.element,
+            options=IN_CACHE,
+        )
+
+    def _means(self, first: Index, rows: int, limit: Index) -> None:
+        """The means of the first `limit` values, for some queries."""
+        plan, element, result = self.plan, self.plan.element, self.matrices["result"]
         target = result.pointer.at(first * result.strides[-2], element)
-        options = dataclasses.replace(IN_CACHE, tile=plan.value_tile)
-        scaling = {"epilogue": _scaling(element), "planes": [Plane(factors, element, (1, 0))]}
 
         def panel(columns: Columns) -> None:
-            sizes = (rows, columns.count, limit, plan.pitch, result.strides[-2])
-            into, packed = target.at(columns.start, element), columns.weights
-            emit_gemm(b, into, scores, packed, None, *sizes, element=element, options=options, **scaling)
+            emit_gemm(
+                self.b,
+                target.at(columns.start, element),
+                self.scratch["scores"].pointer,
+                columns.weights,
+                None,
+                rows,
+                columns.count,
+                limit,
+                plan.pitch,
+                result.strides[-2],
+                element=element,
+                epilogue=_scaling(element),
+                planes=[Plane(self.scratch["factors"].pointer, element, (1, 0))],
+                options=dataclasses.replace(IN_CACHE, tile=plan.value_tile),
+            )
 
         # Panel by panel, since a panel has all values, of which a block may need fewer.
-        emit_panels(b, self.scratch["values"].pointer, plan.width, plan.keys, plan.value_tile, element, panel)
+        emit_panels(self.b, self.scratch["values"].pointer, plan.width, plan.keys, plan.value_tile, element, panel)
 
     def _queries(self, first: Index, rows: int) -> tuple[Value, int]:
         """A block of queries, scaled, and how many elements lie from one to the next."""
@@ -251,6 +286,6 @@ class _Head:
 def _scaling(element: Attribute) -> Epilogue:
     """An epilogue that multiplies each row by a number of its own."""
     block = Block(arg_types=[element, element])
-    product = arith.MulfOp(*block.args)
+    product = arith.MulfOp(block.args[0], block.args[1])
     block.add_ops([product, YieldOp.create(operands=[product.result])])
     return Epilogue("times a number of the row", block, element)

@@ -165,6 +165,10 @@ class Node:
         """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
         return tuple(self.graph.insert(operator.make(*operands, location=self.location, **properties)).results)
 
+    def expanded(self) -> Sequence[SSAValue | None] | None:
+        """The results of the body by which the standard defines the operator, for what its importer leaves to that."""
+        return self.scope.expand(self)
+
     def constant(
         self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None
     ) -> SSAValue:

@@ -93,7 +93,7 @@ class Scope:
         try:
             node = Node(proto, domain, version, name, named_location(name), self)
             results: SSAValue | Sequence[SSAValue | None] | None = (
-                self._expand(node) if function is None else function(node)
+                self.expand(node) if function is None else function(node)
             )
         except UnsupportedError as error:
             error.node = error.node or name
@@ -116,7 +116,7 @@ class Scope:
             elif name:
                 self.lacking[name] = node.unsupported(f"output {position} ('{name}') is not supported")
 
-    def _expand(self, node: Node) -> list[SSAValue | None] | None:
+    def expand(self, node: Node) -> list[SSAValue | None] | None:
         """The results of the body by which the standard defines the operator; reports it where there is none."""
         types = [onnx_type(value) for value in node.inputs]
         function = standard_function(node.proto, node.domain, node.version, types)

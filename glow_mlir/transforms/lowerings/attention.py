@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
+from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
@@ -25,7 +24,7 @@ def attention(op: AttentionOp, emit: Emitter) -> SSAValue:
     if op.mask is not None:
         scores = emit(AddOp, scores, op.mask)
     if flag(op.causal):
-        seen = seen_keys(*op.scores_shape()[-2:], integer(op.past))
-        hidden = np.where(seen, 0.0, -np.inf).astype(numpy_dtype(element_of(scores)))
+        queries, keys = op.scores_shape()[-2:]
+        hidden = causal_mask(queries, keys, integer(op.past), numpy_dtype(element_of(scores)))
         scores = emit(AddOp, scores, emit.constant(hidden, "causal_mask"))
     return emit(MatMulOp, emit(SoftmaxOp, scores), op.value)

@@ -334,6 +334,20 @@ glow_low.func @pooling_pools(@pooling_image) {
 glow_high.placeholder @normalization_x : tensor<2x5x5x6xf32> {input}
 glow_high.placeholder @normalization_c : tensor<6xf32> {input}
 
+glow_high.placeholder @attention_x : tensor<2x5x6xf32> {input}
+glow_high.placeholder @attention_mask : tensor<5x5xf32> {input}
+
+// CHECK-LABEL: glow_low.func @attention(@attention_x, @attention_mask)
+glow_low.func @attention(@attention_x, @attention_mask) {
+  %x = glow_low.weight @attention_x : memref<2x5x6xf32>
+  %mask = glow_low.weight @attention_mask : memref<5x5xf32>
+  %out = glow_low.alloc : memref<2x5x6xf32>
+  // CHECK: glow_low.attention @out %out, @in %x, @in %x, @in %x {causal = true}
+  glow_low.attention @out %out, @in %x, @in %x, @in %x {causal = true}
+  // CHECK: glow_low.attention @out %out, @in %x, @in %x, @in %x, @in %mask {scale = 0.5}
+  glow_low.attention @out %out, @in %x, @in %x, @in %x, @in %mask {scale = 0.5}
+}
+
 // CHECK-LABEL: glow_low.func @normalization_along_an_axis(@normalization_x)
 glow_low.func @normalization_along_an_axis(@normalization_x) {
   %x = glow_low.weight @normalization_x : memref<2x5x5x6xf32>

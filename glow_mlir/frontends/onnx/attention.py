@@ -1,0 +1,131 @@
+"""ONNX's attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
+from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, WhereOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.registry import onnx_operator
+
+
+@onnx_operator("Attention", since=23)
+def attention(node: Node) -> Sequence[SSAValue | None] | None:
+    """One operator; the standard's parts where it caps scores, shows them, or hides keys in a way of its own."""
+    if not _is_plain(node):
+        return node.expanded()
+    query, key, value = (_heads(node, position) for position in range(3))
+    past = 0
+    if (past_key := node.optional(4)) is not None:
+        past = shape_of(past_key)[2]
+        key, value = (
+            node.emit(ConcatOp, [old, new], axis=2) for old, new in zip((past_key, node.input(5)), (key, value))
+        )
+    groups = Groups(shape_of(query)[1], shape_of(key)[1])
+    scale = node.float("scale", 0.0) or 1 / math.sqrt(shape_of(query)[-1])
+    causal = {"causal": True, "past": past} if node.flag("is_causal") else {}
+    mask = _mask(node, query, groups)
+    operands = [groups.split(node, query), groups.apart(node, key), groups.apart(node, value), mask]
+    result = node.emit(AttentionOp, *operands, scale=scale, **causal)
+    if mask is not None:
+        result = _unseen_is_zero(node, result, mask, past if causal else None)
+    result = groups.joined(node, result)
+    if node.rank() == 3:
+        batch, _, queries, _ = shape_of(result)
+        result = node.emit(TransposeOp, result, permutation=(0, 2, 1, 3))
+        result = node.emit(ReshapeOp, result, shape=(batch, queries, math.prod(shape_of(result)[2:])))
+    return result, key, value
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether `AttentionOp` is all that the node computes."""
+    keys = node.shape(1)[-2] + (0 if node.optional(4) is None else node.shape(4)[2])
+    mask = node.optional(3)
+    return (
+        byte_width(node.element()) >= 4
+        and node.float("softcap", 0.0) == 0
+        and not node.wants(3)
+        and not node.has("softmax_precision")
+        and node.optional(6) is None
+        and max(node.int("left_window_size", -1), node.int("right_window_size", -1)) < 0
+        and (mask is None or not shape_of(mask) or shape_of(mask)[-1] in (1, keys))
+    )
+
+
+def _heads(node: Node, position: int) -> SSAValue:
+    """An operand as [batch, heads, length, elements]."""
+    value = node.input(position)
+    if node.rank(position) == 4:
+        return value
+    batch, length, width = node.shape(position)
+    heads = node.int("kv_num_heads" if position else "q_num_heads")
+    split = node.emit(ReshapeOp, value, shape=(batch, length, heads, width // heads))
+    return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of queries' heads that share a head of keys and values; they become an axis of their own."""
+
+    queries: int
+    keys: int
+
+    @property
+    def size(self) -> int:
+        """Heads of queries in a group."""
+        return self.queries // self.keys
+
+    def split(self, node: Node, value: SSAValue) -> SSAValue:
+        """Heads of queries, or of a mask for them, split into groups."""
+        if self.size == 1 or rank_of(value) < 3:
+            return value
+        *batch, heads, rows, columns = shape_of(value)
+        parts: Shape = (1, 1) if heads == 1 else (self.keys, self.size)
+        return node.emit(ReshapeOp, value, shape=(*batch, *parts, rows, columns))
+
+    def apart(self, node: Node, value: SSAValue) -> SSAValue:
+        """Heads of keys or values, each for a group."""
+        if self.size == 1:
+            return value
+        batch, heads, rows, columns = shape_of(value)
+        return node.emit(ReshapeOp, value, shape=(batch, heads, 1, rows, columns))
+
+    def joined(self, node: Node, value: SSAValue) -> SSAValue:
+        """Groups as heads again."""
+        if self.size == 1:
+            return value
+        batch, _, _, rows, columns = shape_of(value)
+        return node.emit(ReshapeOp, value, shape=(batch, self.queries, rows, columns))
+
+
+def _mask(node: Node, query: SSAValue, groups: Groups) -> SSAValue | None:
+    """What is added to the scores; where a truth value is false, that is minus infinity."""
+    mask = node.optional(3)
+    if mask is None:
+        return None
+    if is_bool(element_of(mask)):
+        seen, hidden = (node.constant(number, like=query) for number in (0.0, -math.inf))
+        mask = node.emit(WhereOp, mask, seen, hidden)
+    return groups.split(node, mask)
+
+
+def _unseen_is_zero(node: Node, result: SSAValue, mask: SSAValue, past: int | None) -> SSAValue:
+    """The results, 0 for queries to which the mask leaves no key."""
+    if not shape_of(mask):
+        mask = node.emit(ReshapeOp, mask, shape=(1,))
+    if past is not None:
+        queries, keys = shape_of(result)[-2], node.shape(1)[-2] + past
+        hidden = causal_mask(queries, keys, past, numpy_dtype(element_of(mask)))
+        mask = node.emit(AddOp, mask, node.constant(hidden))
+    peak = node.emit(ReduceMaxOp, mask, axes=(-1,))
+    nothing = node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
+    return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)

@@ -1,0 +1,64 @@
+"""ONNX's Attention computes what ONNX's reference implementation does, as one operator where that is enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from single_node import SingleNode, assert_equal
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.frontends.onnx.importer import import_model
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def attentions(module: ModuleOp) -> int:
+    return sum(isinstance(op, AttentionOp) for op in module.walk())
+
+
+HEADS = [numbers(2, 3, 4, 8), numbers(2, 3, 6, 8), numbers(2, 3, 6, 5)]
+GROUPED = [numbers(2, 6, 4, 8), *HEADS[1:]]
+FLAT = [numbers(2, 4, 24), numbers(2, 6, 24), numbers(2, 6, 15)]
+OF_THREE = {"q_num_heads": 3, "kv_num_heads": 3}
+CACHE = [numbers(2, 3, 2, 8), numbers(2, 3, 2, 5)]
+SEEN = np.random.default_rng(0).random((4, 6)) < 0.5
+SEEN[2] = False
+"""Which keys each query sees; one sees none."""
+
+Operands = list[np.ndarray | None]
+
+PLAIN: dict[str, tuple[Operands, dict[str, Any], int]] = {
+    "heads": ([*HEADS], {}, 1),
+    "scale": ([*HEADS], {"scale": 0.25}, 1),
+    "flat": ([*FLAT], OF_THREE, 1),
+    "groups": ([*GROUPED], {}, 1),
+    "causal": ([*HEADS], {"is_causal": 1}, 1),
+    "cache": ([*HEADS, None, *CACHE], {"is_causal": 1}, 3),
+    "mask": ([*HEADS, numbers(4, 6)], {}, 1),
+    "mask of heads": ([*GROUPED, numbers(6, 4, 6)], {}, 1),
+    "mask of batches": ([*GROUPED, numbers(2, 1, 4, 6)], {"is_causal": 1}, 1),
+    "truth values": ([*HEADS, SEEN], {}, 1),
+    "truth values before": ([*HEADS, SEEN], {"is_causal": 1}, 1),
+    "flat groups": ([numbers(2, 4, 48), *FLAT[1:]], {"q_num_heads": 6, "kv_num_heads": 3}, 1),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_attention(case: str) -> None:
+    operands, attributes, outputs = PLAIN[case]
+    node = SingleNode("Attention", operands, 23, attributes, outputs)
+    assert attentions(import_model(node.model())) == 1
+    assert_equal(node.by_us(), node.by_reference()[:outputs], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("attributes", "outputs"), [({"softcap": 2.0}, 1), ({"softmax_precision": 1}, 1), ({}, 4)])
+def test_parts_of_the_standard(attributes: dict[str, Any], outputs: int) -> None:
+    cache = [None, *CACHE] if outputs > 1 else []
+    node = SingleNode("Attention", [*HEADS, *cache], 23, attributes, outputs)
+    assert attentions(import_model(node.model())) == 0
+    assert_equal(node.by_us(), node.by_reference()[:outputs], rtol=1e-5, atol=1e-5)
