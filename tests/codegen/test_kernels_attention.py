@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from execute import check, runnable_targets, sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 
@@ -45,3 +47,38 @@ def test_causal(past: int, target: str):
 def test_masks(shape: tuple[int, ...], target: str):
     attend((9, 37, 8, 16), sample(shape), target=target)
     attend((9, 37, 8, 16), sample(shape), target=target, causal=True, past=20)
+
+
+def test_what_a_query_does_not_see_counts_nothing():
+    mask = np.zeros((4, 37), np.float32)
+    mask[0, 3:], mask[1, :36], mask[2, ::2] = -np.inf, -3e38, -1e4
+    attend((4, 37, 8, 16), mask)
+    mask[3] = -np.inf
+    attend((4, 37, 8, 16), mask)
+
+
+def test_scores_far_apart():
+    query, key, value = (sample((2, 20, 8)) for _ in range(3))
+    check(AttentionOp, 100 * query, key, value)
+    query[0, 3], key[1, 5] = np.nan, np.inf
+    check(AttentionOp, query, key, value)
+
+
+def test_batches_that_broadcast():
+    query, key, value = sample((2, 3, 7, 8)), sample((2, 1, 9, 8)), sample((9, 5))
+    check(AttentionOp, query, key, value, sample((3, 1, 9)))
+    check(AttentionOp, query[0, 0], key, value)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_attention(data: st.DataObject):
+    queries, keys = (data.draw(st.sampled_from([1, 2, 7, 16, 33, 66])) for _ in range(2))
+    depth, width = (data.draw(st.sampled_from([1, 3, 8, 17, 32, 80])) for _ in range(2))
+    rows, columns = (data.draw(st.sampled_from([1, size])) for size in (queries, keys))
+    mask = [sample((rows, columns))] if data.draw(st.booleans()) else []
+    options = {"causal": data.draw(st.booleans()), "past": data.draw(st.integers(0, 40))}
+    target = data.draw(st.sampled_from(runnable_targets()))
+    attend(
+        (queries, keys, depth, width), *mask, scale=data.draw(st.sampled_from([1.0, 0.125])), target=target, **options
+    )
