@@ -4,7 +4,7 @@ The kernel of attention: scores never leave the cache.
     for each batch { pack keys and values; for each block of queries { scores; exponentials; means of the values } }
 
 A block has so few queries that their scores stay in the first cache. Exponentials replace the scores in place, and the
-reciprocals of their sums scale the means when these are stored.
+reciprocals of their sums scale the means when these are stored. For few queries nothing is packed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of
+from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_pack_panels, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
@@ -42,6 +43,9 @@ from glow_mlir.storage import Storage
 
 IN_CACHE = GemmOptions(block_rows=1 << 62, prefetch=False)
 """Operands of the products are in the cache already."""
+
+FEW = 4
+"""Up to so many queries keys and values are not packed."""
 
 MATRICES = ("query", "key", "value", "result")
 
@@ -83,6 +87,11 @@ class Plan:
         )
 
     @property
+    def in_place(self) -> bool:
+        """Whether keys and values are read where they are."""
+        return self.queries <= FEW
+
+    @property
     def value_tile(self) -> Tile:
         """The tile of the means of the values: no wider than a value."""
         vectors = -(-self.width // self.tile.lanes)
@@ -96,14 +105,15 @@ class Plan:
     @property
     def scratch(self) -> dict[str, Shape]:
         """Shapes of the scratch buffers."""
+        shapes: dict[str, Shape] = {"scores": (self.block, self.pitch), "factors": (self.block,)}
+        if self.in_place:
+            return shapes
         panel, value_panel = self.tile.panel, self.value_tile.panel
-        return {
-            "keys": (-(-self.keys // panel), self.depth, panel),
-            "values": (-(-self.width // value_panel), self.keys, value_panel),
-            "scores": (self.block, self.pitch),
-            "factors": (self.block,),
-            **({} if self.scale == 1 else {"queries": (self.block, self.depth)}),
-        }
+        shapes["keys"] = (-(-self.keys // panel), self.depth, panel)
+        shapes["values"] = (-(-self.width // value_panel), self.keys, value_panel)
+        if self.scale != 1:
+            shapes["queries"] = (self.block, self.depth)
+        return shapes
 
 
 @kernel("attention")
@@ -175,10 +185,10 @@ class _Head:
 
     def emit(self) -> None:
         """Pack keys and values, and go through the blocks of queries."""
-        plan, value = self.plan, self.matrices["value"]
-        self._pack_keys()
-        packed, sizes = self.scratch["values"].pointer, (plan.width, plan.keys, value.strides[-2])
-        emit_pack_panels(self.b, packed, value.pointer, *sizes, element=plan.element, tile=plan.value_tile)
+        plan = self.plan
+        if not plan.in_place:
+            self._pack_keys()
+            self._pack_values()
         start = 0
         for pieces, rows in balanced(plan.queries, plan.block):
             with self.b.loop(0, pieces) as piece:
@@ -197,6 +207,17 @@ class _Head:
         if rest:
             target = Box(packed, (1, panel), panels * panel * depth)
             copy_box(self.b, (rest, depth), target, Box(key, (pitch, 1), panels * panel * pitch))
+
+    def _pack_values(self) -> None:
+        """Copy values to panels."""
+        plan, value = self.plan, self.matrices["value"]
+        packed, sizes = self.scratch["values"].pointer, (plan.width, plan.keys, value.strides[-2])
+        emit_pack_panels(self.b, packed, value.pointer, *sizes, element=plan.element, tile=plan.value_tile)
+
+    def _rows(self, name: str, first: Index = 0) -> Rows:
+        """The rows of a matrix, from one on."""
+        matrix = self.matrices[name]
+        return Rows(matrix.pointer.at(first * matrix.strides[-2], self.plan.element), matrix.strides[-2])
 
     def _block(self, first: Index, rows: int) -> None:
         """The results of `rows` queries from `first` on."""
@@ -220,11 +241,18 @@ class _Head:
     @property
     def _bias(self) -> Plane | None:
         """The mask, where it is the same for all queries: the sums of the scores start from it."""
-        return self.mask if self.mask is not None and self.mask.strides == (0, 1) else None
+        same = self.mask is not None and self.mask.strides == (0, 1)
+        return self.mask if same and not self.plan.in_place else None
 
     def _scores(self, first: Index, rows: int, limit: Index) -> None:
         """The products of some queries with the first `limit` keys."""
         plan, bias = self.plan, self._bias
+        if plan.in_place:
+            into = Rows(self.scratch["scores"].pointer, plan.pitch)
+            products = InPlace(self.b, plan.element, plan.tile.lanes)
+            keys = self._rows("key")
+            products.scores(into, self._rows("query", first), keys, rows, limit, plan.depth, plan.scale)
+            return
         queries, pitch = self._queries(first, rows)
         emit_gemm(
             self.b,
@@ -243,13 +271,18 @@ class _Head:
 
     def _means(self, first: Index, rows: int, limit: Index) -> None:
         """The means of the first `limit` values, for some queries."""
-        plan, element, result = self.plan, self.plan.element, self.matrices["result"]
-        target = result.pointer.at(first * result.strides[-2], element)
+        plan, element = self.plan, self.plan.element
+        factors, into = self.scratch["factors"].pointer, self._rows("result", first)
+        if plan.in_place:
+            weights = Rows(self.scratch["scores"].pointer, plan.pitch)
+            products = InPlace(self.b, element, plan.tile.lanes)
+            products.means(into, weights, self._rows("value"), factors, rows, limit, plan.width)
+            return
 
         def panel(columns: Columns) -> None:
             emit_gemm(
                 self.b,
-                target.at(columns.start, element),
+                into.pointer.at(columns.start, element),
                 self.scratch["scores"].pointer,
                 columns.weights,
                 None,
@@ -257,10 +290,10 @@ class _Head:
                 columns.count,
                 limit,
                 plan.pitch,
-                result.strides[-2],
+                into.pitch,
                 element=element,
                 epilogue=_scaling(element),
-                planes=[Plane(self.scratch["factors"].pointer, element, (1, 0))],
+                planes=[Plane(factors, element, (1, 0))],
                 options=dataclasses.replace(IN_CACHE, tile=plan.value_tile),
             )
 
