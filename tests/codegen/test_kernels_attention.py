@@ -92,8 +92,6 @@ def test_any_attention(data: st.DataObject):
     depth, width = (data.draw(st.sampled_from([1, 3, 8, 17, 32, 80])) for _ in range(2))
     rows, columns = (data.draw(st.sampled_from([1, size])) for size in (queries, keys))
     mask = [sample((rows, columns))] if data.draw(st.booleans()) else []
-    options = {"causal": data.draw(st.booleans()), "past": data.draw(st.integers(0, 40))}
-    target = data.draw(st.sampled_from(runnable_targets()))
-    attend(
-        (queries, keys, depth, width), *mask, scale=data.draw(st.sampled_from([1.0, 0.125])), target=target, **options
-    )
+    target, scale = data.draw(st.sampled_from(runnable_targets())), data.draw(st.sampled_from([1.0, 0.125]))
+    causal, past = data.draw(st.booleans()), data.draw(st.integers(0, 40))
+    attend((queries, keys, depth, width), *mask, scale=scale, causal=causal, past=past, target=target)
