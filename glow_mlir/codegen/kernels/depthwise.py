@@ -1,9 +1,10 @@
 """
-Depthwise convolution, one filter per channel: vectors run over channels, a tile is a few pixels of one line.
+Depthwise convolution, one filter per channel: vectors run over channels, a tile is a few pixels of two lines.
 
-One function per kind of tile does all channels of it: for each vector of channels the filter's elements and the
-input pixels are loaded once, and every pixel of the tile takes what it needs of them. A multiplier above one is a
-grouped convolution (`convolution.py`).
+One function per kind of tile does all channels of it. For each vector of channels it walks through the input pixels
+that the tile needs, line by line: each is loaded once, and every output of the tile takes its products with it. Two
+lines share what they read of the second cache, which limits most shapes. A multiplier above one is a grouped
+convolution (`convolution.py`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,15 @@ from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32, i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
 
-PIXELS = 6
-"""Pixels of a tile: as many as leave registers for one line of a filter on a machine with sixteen."""
+ROWS = 2
+"""Lines of a tile."""
+
+PIXELS = {16: 4, 32: 7}
+"""
+Pixels of a line of the tile, by number of vector registers. The rest of these hold the lines of the filter that an
+input line meets, and one pixel. Measured on Zen 4 with 3x3 and 5x5 filters (AVX-512 among 1x6, 2x6, 2x7, 2x8, 3x4, 3x7,
+4x4, 4x5, 4x7; AVX2 among 1x6, 1x7, 2x2, 2x3, 2x4, 3x3, 3x4).
+"""
 
 
 @dataclass(frozen=True)
@@ -36,17 +44,21 @@ class DepthwiseKernel(SharedFunction):
     """
     Which variant of the tile function.
 
-    `lines` counts the one-dimensional slices of the filter, `width` the elements of one. Neighbouring outputs read
-    inputs `stride` pixels apart, neighbouring elements of the filter `dilation` pixels.
+    A tile is `rows` lines of `pixels` outputs. `planes` counts the two-dimensional slices of the filter, `height` and
+    `width` are the elements of one. Neighbouring outputs read inputs `strides` pixels apart, neighbouring elements
+    of the filter `dilations` pixels. Where `whole`, the channels are a multiple of the vector.
     """
 
     element: Attribute
     lanes: int
+    rows: int
     pixels: int
-    lines: int
+    slices: int
+    height: int
     width: int
-    stride: int
-    dilation: int
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    whole: bool
     bias: bool
     epilogue: Epilogue | None
     planes: tuple[PlaneKind, ...]
@@ -54,15 +66,17 @@ class DepthwiseKernel(SharedFunction):
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
+        moving = [index for index, plane in enumerate(self.planes) if plane.moves]
         return [
             ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
             ("bias", ptr),
-            *((name, i64) for name in ("channels", "input_step", "output_step")),
-            *((f"line{index}", i64) for index in range(1, self.lines)),
+            *((name, i64) for name in ("channels", "input_step", "input_line", "output_step", "output_line")),
+            *((f"slice{index}", i64) for index in range(1, self.slices)),
             *((f"plane{index}", ptr) for index in range(len(self.planes))),
-            *((f"plane_step{index}", i64) for index, plane in enumerate(self.planes) if plane.moves),
+            *((f"plane_step{index}", i64) for index in moving),
+            *((f"plane_line{index}", i64) for index in moving),
         ]
 
     @property
@@ -73,67 +87,94 @@ class DepthwiseKernel(SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        shape = f"{self.pixels}.{self.lines}x{self.width}.s{self.stride}.d{self.dilation}"
-        return f"depthwise.{self.element}.{shape}"
+        tile, filter_ = f"{self.rows}x{self.pixels}", f"{self.slices}x{self.height}x{self.width}"
+        strides, dilations = ("x".join(map(str, pair)) for pair in (self.strides, self.dilations))
+        return f"depthwise.{self.element}.{tile}.{filter_}.s{strides}.d{dilations}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         channels, lanes = given["channels"], self.lanes
-        whole = channels // lanes * lanes
+        whole = channels if self.whole else channels // lanes * lanes
         with b.loop(0, whole, lanes) as channel:
-            _channels(b, self, given, channel, None)
-        if lanes > 1:
+            _Channels(b, self, given, channel, None).run()
+        if not self.whole:
             with b.when(whole < channels):
                 mask = b.mask(channels - whole, lanes, element_bits(self.element))
-                _channels(b, self, given, whole, mask)
+                _Channels(b, self, given, whole, mask).run()
 
 
-def _channels(b: Builder, kernel: DepthwiseKernel, given: dict[str, Value], channel: Value, mask: Value | None) -> None:
-    """Compute and store one vector of channels of every pixel of the tile."""
-    type_ = vector(kernel.element, kernel.lanes)
+@dataclass(frozen=True)
+class _Channels:
+    """One vector of channels of every pixel of a tile, from a channel on; those outside `mask` do not exist."""
 
-    def read(pointer: Value) -> Value:
-        return pointer.load(type_) if mask is None else b.load_masked(pointer, type_, mask)
+    b: Builder
+    kernel: DepthwiseKernel
+    given: dict[str, Value]
+    channel: Value
+    mask: Value | None
 
-    start = read(given["bias"].at(channel, kernel.element)) if kernel.bias else b.constant(0.0, type_)
-    sums = [start] * kernel.pixels
-    source = given["input"].at(channel, kernel.element)
-    weights = given["weights"].at(channel, kernel.element)
-    for line in range(kernel.lines):
-        row = source.at(given[f"line{line}"], kernel.element) if line else source
-        elements = [
-            read(weights.at(given["channels"] * (line * kernel.width + x), kernel.element)) for x in range(kernel.width)
+    def run(self) -> None:
+        """Compute and store."""
+        kernel = self.kernel
+        type_ = vector(kernel.element, kernel.lanes)
+        start = self._read(self.given["bias"]) if kernel.bias else self.b.constant(0.0, type_)
+        sums = [[start] * kernel.pixels for _ in range(kernel.rows)]
+        for index in range(kernel.slices):
+            offset = self.given[f"slice{index}"] if index else 0
+            self._slice(index, self.given["input"].at(offset, kernel.element), sums)
+        for row, line in enumerate(sums):
+            for pixel, total in enumerate(line):
+                self._store(row, pixel, total)
+
+    def _read(self, pointer: Value, offset: Index = 0) -> Value:
+        kernel = self.kernel
+        type_ = vector(kernel.element, kernel.lanes)
+        address = pointer.at(self.channel + offset, kernel.element)
+        return address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
+
+    def _slice(self, index: int, source: Value, sums: list[list[Value]]) -> None:
+        """Add the products of one slice of the filter, input line by input line: each pixel is loaded once."""
+        kernel = self.kernel
+        users: dict[int, list[tuple[int, int]]] = {}
+        for row in range(kernel.rows):
+            for y in range(kernel.height):
+                users.setdefault(row * kernel.strides[0] + y * kernel.dilations[0], []).append((row, y))
+        for line, pairs in sorted(users.items()):
+            filter_ = {y: self._filter_line(index * kernel.height + y) for _, y in pairs}
+            start = source.at(self.given["input_line"] * line, kernel.element)
+            self._line(start, [(sums[row], filter_[y]) for row, y in pairs])
+
+    def _filter_line(self, line: int) -> list[Value]:
+        first, width = self.given["weights"], self.kernel.width
+        return [self._read(first, self.given["channels"] * (line * width + x)) for x in range(width)]
+
+    def _line(self, source: Value, users: list[tuple[list[Value], list[Value]]]) -> None:
+        """Add the products of an input line to the sums of rows of the tile, each with its line of the filter."""
+        kernel = self.kernel
+        takers: dict[int, list[tuple[int, int]]] = {}
+        for pixel in range(kernel.pixels):
+            for x in range(kernel.width):
+                takers.setdefault(pixel * kernel.strides[1] + x * kernel.dilations[1], []).append((pixel, x))
+        for place, pairs in sorted(takers.items()):
+            value = self._read(source, self.given["input_step"] * place)
+            for sums, elements in users:
+                for pixel, x in pairs:
+                    sums[pixel] = self.b.fma(value, elements[x], sums[pixel])
+
+    def _store(self, row: int, pixel: int, total: Value) -> None:
+        """Pass one vector of channels of a pixel through the epilogue and store it."""
+        b, kernel, given = self.b, self.kernel, self.given
+        offset = given["output_line"] * row + given["output_step"] * pixel + self.channel
+        if kernel.epilogue is None:
+            write_masked(b, total, given["output"].at(offset, kernel.element), self.mask)
+            return
+        places: list[Index] = [
+            given[f"plane_line{index}"] * row + given[f"plane_step{index}"] * pixel if kind.moves else 0
+            for index, kind in enumerate(kernel.planes)
         ]
-        # Neighbouring outputs share input pixels: each is loaded once.
-        loaded: dict[int, Value] = {}
-        for x, element in enumerate(elements):
-            for pixel in range(kernel.pixels):
-                place = pixel * kernel.stride + x * kernel.dilation
-                if place not in loaded:
-                    loaded[place] = read(row.at(given["input_step"] * place, kernel.element))
-                sums[pixel] = b.fma(loaded[place], element, sums[pixel])
-    for pixel, total in enumerate(sums):
-        _store(b, kernel, given, pixel, channel, total, mask)
-
-
-def _store(
-    b: Builder,
-    kernel: DepthwiseKernel,
-    given: dict[str, Value],
-    pixel: int,
-    channel: Value,
-    total: Value,
-    mask: Value | None,
-) -> None:
-    """Pass one vector of channels of a pixel through the epilogue and store it."""
-    offset = given["output_step"] * pixel + channel
-    if kernel.epilogue is None:
-        write_masked(b, total, given["output"].at(offset, kernel.element), mask)
-        return
-    places = [given[f"plane_step{index}"] * pixel if kind.moves else 0 for index, kind in enumerate(kernel.planes)]
-    planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(kernel.planes)]
-    offsets = [place if plane.spread else channel + place for place, plane in zip(places, planes, strict=True)]
-    steps = [1, *(plane.strides[-1] for plane in planes)]
-    kernel.epilogue.store(b, given["output"], planes, [offset, *offsets], steps, total, mask)
+        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(kernel.planes)]
+        offsets = [place if plane.spread else self.channel + place for place, plane in zip(places, planes, strict=True)]
+        steps = [1, *(plane.strides[-1] for plane in planes)]
+        kernel.epilogue.store(b, given["output"], planes, [offset, *offsets], steps, total, self.mask)
 
 
 def emit_depthwise(
@@ -159,26 +200,52 @@ def emit_depthwise(
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
+    flat = _planar(shape)
+    lanes = b.target.vector_width(element)
     kernel = DepthwiseKernel(
-        element,
-        b.target.vector_width(element),
-        PIXELS,
-        math.prod(shape.kernel[:-1]),
-        shape.kernel[-1],
-        shape.strides[-1],
-        shape.dilations[-1],
-        bias is not None,
-        epilogue,
-        tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
+        element=element,
+        lanes=lanes,
+        rows=ROWS,
+        pixels=PIXELS.get(b.target.vector_registers, min(PIXELS.values())),
+        slices=math.prod(flat.kernel[:-2]),
+        height=flat.kernel[-2],
+        width=flat.kernel[-1],
+        strides=(flat.strides[-2], flat.strides[-1]),
+        dilations=(flat.dilations[-2], flat.dilations[-1]),
+        whole=shape.groups % lanes == 0,
+        bias=bias is not None,
+        epilogue=epilogue,
+        planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
-    # Offsets in the input of the lines of the filter, the first at zero.
-    arguments: dict[str, Index] = {f"line{i}": offset for i, offset in enumerate(_line_offsets(shape)) if i}
-    nest = _Nest(
-        b, kernel, shape, out, inp, weights, bias if bias is not None else out, tuple(planes), arguments, lines
+    # Offsets in the input of the slices of the filter, the first at zero.
+    arguments: dict[str, Index] = {f"slice{i}": offset for i, offset in enumerate(_slice_offsets(flat)) if i}
+    places = tuple(_planar_plane(plane, shape) for plane in planes)
+    nest = _Nest(b, kernel, flat, out, inp, weights, bias if bias is not None else out, places, arguments, lines)
+    with b.loop(*(images.of(flat.batch) if isinstance(flat.batch, int) else (0, flat.batch))) as image:
+        origin = tuple(image * plane.strides[0] for plane in places)
+        nest.axis(0, image * flat.input_image, (image * flat.output_image, *origin))
+
+
+def _planar(shape: ConvShape) -> ConvShape:
+    """The same convolution with at least two spatial axes."""
+    if len(shape.outputs) > 1:
+        return shape
+    return dataclasses.replace(
+        shape,
+        outputs=(1, *shape.outputs),
+        kernel=(1, *shape.kernel),
+        input_pitches=(0, *shape.input_pitches),
+        output_pitches=(0, *shape.output_pitches),
+        strides=(1, *shape.strides),
+        dilations=(1, *shape.dilations),
     )
-    with b.loop(*(images.of(shape.batch) if isinstance(shape.batch, int) else (0, shape.batch))) as image:
-        places = tuple(image * plane.strides[0] for plane in planes)
-        nest.axis(0, image * shape.input_image, (image * shape.output_image, *places))
+
+
+def _planar_plane(plane: Plane, shape: ConvShape) -> Plane:
+    """A plane over the axes of a convolution with at least two of them."""
+    if len(shape.outputs) > 1:
+        return plane
+    return dataclasses.replace(plane, strides=(plane.strides[0], 0, *plane.strides[1:]))
 
 
 @dataclass(frozen=True)
@@ -194,52 +261,59 @@ class _Nest:
     bias: Value
     planes: tuple[Plane, ...]
     arguments: dict[str, Index]
-    lines: Share
+    share: Share
+    """Which of the steps along the first axis."""
 
     def axis(self, axis: int, source: Index, target: Places) -> None:
         """Loop over the spatial axes from `axis` on; `source` and `target` are offsets of the first pixel."""
         shape = self.shape
-        if axis == len(shape.outputs) - 1:
-            # A long line of the filter needs registers that pixels could have.
-            most = PIXELS if shape.kernel[-1] <= 5 else PIXELS - 2
-            body = functools.partial(self.tile, source, target)
-            emit_row_tiles(self.b, 0, shape.outputs[-1], most, body)
-            return
         count = shape.outputs[axis]
-        begin, end = self.lines.of(count) if axis == 0 and isinstance(count, int) else (0, count)
+        begin, end = self.share.of(count) if axis == 0 and isinstance(count, int) else (0, count)
+        if axis == len(shape.outputs) - 2:
+            lines = functools.partial(self.lines, source, target)
+            emit_row_tiles(self.b, begin, end - begin, ROWS, lines)
+            return
         with self.b.loop(begin, end) as step:
-            self.axis(
-                axis + 1,
-                step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-                placed(shape, self.planes, target, step, axis),
-            )
+            self.axis(axis + 1, *self._moved(source, target, step, axis))
 
-    def tile(self, source: Index, target: Places, row: Index, pixels: int) -> None:
-        """Call the tile function for some pixels of the last axis."""
+    def lines(self, source: Index, target: Places, line: Index, rows: int) -> None:
+        """Cut some lines into tiles."""
+        body = functools.partial(self.tile, *self._moved(source, target, line, -2), rows)
+        emit_row_tiles(self.b, 0, self.shape.outputs[-1], self.kernel.pixels, body)
+
+    def _moved(self, source: Index, target: Places, index: Index, axis: int) -> tuple[Index, Places]:
+        """The offsets of a pixel, `index` steps along a spatial axis further."""
+        shape, axis = self.shape, axis % len(self.shape.outputs)
+        step = shape.strides[axis] * shape.input_pitches[axis]
+        return index * step + source, placed(shape, self.planes, target, index, axis)
+
+    def tile(self, source: Index, target: Places, rows: int, pixel: Index, pixels: int) -> None:
+        """Call the tile function for some pixels of some lines."""
         shape = self.shape
-        step = shape.strides[-1] * shape.input_pitches[-1]
-        output, *places = placed(shape, self.planes, target, row, len(shape.outputs) - 1)
+        place, (output, *places) = self._moved(source, target, pixel, -1)
         planes: dict[str, Index] = {}
-        for index, (plane, place) in enumerate(zip(self.planes, places, strict=True)):
-            planes[f"plane{index}"] = plane.pointer.at(place, plane.element)
-            planes[f"plane_step{index}"] = plane.strides[-2]
-        dataclasses.replace(self.kernel, pixels=pixels).call(
+        for index, (plane, offset) in enumerate(zip(self.planes, places, strict=True)):
+            planes[f"plane{index}"] = plane.pointer.at(offset, plane.element)
+            planes[f"plane_line{index}"], planes[f"plane_step{index}"] = plane.strides[-3:-1]
+        dataclasses.replace(self.kernel, rows=rows, pixels=pixels).call(
             self.b,
             output=self.out.at(output, self.kernel.output_element),
-            input=self.inp.at(row * step + source, self.kernel.element),
+            input=self.inp.at(place, self.kernel.element),
             weights=self.weights,
             bias=self.bias,
             channels=shape.groups,
             input_step=shape.input_pitches[-1],
+            input_line=shape.input_pitches[-2],
             output_step=shape.output_pitches[-1],
+            output_line=shape.output_pitches[-2],
             **self.arguments,
             **planes,
         )
 
 
-def _line_offsets(shape: ConvShape) -> list[Index]:
-    """Return where each line of the filter starts in the input, in the order of the weights."""
+def _slice_offsets(shape: ConvShape) -> list[Index]:
+    """Return where each slice of the filter starts in the input, in the order of the weights."""
     offsets: list[Index] = [0]
-    for size, dilation, pitch in zip(shape.kernel[:-1], shape.dilations, shape.input_pitches, strict=False):
+    for size, dilation, pitch in zip(shape.kernel[:-2], shape.dilations, shape.input_pitches, strict=False):
         offsets = [offset + pitch * (dilation * index) for offset in offsets for index in range(size)]
     return offsets
