@@ -399,9 +399,7 @@ class _Bound:
         """
         nest = self.nest
         whole = pixels.height * pixels.width if wrap else pixels.width
-        variant = ahead.applied(
-            dataclasses.replace(nest.kernel.of_tile(rows, columns.vectors, columns.partial, whole), wraps=bool(wrap))
-        )
+        variant = ahead.applied(dataclasses.replace(nest.kernel.of_tile(rows, columns, whole), wraps=bool(wrap)))
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}
         for index, (count, stride) in enumerate(loops):

@@ -236,7 +236,7 @@ class _Nest:
         ahead = Ahead(columns, self.k, rows)
 
         def tile(row: Index, count: int) -> None:
-            variant = ahead.applied(kernel.of_tile(count, columns.vectors, columns.partial, self.whole_rows))
+            variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows))
             variant.call(
                 self.b,
                 output=self.c.at(row * self.ldc + columns.start, kernel.output_element),

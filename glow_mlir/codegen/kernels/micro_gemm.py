@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
@@ -23,6 +24,12 @@ from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
+
+if TYPE_CHECKING:
+    from glow_mlir.codegen.kernels.gemm import Columns
+
+FEWEST_LANES = 4
+"""Vectors of fewer lanes are not halved."""
 
 LATENCY_COVER = 8
 """How many independent sums keep the multiply-add units busy."""
@@ -45,16 +52,18 @@ class MicroKernel(SharedFunction):
     """
     Which variant of the kernel.
 
-    `rows` and `vectors` may be less than the tile's. `partial` says that only the first `columns` of the tile
-    exist. `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `prefetch` is
-    how many lines of the cache each step fetches ahead. `planes` are the further operands of the epilogue, those that
-    it writes first. `partial_sums` is how many each output has, by default what suits the tile.
+    `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
+    `partial` says that only the first `columns` of the tile exist. `accumulate` adds to what the output holds,
+    otherwise the sum starts at the bias, or at zero. `prefetch` is how many lines of the cache each step fetches ahead.
+    `planes` are the further operands of the epilogue, those that it writes first. `partial_sums` is how many each output
+    has, by default what suits the tile.
     """
 
     element: Attribute
     tile: Tile
     rows: int
     vectors: int
+    narrow: bool = False
     partial: bool = False
     bias: bool = False
     accumulate: bool = False
@@ -70,15 +79,32 @@ class MicroKernel(SharedFunction):
         """How many partial sums each output has."""
         return self.partial_sums or partial_sums(self.rows, self.vectors)
 
-    def of_tile(self, rows: int, vectors: int, partial: bool, whole_rows: Index) -> MicroKernel:
+    def of_tile(self, rows: int, columns: Columns, whole_rows: Index) -> MicroKernel:
         """
-        The variant for one tile of a product with `whole_rows` rows.
+        The variant for one tile of some columns of a product with `whole_rows` rows.
 
         That product decides how sums are cut: results do not depend on which tiles and blocks its rows are cut into.
+
+        A last vector of which only half is needed is half as wide: many machines split their widest vectors, and
+        without lanes to be left out no masks are needed. A looped epilogue needs vectors of one width.
         """
         fewest = balanced(whole_rows, self.tile.rows)[-1][1] if isinstance(whole_rows, int) and whole_rows else rows
-        sums = partial_sums(fewest, vectors)
-        return dataclasses.replace(self, rows=rows, vectors=vectors, partial=partial, partial_sums=sums)
+        lanes, vectors = self.tile.lanes, columns.vectors
+        rest = columns.count % lanes if isinstance(columns.count, int) else 0
+        even = self.epilogue is None or self.epilogue.is_light
+        narrow = even and lanes >= FEWEST_LANES and 0 < rest <= lanes // 2
+        return dataclasses.replace(
+            self,
+            rows=rows,
+            vectors=vectors,
+            narrow=narrow,
+            partial=columns.partial and not (narrow and rest == lanes // 2),
+            partial_sums=partial_sums(fewest, vectors),
+        )
+
+    def lanes_of(self, vector_: int) -> int:
+        """How many lanes a vector of a row has, counted from 0."""
+        return self.tile.lanes // 2 if self.narrow and vector_ == self.vectors - 1 else self.tile.lanes
 
     @property
     def output_element(self) -> Attribute:
@@ -113,7 +139,7 @@ class MicroKernel(SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        flags = ("partial", "bias", "accumulate", "wraps", "prefetch")
+        flags = ("narrow", "partial", "bias", "accumulate", "wraps", "prefetch")
         words = [
             "gemm",
             str(self.element),
@@ -137,14 +163,14 @@ def _masks(b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> list[Val
     columns = given["columns"]
     if lanes == 1:
         return [columns > index for index in range(kernel.vectors)]
-    return [b.mask(columns - index * lanes, lanes, bits) for index in range(kernel.vectors)]
+    return [b.mask(columns - index * lanes, kernel.lanes_of(index), bits) for index in range(kernel.vectors)]
 
 
-def _read(b: Builder, kernel: MicroKernel, address: Value, mask: Value | None) -> Value:
-    type_ = vector(kernel.element, kernel.tile.lanes)
+def _read(b: Builder, kernel: MicroKernel, address: Value, lanes: int, mask: Value | None) -> Value:
+    type_ = vector(kernel.element, lanes)
     if mask is None:
         return address.load(type_)
-    if kernel.tile.lanes == 1:
+    if lanes == 1:
         zero = b.constant(0.0, type_)
         return b.either(mask, lambda: [address.load(type_)], lambda: [zero])[0]
     return b.load_masked(address, type_, mask)
@@ -152,18 +178,19 @@ def _read(b: Builder, kernel: MicroKernel, address: Value, mask: Value | None) -
 
 def _initial(b: Builder, kernel: MicroKernel, given: dict[str, Value], masks: Sequence[Value | None]) -> list[Value]:
     """Return what the sums start from, row by row."""
-    lanes = kernel.tile.lanes
-    starts = range(0, kernel.vectors * lanes, lanes)
 
     def row(address: Value) -> list[Value]:
-        places = zip(starts, masks, strict=True)
-        return [_read(b, kernel, address.at(start, kernel.element), mask) for start, mask in places]
+        places = [
+            (address.at(v * kernel.tile.lanes, kernel.element), kernel.lanes_of(v)) for v in range(kernel.vectors)
+        ]
+        return [_read(b, kernel, place, lanes, mask) for (place, lanes), mask in zip(places, masks, strict=True)]
 
     if kernel.accumulate:
         return [v for address in row_addresses(b, kernel, given, "output", kernel.element) for v in row(address)]
     if kernel.bias:
         return row(given["bias"]) * kernel.rows
-    return [b.constant(0.0, vector(kernel.element, lanes))] * (kernel.rows * kernel.vectors)
+    zeros = [b.constant(0.0, vector(kernel.element, kernel.lanes_of(v))) for v in range(kernel.vectors)]
+    return zeros * kernel.rows
 
 
 def _sum(
@@ -178,7 +205,7 @@ def _sum(
             steps.set(*segments(loop + 1, start + steps.index * given[f"stride{loop}"], steps.values))
         return steps.results
 
-    zeros = [b.constant(0.0, sums[0].type)] * (len(sums) * (kernel.ways - 1))
+    zeros = [b.constant(0.0, value.type) for value in sums] * (kernel.ways - 1)
     state = [*sums, *zeros, given["weights"], *([given["ahead"]] if kernel.prefetch else [])]
     finished = segments(0, b.constant(0, i64), state)
     totals = finished[: len(sums)]
@@ -207,19 +234,24 @@ def _step(
 ) -> list[Value]:
     """Return the state after some elements: for each a row of the panel, and one spread input per row."""
     lanes, element, panel = kernel.tile.lanes, kernel.element, kernel.tile.panel
-    type_ = vector(element, lanes)
+    types = [vector(element, kernel.lanes_of(v)) for v in range(kernel.vectors)]
     size = kernel.rows * kernel.vectors
     sums, (weights, *ahead) = list(loop.values[: size * kernel.ways]), loop.values[size * kernel.ways :]
     for way in range(elements):
         columns = [
-            weights.at(way * panel + v * lanes, element).load(type_, align=lanes * element_bits(element) // 8)
-            for v in range(kernel.vectors)
+            weights.at(way * panel + v * lanes, element).load(
+                type_, align=kernel.lanes_of(v) * element_bits(element) // 8
+            )
+            for v, type_ in enumerate(types)
         ]
         for row, address in enumerate(inputs):
-            spread = b.splat(address.at(loop.index + way, element).load(element), lanes)
+            value = address.at(loop.index + way, element).load(element)
+            spread = {
+                width: b.splat(value, width) for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))
+            }
             for v, column in enumerate(columns):
                 place = way * size + row * kernel.vectors + v
-                sums[place] = b.fma(spread, column, sums[place])
+                sums[place] = b.fma(spread[kernel.lanes_of(v)], column, sums[place])
     if ahead:
         for line in range(kernel.prefetch):
             b.prefetch(ahead[0].at(line * CACHE_LINE * 8 // element_bits(element), element), level=2)
