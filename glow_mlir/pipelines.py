@@ -334,7 +334,7 @@ INSTRUCTIONS = Stage.of(
 """Instructions on buffers, one or more for each operator."""
 
 
-def stacked(backend: str) -> Stage:
+def stacked(backend: str, target: str) -> Stage:
     """Instructions after the optimization of memory traffic."""
     return Stage.of(
         "stacked",
@@ -343,6 +343,7 @@ def stacked(backend: str) -> Stage:
         "stack",  # Elementwise instructions in one loop.
         configured("fuse-epilogues", backend=backend),  # Stacks behind the instructions that feed them.
         configured("fuse-prologues", backend=backend),  # What is left of them, in front of those that read them.
+        configured("tile-lines", backend=backend, target=target),  # What is left of large results, in the cache.
         "share-buffers",  # After fusion, which says what works in place.
         "eliminate-dead-stores",  # What sharing and fusion left without a reader.
         "shorten-lifetimes",  # Loops free buffers earlier than their parts did.
@@ -385,5 +386,5 @@ OPTIMIZE = Pipeline("optimize", (IMPORTED, OPTIMIZED))
 def memory_pipeline(backend: str, target: str = "host") -> Pipeline:
     """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
     return OPTIMIZE.named(backend).then(
-        lowered(backend), SCHEDULED, INSTRUCTIONS, stacked(backend), selected(backend, target), ALLOCATED
+        lowered(backend), SCHEDULED, INSTRUCTIONS, stacked(backend, target), selected(backend, target), ALLOCATED
     )

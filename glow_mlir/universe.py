@@ -29,6 +29,7 @@ PASSES: dict[str, str] = {
     "fold-transposes-into-matmul": "glow_mlir.transforms.fold_transposes_into_matmul:FoldTransposesIntoMatmulPass",
     "fuse-epilogues": "glow_mlir.transforms.fuse_epilogues:FuseEpiloguesPass",
     "fuse-prologues": "glow_mlir.transforms.fuse_prologues:FuseProloguesPass",
+    "tile-lines": "glow_mlir.transforms.tile_lines:TileLinesPass",
     "gather-to-slice": "glow_mlir.transforms.gather_to_slice:GatherToSlicePass",
     "glow-high-to-glow-low": "glow_mlir.conversion.glow_high_to_glow_low:GlowHighToGlowLowPass",
     "glow-low-to-llvm": "glow_mlir.codegen.glow_low_to_llvm:GlowLowToLlvmPass",

@@ -8,6 +8,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction, derive_instruction
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, ViewOp, WeightOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 
@@ -18,7 +19,10 @@ INSTRUCTIONS: dict[type[HighOp], type[DerivedInstruction]] = {
 
 GLOW_LOW = Dialect(
     "glow_low",
-    [AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, StackOp, ViewOp, WeightOp, YieldOp, *INSTRUCTIONS.values()],
+    [
+        *(AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, LoopOp, StackOp, ViewOp, WeightOp, WindowOp, YieldOp),
+        *INSTRUCTIONS.values(),
+    ],
     [],
 )
 """The paper's low-level IR: instructions on addresses."""

@@ -245,8 +245,15 @@ class DeallocOp(Instruction):
         require(isinstance(self.buffer.owner, AllocOp), "only an allocation can be deallocated")
 
 
+class AddressOp(IRDLOperation):
+    """An op that gives another address in memory that is already there."""
+
+    source = operand_def(BUFFER)
+    result = result_def(BUFFER)
+
+
 @irdl_op_definition
-class ViewOp(IRDLOperation, HasCanonicalizationPatternsInterface):
+class ViewOp(AddressOp, HasCanonicalizationPatternsInterface):
     """
     Another shape, strides and offset for memory that is already there (Glow's TensorView).
 
@@ -258,9 +265,6 @@ class ViewOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     """
 
     name = "glow_low.view"
-
-    source = operand_def(BUFFER)
-    result = result_def(BUFFER)
 
     traits = traits_def(Pure())
 
@@ -286,8 +290,8 @@ class ViewOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 def root_of(value: SSAValue) -> SSAValue:
-    """The allocation or weight behind a buffer, through all views."""
-    while isinstance(value.owner, ViewOp):
+    """The allocation or weight behind a buffer, through all views and windows."""
+    while isinstance(value.owner, AddressOp):
         value = value.owner.source
     return value
 

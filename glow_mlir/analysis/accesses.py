@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineMap
 from glow_mlir.analysis.regions import Region, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
+from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import rank_of
 
@@ -54,7 +54,7 @@ def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
     An op that states no qualifiers is taken to read and write every buffer that it gets.
     """
     for inner in op.walk() if op.regions else (op,):
-        if isinstance(inner, AllocOp | WeightOp | ViewOp | DeallocOp):
+        if isinstance(inner, AllocOp | WeightOp | AddressOp | DeallocOp):
             continue
         if isinstance(inner, Instruction):
             for index, (qualifier, _) in enumerate(inner.uses()):
@@ -116,7 +116,7 @@ class Accesses:
 def each_user(buffer: SSAValue) -> Iterator[Instruction]:
     """Every instruction that uses an allocation or weight, also through views; deallocations excluded."""
     for use in buffer.uses:
-        if isinstance(use.operation, ViewOp):
+        if isinstance(use.operation, AddressOp):
             yield from each_user(use.operation.result)
         elif isinstance(use.operation, Instruction) and not isinstance(use.operation, DeallocOp):
             yield use.operation

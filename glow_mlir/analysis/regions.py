@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 
@@ -29,12 +30,15 @@ class Region:
 
 
 def region_of(value: SSAValue | Attribute) -> Region:
-    """The elements of a buffer, counted from the start of its allocation."""
+    """The elements of a buffer, counted from the start of its allocation; those of a window in all trips."""
     start = offset_of(value)
     if not size_of(value if isinstance(value, Attribute) else value.type):
         return Region(start, start, ())
-    axes = ((size, step) for size, step in zip(shape_of(value), strides_of(value), strict=True) if size > 1 and step)
-    return Region(start, extent_of(value), tuple(sorted(axes, key=lambda axis: -axis[1])))
+    moves = moves_of(value) if isinstance(value, SSAValue) else []
+    axes = [*zip(shape_of(value), strides_of(value), strict=True), *moves]
+    taken = sorted(((size, step) for size, step in axes if size > 1 and step), key=lambda axis: -axis[1])
+    end = extent_of(value) + sum((trips - 1) * step for trips, step in moves)
+    return Region(start, end, tuple(taken))
 
 
 def may_overlap(one: SSAValue, other: SSAValue) -> bool:

@@ -37,6 +37,14 @@ class Backend(ABC):
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
+    def works_by_lines(self, op: Operation) -> bool:
+        """Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits."""
+        return False
+
+    def cache_bytes(self, target: str) -> int:
+        """What the cache holds in which neighbouring instructions should meet; 0 where that does not matter."""
+        return 0
+
     def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
         """
         The way from an imported graph to what the backend runs.

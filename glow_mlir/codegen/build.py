@@ -9,15 +9,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.target import target_named
 from glow_mlir.collector import without_collector
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
-from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp, WeightOp
+from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
 from glow_mlir.runtime.executable import aligned
@@ -36,8 +35,7 @@ def build_manifest(function: FuncOp, storage: Storage, target: str, profile: boo
         bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
-        for op in function.block.ops
-        if isinstance(op, Instruction) and not isinstance(op, DeallocOp)
+        for op in executed(function.block)
     ]
     return Manifest(
         entry=function.sym_name.data,

@@ -8,7 +8,7 @@ from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
@@ -20,10 +20,12 @@ from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.share import Share
 from glow_mlir.codegen.target import target_named
 from glow_mlir.codegen.types import i8, i32, i64, ptr
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.value import Index, Value
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, ViewOp, WeightOp, offset_of, root_of
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
+from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
+from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.registry import KERNELS
@@ -84,29 +86,44 @@ class FunctionEmission:
     module: ModuleBuilder
     profile: bool
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
+    callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
+    """Instruction → the function that executes it, or those of its parts."""
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    indices: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    """Number of the trip of each loop around."""
 
     def run(self) -> None:
         """Emit the entry and the functions of its instructions."""
-        calls = [
-            (op, self._tasks(op) if parts_of(op) else self._kernel_function(op))
-            for op in self.function.block.ops
-            if isinstance(op, Instruction) and not isinstance(op, DeallocOp)
-        ]
-        most = max((len(list(op.named_uses())) for op, callee in calls if not isinstance(callee, str)), default=0)
+        for op in flattened(self.function.block):
+            if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+                self.callees[op] = self._tasks(op) if parts_of(op) else self._kernel_function(op)
+        cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
+        most = max((len(list(op.named_uses())) for op in cut), default=0)
+        steps = executed(self.function.block)
         parameters = [Param(ptr, noalias=False)] * 4
         with self.module.function(self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most) if most else b.null()
-            for position, (op, callee) in enumerate(calls):
+            for position, op in enumerate(steps):
                 self._stamp(b, arguments[1], position)
-                pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
-                if isinstance(callee, str):
-                    b.call(callee, pointers)
-                else:
-                    self._run_tasks(b, callee, pointers, data, arguments[3])
-            self._stamp(b, arguments[1], len(calls))
+                self._execute(b, op, data, arguments[3])
+            self._stamp(b, arguments[1], len(steps))
             b.give_back(b.constant(0, i32))
+
+    def _execute(self, b: Builder, op: Instruction | LoopOp, data: Value, parallel: Value) -> None:
+        """Run an instruction, or a loop over those of its body."""
+        if isinstance(op, LoopOp):
+            with b.loop(0, op.count) as index:
+                self.indices[op.index] = index
+                for inner in executed(op.block):
+                    self._execute(b, inner, data, parallel)
+            return
+        callee = self.callees[op]
+        pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
+        if isinstance(callee, str):
+            b.call(callee, pointers)
+        else:
+            self._run_tasks(b, callee, pointers, data, parallel)
 
     def _run_tasks(
         self, b: Builder, tasks: Sequence[Task], pointers: Sequence[Value], data: Value, parallel: Value
@@ -135,9 +152,14 @@ class FunctionEmission:
     def _pointer(self, b: Builder, value: SSAValue) -> Value:
         """The address of a buffer's first element."""
         pointer = self.pointers[root_of(value)]
-        if not isinstance(value.owner, ViewOp):
+        if not isinstance(value.owner, AddressOp):
             return pointer
-        return pointer.at(offset_of(value) * byte_width(element_of(value)), i8)
+        size = byte_width(element_of(value))
+        offset: Index = offset_of(value) * size
+        if isinstance(value.owner, WindowOp):
+            for index, step in zip(value.owner.indices, ints(value.owner.steps), strict=True):
+                offset = self.indices[index] * (step * size) + offset
+        return pointer.at(offset, i8)
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:
@@ -227,6 +249,11 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
         with b.when(~alone):
             run, context = parallel.load(ptr), parallel.at(1, ptr).load(ptr)
             b.call_pointer(run, [context, task, data, parts])
+
+
+def executed(block: Block) -> list[Instruction | LoopOp]:
+    """What a block does, in order: its instructions and loops."""
+    return [op for op in block.ops if isinstance(op, Instruction | LoopOp) and not isinstance(op, DeallocOp)]
 
 
 def _offset(attribute: object) -> int:

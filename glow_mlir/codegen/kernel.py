@@ -23,6 +23,7 @@ from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import outermost
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     WeightOp,
@@ -140,6 +141,9 @@ class Kernel(ABC):
     instruction has all its code cut along one axis, or consecutive phases that are cut along one each.
     """
 
+    BY_LINES: ClassVar[bool] = False
+    """Whether the kernel computes some lines of an image as it would among all lines: as fast, and the same bits."""
+
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
 
@@ -182,11 +186,12 @@ def kind_of(op: Operation) -> Any:
 
 
 def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
-    """Allocate a buffer in front of `op` and append it to its @scratch operands."""
+    """Allocate a buffer in front of `op`, and of the loops around it, and append it to its @scratch operands."""
     allocation = AllocOp.of(buffer_type(shape, element), op.location)
-    block = op.parent_block()
+    around = outermost(op)
+    block = around.parent_block()
     assert block is not None
-    block.insert_op_before(allocation, op)
+    block.insert_op_before(allocation, around)
     present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
     op.set_operands({"scratch": [*present, allocation.result]})
     return allocation.result
@@ -252,7 +257,7 @@ def _is_whole(value: SSAValue, root: SSAValue) -> bool:
 
 def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
     """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
-    block = op.parent_block()
+    block = outermost(op).parent_block()
     assert block is not None
     if block not in storage.declared:
         storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}

@@ -25,6 +25,7 @@ from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
@@ -135,7 +136,7 @@ def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
 
 @register_impls
 class GlowFunctions(InterpreterFunctions):
-    """Implementations of the ops that are not derived: storage, memory and stacks."""
+    """Implementations of the ops that are not derived: storage, memory, loops and stacks."""
 
     @impl(high.GetOp)
     def run_get(self, interpreter: Interpreter, op: high.GetOp, args: PythonValues) -> PythonValues:
@@ -168,6 +169,20 @@ class GlowFunctions(InterpreterFunctions):
         type_ = op.result.type
         assert isinstance(type_, MemRefType)
         return (args[0].view(type_),)
+
+    @impl(LoopOp)
+    def run_loop(self, interpreter: Interpreter, op: LoopOp, args: PythonValues) -> PythonValues:
+        for trip in range(op.count):
+            interpreter.run_ssacfg_region(op.body, (trip,), "loop")
+        return ()
+
+    @impl(WindowOp)
+    def run_window(self, interpreter: Interpreter, op: WindowOp, args: PythonValues) -> PythonValues:
+        buffer, *indices = args
+        type_ = op.result.type
+        assert isinstance(type_, MemRefType)
+        moved = sum(index * step for index, step in zip(indices, ints(op.steps), strict=True))
+        return (buffer.view(type_, moved),)
 
     @impl(low.CopyOp)
     def run_copy(self, interpreter: Interpreter, op: low.CopyOp, args: PythonValues) -> PythonValues:

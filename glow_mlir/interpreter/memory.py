@@ -23,16 +23,16 @@ class Buffer:
     array: np.ndarray
     """The elements, a strided view of `storage`."""
 
-    def view(self, type_: MemRefType[Attribute]) -> Buffer:
-        """The same allocation under another type."""
-        return Buffer(self.storage, select(self.storage, type_))
+    def view(self, type_: MemRefType[Attribute], moved: int = 0) -> Buffer:
+        """The same allocation under another type, `moved` elements further than that says."""
+        return Buffer(self.storage, select(self.storage, type_, moved))
 
 
-def select(storage: np.ndarray, type_: MemRefType[Attribute]) -> np.ndarray:
+def select(storage: np.ndarray, type_: MemRefType[Attribute], moved: int = 0) -> np.ndarray:
     """The elements of `type_` in an allocation, as a strided array that shares its bytes."""
     dtype = numpy_dtype(type_.element_type)
     strides = [stride * dtype.itemsize for stride in strides_of(type_)]
-    offset = offset_of(type_) * dtype.itemsize
+    offset = (offset_of(type_) + moved) * dtype.itemsize
     return np.ndarray(type_.get_shape(), dtype, storage, offset, strides)
 
 

@@ -17,6 +17,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.storage import Storage
@@ -99,7 +100,7 @@ def family_of(op: Operation) -> str:
 def graph_of(function: FunctionOp, storage: Storage) -> Graph:
     """The graph of a function of either dialect."""
     builder = GraphBuilder(storage)
-    for op in function.body.block.ops:
+    for op in flattened(function.body.block):
         builder.take(op)
     return builder.graph
 

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
@@ -89,7 +90,7 @@ def function_memory(function: FuncOp) -> Memory:
     steps: list[Step] = []
     lives: dict[SSAValue, tuple[int, int]] = {}
     writers: dict[SSAValue, Instruction] = {}
-    for op in function.block.ops:
+    for op in flattened(function.block):
         if isinstance(op, AllocOp):
             lives[op.result] = (len(steps), -1)
         elif isinstance(op, DeallocOp):

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
@@ -43,7 +44,7 @@ class SelectPass(ModulePass):
         chooser = get_backend(self.backend)
         storage = Storage(op)
         for function in low_functions(op):
-            for instruction in list(function.block.ops):
+            for instruction in list(flattened(function.block)):
                 if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
                     if "kernel" not in instruction.properties:
                         chooser.select(instruction, storage, self.target, self.accuracy, self.threads)

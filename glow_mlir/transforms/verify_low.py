@@ -14,6 +14,7 @@ from glow_mlir.analysis.accesses import may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.loop import LoopOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.storage import Storage
@@ -53,15 +54,21 @@ class FunctionCheck:
     def run(self) -> None:
         """Raise `CheckFailed` at the first fault."""
         for op in self.function.block.ops:
-            for value in (*op.operands, *op.results):
-                require_at(op, not isinstance(value.type, TensorType), f"{op.name} still has a tensor")
-            if isinstance(op, WeightOp):
-                self._check_weight(op)
-            elif isinstance(op, Instruction):
-                self._check_instruction(op)
+            self._check(op)
         for op in self.function.block.ops:
             if isinstance(op, AllocOp):
                 require_at(op, op.result in self.dead, "the allocation is never deallocated")
+
+    def _check(self, op: Operation) -> None:
+        for value in (*op.operands, *op.results):
+            require_at(op, not isinstance(value.type, TensorType), f"{op.name} still has a tensor")
+        if isinstance(op, WeightOp):
+            self._check_weight(op)
+        elif isinstance(op, Instruction):
+            self._check_instruction(op)
+        elif isinstance(op, LoopOp):
+            for inner in op.block.ops:  # As in the first trip, in which least has been written.
+                self._check(inner)
 
     def _check_weight(self, op: WeightOp) -> None:
         # Two declarations would be two names of one buffer, which no analysis could tell.

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.transforms.locations import described
@@ -25,7 +26,7 @@ class VerifySelectedPass(ModulePass):
         missing = [
             (inner.name, described(inner.location))
             for function in low_functions(op)
-            for inner in function.block.ops
+            for inner in flattened(function.block)
             if isinstance(inner, Instruction)
             and not isinstance(inner, DeallocOp)
             and inner.properties.get("kernel") is None

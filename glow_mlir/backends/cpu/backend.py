@@ -45,6 +45,13 @@ class CpuBackend(Backend):
         found = self._kernel(op)
         return int(found is not None and found.PROLOGUE)
 
+    def works_by_lines(self, op: Operation) -> bool:
+        found = self._kernel(op)
+        return found is not None and found.BY_LINES
+
+    def cache_bytes(self, target: str) -> int:
+        return target_named(target).l2_bytes
+
     def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(target, profile))

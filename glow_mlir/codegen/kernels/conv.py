@@ -167,6 +167,7 @@ class DepthwiseConvKernel(Kernel):
     name = "conv-depthwise"
     AXES = ("pack", "images", "lines")
     EPILOGUE = True
+    BY_LINES = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")):
@@ -382,6 +383,7 @@ class ConvKernel(Kernel):
     WALKS_STRIDES = True
     EPILOGUE = True
     PROLOGUE = True
+    BY_LINES = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op):

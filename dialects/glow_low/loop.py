@@ -1,0 +1,227 @@
+"""Loops over instructions, and windows: views that move from trip to trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator, Pure
+
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_high.base import parse_defined_value
+from glow_mlir.dialects.glow_low.base import BUFFER
+from glow_mlir.dialects.glow_low.memory import (
+    AddressOp,
+    AllocOp,
+    Buffer,
+    DeallocOp,
+    WeightOp,
+    extent_of,
+    root_of,
+)
+from glow_mlir.dialects.properties import integer, ints, ints_prop
+from glow_mlir.dialects.shapes import element_of, require
+
+
+@irdl_op_definition
+class LoopOp(IRDLOperation):
+    """
+    Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
+
+    The body uses buffers of the function around it, and parts of them that move through windows. It declares no memory:
+    what it needs lives as long as the loop.
+
+    ```mlir
+    glow_low.loop %i = 7 {
+      %a = glow_low.window %x[%i by 32] : memref<7x32xf32> to memref<32xf32>
+      %b = glow_low.window %y[%i by 32] : memref<7x32xf32> to memref<32xf32>
+      glow_low.relu @out %b, @in %a
+    }
+    ```
+    """
+
+    name = "glow_low.loop"
+
+    trips = prop_def(base(IntegerAttr))
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator())
+
+    @classmethod
+    def of(cls, trips: int, location: LocationAttr | None = None) -> LoopOp:
+        """A loop with an empty body."""
+        region = Region(Block(arg_types=[IndexType()]))
+        return cls.create(properties={"trips": to_attribute(trips)}, regions=[region], location=location)
+
+    @property
+    def block(self) -> Block:
+        """The body."""
+        return self.body.block
+
+    @property
+    def index(self) -> SSAValue:
+        """The number of the trip."""
+        return self.block.args[0]
+
+    @property
+    def count(self) -> int:
+        """How many trips there are."""
+        return integer(self.trips)
+
+    def verify_(self) -> None:
+        require(self.count > 0, "a loop has at least one trip")
+        require([arg.type for arg in self.block.args] == [IndexType()], "the body takes the number of the trip")
+        declared = (AllocOp, DeallocOp, WeightOp)
+        require(not any(isinstance(op, declared) for op in self.block.ops), "a loop declares and frees no memory")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.index)
+        printer.print_string(f" = {self.count} ")
+        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        index = parser.parse_argument(expect_type=False).resolve(IndexType())
+        parser.parse_punctuation("=")
+        trips = to_attribute(parser.parse_integer(allow_boolean=False, allow_negative=False))
+        region = parser.parse_region((index,))
+        attributes = parser.parse_optional_attr_dict()
+        return cls.create(properties={"trips": trips}, attributes=attributes, regions=[region])
+
+
+@irdl_op_definition
+class WindowOp(AddressOp):
+    """
+    A view that moves: with each trip of the loop of an index it begins `steps` elements further, one step an index.
+
+    The type is that of the first trip of all loops; its offset counts, as that of a view, from the start of the
+    allocation.
+
+    ```mlir
+    %1 = glow_low.window %0[%i by 32] : memref<7x32xf32> to memref<32xf32, strided<[1], offset: 4>>
+    ```
+    """
+
+    name = "glow_low.window"
+
+    source = operand_def(BUFFER)
+    indices = var_operand_def(IndexType())
+    steps = ints_prop()
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def of(
+        cls,
+        source: SSAValue,
+        indices: Sequence[SSAValue],
+        steps: Sequence[int],
+        type_: Buffer,
+        location: LocationAttr | None = None,
+    ) -> WindowOp:
+        """View `source` as `type_`, moved by the steps of the indices."""
+        properties = {"steps": to_attribute(tuple(steps))}
+        return cls.create(operands=[source, *indices], properties=properties, result_types=[type_], location=location)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        with printer.in_square_brackets():
+            printer.print_list(
+                zip(self.indices, ints(self.steps), strict=True), lambda move: _print_move(printer, move)
+            )
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_defined_value(parser)
+        moves = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_move(parser))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        parser.parse_type()
+        parser.parse_keyword("to")
+        type_ = parser.parse_type()
+        properties = {"steps": to_attribute(tuple(step for _, step in moves))}
+        operands = [source, *(index for index, _ in moves)]
+        return cls.create(operands=operands, result_types=[type_], properties=properties, attributes=attributes)
+
+    def moves(self) -> list[tuple[int, int]]:
+        """For each index how many trips its loop has, and by how many elements each moves the window."""
+        return [(loop_of(index).count, step) for index, step in zip(self.indices, ints(self.steps), strict=True)]
+
+    def verify_(self) -> None:
+        require(element_of(self.source) == element_of(self.result), "a window keeps the element type")
+        require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
+        require(min(ints(self.steps), default=0) >= 0, "a window moves forwards")
+        require(all(_is_index(index) for index in self.indices), "a window moves with the number of a loop's trip")
+        available = extent_of(root_of(self.source))
+        needed = extent_of(self.result) + reach_of(self.result)
+        require(needed <= available, f"the window reaches {needed} elements into an allocation of {available}")
+
+
+def _print_move(printer: Printer, move: tuple[SSAValue, int]) -> None:
+    printer.print_ssa_value(move[0])
+    printer.print_string(f" by {move[1]}")
+
+
+def _parse_move(parser: Parser) -> tuple[SSAValue, int]:
+    index = parse_defined_value(parser)
+    parser.parse_keyword("by")
+    return index, parser.parse_integer(allow_boolean=False)
+
+
+def _is_index(value: SSAValue) -> bool:
+    return isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), LoopOp)
+
+
+def loop_of(index: SSAValue) -> LoopOp:
+    """The loop whose trips an index counts."""
+    assert isinstance(index.owner, Block)
+    loop = index.owner.parent_op()
+    assert isinstance(loop, LoopOp)
+    return loop
+
+
+def moves_of(value: SSAValue) -> list[tuple[int, int]]:
+    """How a buffer moves: trips and elements a trip for each loop; nothing for what stays where it is."""
+    return value.owner.moves() if isinstance(value.owner, WindowOp) else []
+
+
+def reach_of(value: SSAValue) -> int:
+    """How many elements further than its type says the last trip of all loops finds a buffer."""
+    return sum((trips - 1) * step for trips, step in moves_of(value))
+
+
+def flattened(block: Block) -> Iterator[Operation]:
+    """The ops of a block, with those of loops in their place behind the loop itself."""
+    for op in block.ops:
+        yield op
+        if isinstance(op, LoopOp):
+            yield from flattened(op.block)
+
+
+def outermost(op: Operation) -> Operation:
+    """The op of the function's own block that `op` is, or is inside."""
+    while isinstance(parent := op.parent_op(), LoopOp):
+        op = parent
+    return op

@@ -1,0 +1,140 @@
+"""
+How a chain of stencils is computed block by block of lines, each line of each image once.
+
+Stage i makes the lines of image i from those of image i - 1, with its border. The last stage makes `R` lines in each
+block; a stage before it makes as many as the next one consumes, and runs ahead by the lines that the filters of the
+later stages reach down. The first block (the head) makes these lines, too; the last (the tail) makes what is left.
+Between two stages there is a buffer of the lines that the next block still needs, and the new ones behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LineStage:
+    """How a stage reads lines: an output line needs `extent` lines, `stride` further on for each; it makes `lines`."""
+
+    extent: int
+    stride: int
+    lines: int
+
+
+@dataclass(frozen=True)
+class LineBuffer:
+    """The image between two stages: `top` lines of border above its own, `lines` with all border, `pitch` bytes each."""
+
+    top: int
+    lines: int
+    pitch: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one block does: for each stage the lines that it makes, from a first one to behind the last."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A chain cut into blocks of which the last stage makes `lines` lines each."""
+
+    stages: Sequence[LineStage]
+    buffers: Sequence[LineBuffer]
+    lines: int
+
+    @property
+    def steps(self) -> list[int]:
+        """The lines that each stage makes in a block between the first and the last."""
+        steps = [self.lines]
+        for stage in reversed(self.stages[1:]):
+            steps.insert(0, steps[0] * stage.stride)
+        return steps
+
+    @property
+    def leads(self) -> list[int]:
+        """The lines that each stage has made ahead after every block."""
+        leads = [0]
+        for stage, buffer in zip(reversed(self.stages[1:]), reversed(self.buffers), strict=True):
+            leads.insert(0, max(0, leads[0] * stage.stride + stage.extent - stage.stride - buffer.top))
+        return leads
+
+    @property
+    def kept(self) -> list[int]:
+        """The lines of each buffer, border included, that the next block needs again."""
+        leads = self.leads
+        return [
+            leads[i] + buffer.top - leads[i + 1] * self.stages[i + 1].stride for i, buffer in enumerate(self.buffers)
+        ]
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are in front of the tail."""
+        whole = zip(self.stages, self.steps, self.leads, strict=True)
+        return min((stage.lines - lead) // step for stage, step, lead in whole)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is a head, and blocks are so large that lines can move to the front of their buffer."""
+        return self.blocks > 0 and all(0 <= kept <= step for kept, step in zip(self.kept, self.steps, strict=False))
+
+    def head(self) -> Block:
+        """The first block."""
+        return Block(tuple((0, step + lead) for step, lead in zip(self.steps, self.leads, strict=True)))
+
+    def inner(self) -> Block:
+        """The second block; the further ones, up to the tail, are `steps` lines further each."""
+        whole = zip(self.steps, self.leads, strict=True)
+        return Block(tuple((step + lead, 2 * step + lead) for step, lead in whole))
+
+    def tail(self) -> Block | None:
+        """The last block; `None` where the last stage has nothing left to make."""
+        if self.blocks * self.lines == self.stages[-1].lines:
+            return None
+        whole = zip(self.stages, self.steps, self.leads, strict=True)
+        return Block(tuple((self.blocks * step + lead, stage.lines) for stage, step, lead in whole))
+
+    def start(self, block: Block, index: int) -> int:
+        """The line of a buffer's image, border included, that lies first in it during a block."""
+        return block.ranges[index + 1][0] * self.stages[index + 1].stride
+
+    def place(self, block: Block, index: int) -> int:
+        """The line of a buffer at which a block puts its new lines."""
+        return block.ranges[index][0] + self.buffers[index].top - self.start(block, index)
+
+    def needed(self, block: Block, index: int) -> int:
+        """How many lines of a buffer the next stage reads in a block."""
+        first, last = block.ranges[index + 1]
+        stage = self.stages[index + 1]
+        return (last - first - 1) * stage.stride + stage.extent
+
+    def heights(self) -> list[int]:
+        """The lines of each buffer."""
+        blocks = [block for block in (self.head(), self.inner() if self.blocks > 1 else None, self.tail()) if block]
+        return [
+            max(max(self.place(b, i) + b.ranges[i][1] - b.ranges[i][0], self.needed(b, i)) for b in blocks)
+            for i in range(len(self.buffers))
+        ]
+
+    def bytes(self) -> int:
+        """The size of all buffers."""
+        return sum(height * buffer.pitch for height, buffer in zip(self.heights(), self.buffers, strict=True))
+
+    def moved_bytes(self) -> int:
+        """What all blocks together read and write when they move lines to the front of their buffers."""
+        between = self.blocks - (self.tail() is None)
+        lines = zip(self.kept, self.buffers, strict=True)
+        return 2 * between * sum(kept * buffer.pitch for kept, buffer in lines)
+
+
+def best_schedule(stages: Sequence[LineStage], buffers: Sequence[LineBuffer], held_bytes: int) -> Schedule | None:
+    """The schedule with the largest blocks whose buffers take at most `held_bytes`; `None` where there is none."""
+    best: Schedule | None = None
+    for lines in range(1, stages[-1].lines + 1):
+        schedule = Schedule(stages, buffers, lines)
+        if schedule.is_possible and schedule.bytes() <= held_bytes:
+            best = schedule
+    return best

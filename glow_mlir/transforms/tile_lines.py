@@ -1,0 +1,222 @@
+"""`tile-lines`: compute chains of convolutions block by block of lines, so that what is between them stays in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.accesses import Accesses
+from glow_mlir.analysis.cost import pays
+from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule
+from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import (
+    AllocOp,
+    DeallocOp,
+    FillOp,
+    ViewOp,
+    WeightOp,
+    byte_size,
+    is_contiguous,
+    offset_of,
+    root_of,
+    strides_of,
+)
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.pass_statistics import tally
+from glow_mlir.transforms.line_pieces import Link, write_chain
+from glow_mlir.transforms.rewriting import low_functions
+
+
+@dataclass(frozen=True)
+class TileLinesPass(ModulePass):
+    """
+    Cut chains of convolutions into blocks of lines: a loop in which every instruction of the chain computes the lines
+    that the next one needs, on buffers of some lines instead of whole images.
+
+    It does so for results that alone the next instruction reads, and that exceed the cache of `target`: they are then
+    read from it and not from memory behind it (Alwani et al., Fused-layer CNN accelerators, MICRO 2016). Each line is
+    computed once; those that the next block needs again move to the front of the buffer, which must cost less than what
+    is saved. The results are the same bits.
+    """
+
+    name = "tile-lines"
+
+    backend: str = "cpu"
+    target: str = "host"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        backend = get_backend(self.backend)
+        cache = backend.cache_bytes(self.target)
+        if not cache:
+            return
+        for function in low_functions(op):
+            while (chain := next(Search(function.block, backend, cache).chains(), None)) is not None:
+                chain.tile()
+                tally("chains tiled")
+                tally("instructions tiled", len(chain.ops))
+
+
+def stage_of(op: Operation, backend: Backend) -> LineStage | None:
+    """How an instruction reads lines; `None` for one that cannot be computed by lines."""
+    if not isinstance(op, DerivedInstruction) or op.OPERATOR is not ConvOp or op.prologue is not None:
+        return None
+    image = op.inputs()[0]
+    window = ConvOp.window(op)  # pyright: ignore[reportArgumentType]
+    flat = len(window.kernel) == 2 and is_channels_last(getattr(op, "layout")) and not any(window.pads)
+    if not flat or not size_of(image.type) or not backend.works_by_lines(op):
+        return None
+    return LineStage(window.extent(0), window.strides[0], shape_of(op.outputs()[0])[1])
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Instructions of which each alone reads the result of the one before, and how they are cut."""
+
+    ops: Sequence[DerivedInstruction]
+    links: Sequence[Link]
+    schedule: Schedule
+
+    def tile(self) -> None:
+        """Replace the instructions by blocks of lines."""
+        first, last = self.ops[0], self.ops[-1]
+        block = last.parent_block()
+        assert block is not None
+        gone = {link.root for link in self.links}
+        for op in _between(first, last):
+            if isinstance(op, DeallocOp) and op.buffer not in gone:
+                # What the first instructions read, the last block still does.
+                op.detach()
+                block.insert_op_after(op, last)
+        write_chain(self.ops, self.links, self.schedule)
+        for op in (*self.ops, *(fill for link in self.links for fill in link.fills)):
+            op.detach()
+            op.erase()
+        for link in self.links:
+            _erase_buffer(link.root)
+
+
+def _erase_buffer(root: SSAValue) -> None:
+    """Erase an allocation with its views and its deallocation."""
+    for use in list(root.uses):
+        if isinstance(use.operation, ViewOp):
+            _erase_buffer(use.operation.result)
+        else:
+            use.operation.detach()
+            use.operation.erase()
+    assert isinstance(root.owner, Operation)
+    root.owner.detach()
+    root.owner.erase()
+
+
+def _between(first: Operation, last: Operation) -> list[Operation]:
+    """The ops behind the one and in front of the other."""
+    found: list[Operation] = []
+    op = first.next_op
+    while op is not None and op is not last:
+        found.append(op)
+        op = op.next_op
+    return found
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for chains in one block."""
+
+    block: Block
+    backend: Backend
+    cache: int
+
+    @cached_property
+    def accesses(self) -> Accesses:
+        """All accesses of the block."""
+        return Accesses.of(self.block)
+
+    def chains(self) -> Iterator[Chain]:
+        """The chains that it pays to cut, the longest from each first instruction on."""
+        links = {link.writer: link for op in self.block.ops if (link := self.link(op)) is not None}
+        begun: set[Operation] = set()
+        for op in self.block.ops:
+            if op in links and op not in begun:
+                run: list[Link] = [links[op]]
+                while (following := links.get(run[-1].reader)) is not None:
+                    run.append(following)
+                for count in range(len(run), 0, -1):
+                    if (chain := self.chain(run[:count])) is not None:
+                        begun.update(link.writer for link in run[:count])
+                        yield chain
+                        break
+
+    def link(self, op: Operation) -> Link | None:
+        """The link from an instruction to the one that alone reads its result, where that exceeds the cache."""
+        if stage_of(op, self.backend) is None:
+            return None
+        assert isinstance(op, DerivedInstruction)
+        result = op.outputs()[0]
+        root = root_of(result)
+        if not isinstance(root.owner, AllocOp) or byte_size(root) <= self.cache * shape_of(result)[0]:
+            return None
+        uses = self.accesses.to(root)
+        fills = [access.op for access in uses if isinstance(access.op, FillOp)]
+        others = [access for access in uses if not isinstance(access.op, FillOp)]
+        if len(others) != 2 or others[0].op is not op or not others[0].writes:
+            return None
+        reader = others[1].op
+        whole = others[1].value
+        if not isinstance(reader, DerivedInstruction) or not reader.inputs() or reader.inputs()[0] is not whole:
+            return None
+        if stage_of(reader, self.backend) is None or size_of(whole.type) != size_of(root.type):
+            return None
+        return self._fitting(root, op, reader, tuple(dict.fromkeys(fills)))
+
+    def _fitting(
+        self, root: SSAValue, writer: DerivedInstruction, reader: DerivedInstruction, fills: tuple[Operation, ...]
+    ) -> Link | None:
+        """The link, where its image is the interior of its buffer and the fills are the border."""
+        result, whole = writer.outputs()[0], reader.inputs()[0]
+        shape, inner = shape_of(whole), shape_of(result)
+        strides = strides_of(whole)
+        axes = zip(inner, strides_of(result), strides, strict=True)
+        even = is_contiguous(whole) and not offset_of(whole) and all(size == 1 or a == b for size, a, b in axes)
+        if not even or shape[0] != inner[0] or shape[-1] != inner[-1]:
+            return None
+        top, rest = divmod(offset_of(result), strides[1])
+        left = rest // strides[2]
+        targets = [value for fill in fills for value in fill.operands]
+        border = size_of(whole.type) - size_of(result.type)
+        filled = sum(size_of(value.type) for value in targets if root_of(value) is root)
+        values = {fill.value for fill in fills if isinstance(fill, FillOp)}
+        if filled != border or len(values) > 1 or any(root_of(value) is not root for value in targets):
+            return None
+        return Link(root, writer, reader, fills, top, left, next(iter(values), None))
+
+    def chain(self, links: Sequence[Link]) -> Chain | None:
+        """The chain of these links, if nothing is in its way and it pays."""
+        ops = [links[0].writer, *(link.reader for link in links)]
+        parts: set[Operation] = {*ops, *(fill for link in links for fill in link.fills)}
+        passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
+        if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
+            return None
+        stages = [stage for op in ops if (stage := stage_of(op, self.backend)) is not None]
+        buffers = [_line_buffer(link) for link in links]
+        schedule = best_schedule(stages, buffers, self.cache // 2)
+        if schedule is None:
+            return None
+        batch = shape_of(ops[0].outputs()[0])[0]
+        saved = sum(2 * byte_size(link.root) for link in links)
+        return Chain(ops, links, schedule) if pays(saved - batch * schedule.moved_bytes()) else None
+
+
+def _line_buffer(link: Link) -> LineBuffer:
+    """The lines of the buffer between two instructions."""
+    _, lines, width, channels = shape_of(link.reader.inputs()[0])
+    return LineBuffer(link.top, lines, width * channels * byte_width(element_of(link.root)))
