@@ -130,14 +130,14 @@ class WindowOp(AddressOp):
     def of(
         cls,
         source: SSAValue,
-        indices: Sequence[SSAValue],
-        steps: Sequence[int],
+        moves: Sequence[tuple[SSAValue, int]],
         type_: Buffer,
         location: LocationAttr | None = None,
     ) -> WindowOp:
-        """View `source` as `type_`, moved by the steps of the indices."""
-        properties = {"steps": to_attribute(tuple(steps))}
-        return cls.create(operands=[source, *indices], properties=properties, result_types=[type_], location=location)
+        """View `source` as `type_`, moved with each index by its step."""
+        properties = {"steps": to_attribute(tuple(step for _, step in moves))}
+        operands = [source, *(index for index, _ in moves)]
+        return cls.create(operands=operands, properties=properties, result_types=[type_], location=location)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -24,10 +24,9 @@ class LineStage:
 
 @dataclass(frozen=True)
 class LineBuffer:
-    """The image between two stages: `top` lines of border above its own, `lines` with all border, `pitch` bytes each."""
+    """The image between two stages: `top` lines of border above its own, and the bytes from line to line."""
 
     top: int
-    lines: int
     pitch: int
 
 

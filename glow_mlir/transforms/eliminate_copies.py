@@ -146,7 +146,8 @@ class CopyElimination:
 
         `None`, and nothing is changed, where strides cannot say it or the backend does not execute it.
         """
-        if not all(isinstance(access.op, Instruction) and is_open(access.op) for access in moved):
+        own = all(access.op in self.accesses.positions for access in moved)  # Those in loops may use windows.
+        if not own or not all(isinstance(access.op, Instruction) and is_open(access.op) for access in moved):
             return None
         types = types_after(Relocation.between(whole, place), moved)
         if types is None:

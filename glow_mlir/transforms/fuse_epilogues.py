@@ -77,6 +77,8 @@ class EpilogueFusion:
         producer = writers[0].op
         if not isinstance(producer, DerivedInstruction) or producer.epilogue is not None:
             return None
+        if producer not in self.accesses.positions:  # In a loop it has parts of the result.
+            return None
         results = producer.outputs()
         if len(results) != 1 or root_of(results[0]) is not root or offset_of(results[0]) != offset_of(value):
             return None

@@ -76,6 +76,8 @@ class PrologueFusion:
         (consumer,) = readers
         if not isinstance(consumer, DerivedInstruction) or consumer.prologue is not None or not consumer.inputs():
             return None
+        if consumer not in self.accesses.positions:  # In a loop it has parts of the operand.
+            return None
         first = consumer.inputs()[0]
         same = root_of(first) is root and offset_of(first) == offset_of(target)
         return consumer if same and steps_over(self.stack, target, shape_of(first)) == own_strides(first) else None

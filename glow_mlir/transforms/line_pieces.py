@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, LocationAttr
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr
 
 from glow_mlir.analysis.line_blocks import Block as LineBlock
 from glow_mlir.analysis.line_blocks import Schedule
@@ -15,6 +17,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
+    Buffer,
     CopyOp,
     DeallocOp,
     FillOp,
@@ -24,7 +27,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
     strides_of,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.transforms.rewriting import fuse_locations
 
 
@@ -48,6 +51,15 @@ def write_chain(ops: Sequence[DerivedInstruction], links: Sequence[Link], schedu
     ChainWriter(ops, links, schedule).run()
 
 
+@dataclass(frozen=True)
+class Lines:
+    """The first of some lines, how many, and how many further they begin with each trip over blocks."""
+
+    first: int
+    count: int
+    step: int
+
+
 @dataclass
 class ChainWriter:
     """Writes the blocks of one chain: into the block of the last instruction, or into loops in front of it."""
@@ -57,13 +69,14 @@ class ChainWriter:
     schedule: Schedule
     buffers: list[SSAValue] = field(default_factory=list[SSAValue])
     """The buffers of lines."""
-    indices: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The numbers of the trips of the loops around: of images, if there are several, and of blocks."""
-    images: bool = False
+    image: SSAValue | None = None
+    """The number of the image, inside the loop over images, if there are several."""
+    trip: SSAValue | None = None
+    """The number of the block, inside the loop over blocks."""
     inside: Block | None = None
     """The body of the loop that is written, `None` outside of loops."""
 
-    @property
+    @cached_property
     def location(self) -> LocationAttr:
         """That of the whole chain."""
         return fuse_locations(op.location for op in self.ops)
@@ -79,9 +92,8 @@ class ChainWriter:
             self.buffers.append(allocation.result)
         batch = shape_of(self.ops[0].outputs()[0])[0]
         if batch > 1:
-            loop = LoopOp.of(batch, self.location)
-            self.images = True
-            self._within(loop, self._blocks)
+            with self._loop(batch) as self.image:
+                self._blocks()
         else:
             self._blocks()
         for buffer in self.buffers:
@@ -95,36 +107,34 @@ class ChainWriter:
         assert block is not None
         block.insert_op_before(op, self.ops[-1])
 
-    def _within(self, loop: LoopOp, write: object) -> None:
-        """Add a loop, and write its body."""
-        assert callable(write)
+    @contextmanager
+    def _loop(self, trips: int) -> Generator[SSAValue]:
+        """Write a loop; yields the number of the trip."""
+        loop = LoopOp.of(trips, self.location)
         self._add(loop)
         outside, self.inside = self.inside, loop.block
-        self.indices.append(loop.index)
-        write()
-        self.indices.pop()
+        yield loop.index
         self.inside = outside
 
     def _blocks(self) -> None:
         """All blocks of one image."""
         schedule, tail = self.schedule, self.schedule.tail()
+        head, inner = schedule.head(), schedule.inner()
         self._sides()
-        head = schedule.head()
-        self._border(head, range(len(self.links)), top=True)
-        self._stages(head, 0)
+        for i, link in enumerate(self.links):
+            self._border(i, (0, link.top))
+        self._stages(head, moving=False)
         if schedule.blocks > 1 or tail is not None:
             self._keep(head)
         if schedule.blocks > 1:
-            inner = schedule.inner()
-
-            def body() -> None:
-                self._stages(inner, 1)
+            with self._loop(schedule.blocks - 1) as self.trip:
+                self._stages(inner, moving=True)
                 self._keep(inner)
-
-            self._within(LoopOp.of(schedule.blocks - 1, self.location), body)
         if tail is not None:
-            self._border(tail, range(len(self.links)), top=False)
-            self._stages(tail, 0)
+            for i in range(len(self.links)):
+                end = schedule.place(tail, i) + tail.ranges[i][1] - tail.ranges[i][0]
+                self._border(i, (end, schedule.needed(tail, i) - end))
+            self._stages(tail, moving=False)
 
     def _sides(self) -> None:
         """Fill the border to the left and to the right."""
@@ -135,17 +145,13 @@ class ChainWriter:
             columns = [(0, link.left), (link.left + inner, right)]
             self._fill(link, [self._part(buffer, (0, height), part) for part in columns if part[1]])
 
-    def _border(self, block: LineBlock, which: Sequence[int], *, top: bool) -> None:
-        """Fill the lines of the border that lie above or below the new lines of a block."""
-        for i in which:
-            end = self.schedule.place(block, i) + block.ranges[i][1] - block.ranges[i][0]
-            place = (0, self.links[i].top) if top else (end, self.schedule.needed(block, i) - end)
-            if place[1] > 0:
-                self._fill(self.links[i], [self._part(self.buffers[i], place)])
+    def _border(self, i: int, lines: tuple[int, int]) -> None:
+        """Fill lines of a buffer, first and number, as the border."""
+        if lines[1] > 0:
+            self._fill(self.links[i], [self._part(self.buffers[i], lines)])
 
     def _fill(self, link: Link, targets: Sequence[SSAValue]) -> None:
         if targets and link.value is not None:
-            assert isinstance(link.value, FloatAttr | IntegerAttr)
             self._add(FillOp.of(targets, properties={"value": link.value}, location=link.reader.location))
 
     def _keep(self, block: LineBlock) -> None:
@@ -162,93 +168,79 @@ class ChainWriter:
         _, _, width, channels = shape_of(buffer)
         first, count = columns or (0, width)
         strides = strides_of(buffer)
-        type_ = buffer_type(
-            (1, lines[1], count, channels),
-            element_of(buffer),
-            strides,
-            lines[0] * strides[1] + first * strides[2],
-        )
-        if type_ == buffer.type:
-            return buffer
-        view = ViewOp.of(buffer, type_, self.location)
-        view.result.name_hint = buffer.name_hint
-        self._add(view)
-        return view.result
+        offset = lines[0] * strides[1] + first * strides[2]
+        return self._view(buffer, buffer_type((1, lines[1], count, channels), element_of(buffer), strides, offset))
 
-    def _stages(self, block: LineBlock, moving: int) -> None:
-        """The instructions of the chain on the lines of a block; with `moving`, in the trips of a loop over blocks."""
+    def _stages(self, block: LineBlock, moving: bool) -> None:
+        """The instructions of the chain on the lines of a block; where `moving`, in the trips of a loop over blocks."""
         for i, op in enumerate(self.ops):
             first, last = block.ranges[i]
             if first < last:
-                self._stage(i, op, block, moving)
+                piece = op.clone()
+                piece.operands = list(self._operands(i, block, moving))
+                self._add(piece)
 
-    def _stage(self, i: int, op: DerivedInstruction, block: LineBlock, moving: int) -> None:
-        schedule = self.schedule
+    def _operands(self, i: int, block: LineBlock, moving: bool) -> Iterator[SSAValue]:
+        """The operands of instruction `i` on the lines of a block."""
+        op, schedule = self.ops[i], self.schedule
         (first, last), stage = block.ranges[i], schedule.stages[i]
-        step = schedule.steps[i] * moving
-        maps = _maps(op)
-        operands: list[SSAValue] = []
+        step = schedule.steps[i] if moving else 0
+        made = Lines(first, last - first, step)
+        read = Lines(first * stage.stride, (made.count - 1) * stage.stride + stage.extent, step * stage.stride)
+        axes = _axes(op)
         for position, (name, _, value) in enumerate(op.named_uses()):
             if name in op.OPERATOR_RESULTS and i < len(self.links):
-                place = (schedule.place(block, i), last - first)
-                inner = shape_of(value)[2]
-                operands.append(self._part(self.buffers[i], place, (self.links[i].left, inner)))
-            elif name in op.OPERATOR_RESULTS:
-                operands.append(self._lines(value, 0, 1, first, last - first, step))
-            elif value is op.inputs()[0] and name == op.FIRST_INPUT:
-                count = (last - first - 1) * stage.stride + stage.extent
-                if i:
-                    operands.append(self._part(self.buffers[i - 1], (0, count)))
-                else:
-                    operands.append(self._lines(value, 0, 1, first * stage.stride, count, step * stage.stride))
-            elif position in maps:
-                axes = _axes(maps[position])
-                operands.append(self._lines(value, axes[0], axes[1], first, last - first, step))
+                columns = (self.links[i].left, shape_of(value)[2])
+                yield self._part(self.buffers[i], (schedule.place(block, i), made.count), columns)
+            elif name == op.FIRST_INPUT and i:
+                yield self._part(self.buffers[i - 1], (0, read.count))
+            elif name == op.FIRST_INPUT:
+                yield self._lines(value, (0, 1), read)
             else:
-                operands.append(value)
-        piece = op.clone()
-        piece.operands = operands
-        self._add(piece)
+                # Filter and bias are the same for all lines.
+                yield self._lines(value, axes.get(position, (None, None)), made)
 
-    def _lines(
-        self, value: SSAValue, batch: int | None, axis: int | None, first: int, count: int, step: int
-    ) -> SSAValue:
-        """Lines `first` and on of the present image of a buffer, `step` lines further with each trip over blocks."""
+    def _lines(self, value: SSAValue, axes: tuple[int | None, int | None], lines: Lines) -> SSAValue:
+        """Some lines of the present image of a buffer that has images and lines along `axes`, if it has them."""
         shape, strides = list(shape_of(value)), strides_of(value)
-        offset, steps = offset_of(value), [0] * len(self.indices)
-        if batch is not None and self.images:
-            shape[batch] = 1
-            steps[0] = strides[batch]
-        if axis is not None:
-            shape[axis] = count
-            offset += first * strides[axis]
-            if step:
-                steps[-1] = step * strides[axis]
+        offset, moves = offset_of(value), list[tuple[SSAValue, int]]()
+        images, height = axes
+        if images is not None and self.image is not None:
+            shape[images] = 1
+            moves.append((self.image, strides[images]))
+        if height is not None:
+            shape[height] = lines.count
+            offset += lines.first * strides[height]
+            if lines.step and self.trip is not None:
+                moves.append((self.trip, lines.step * strides[height]))
         type_ = buffer_type(tuple(shape), element_of(value), strides, offset)
-        moved = [(index, step) for index, step in zip(self.indices, steps, strict=True) if step]
-        if not moved and type_ == value.type:
+        if not moves:
+            return self._view(value, type_)
+        window = WindowOp.of(root_of(value), moves, type_, self.location)
+        window.result.name_hint = value.name_hint
+        self._add(window)
+        return window.result
+
+    def _view(self, value: SSAValue, type_: Buffer) -> SSAValue:
+        """A view of the memory of a buffer; the buffer itself where it has the type."""
+        if type_ == value.type:
             return value
-        root = root_of(value)
-        if moved:
-            found = WindowOp.of(root, *zip(*moved, strict=True), type_, self.location)  # pyright: ignore[reportCallIssue]
-        else:
-            found = ViewOp.of(root, type_, self.location)
-        found.result.name_hint = value.name_hint
-        self._add(found)
-        return found.result
+        view = ViewOp.of(root_of(value), type_, self.location)
+        view.result.name_hint = value.name_hint
+        self._add(view)
+        return view.result
 
 
-def _maps(op: DerivedInstruction) -> dict[int, AffineMap]:
-    """The map of each operand that the epilogue has of its own, by its number."""
-    body = op.epilogue
-    if body is None:
-        return {}
+def _axes(op: DerivedInstruction) -> dict[int, tuple[int | None, int | None]]:
+    """The axes of images and lines of the result and of what the epilogue has of its own, by number of operand."""
     names = [name for name, _, _ in op.named_uses()]
-    places = [position for position, name in enumerate(names) if name in ("epilogue_targets", "epilogue_sources")]
-    return dict(zip(places, body.maps, strict=True))
-
-
-def _axes(affine: AffineMap) -> Shape:
-    """The axes of an operand along which images and lines lie, `None` where all share its elements."""
-    found = {e.position: axis for axis, e in enumerate(affine.results) if isinstance(e, AffineDimExpr)}
-    return found.get(0), found.get(1)  # pyright: ignore[reportReturnType]
+    found: dict[int, tuple[int | None, int | None]] = {}
+    maps = iter(op.epilogue.maps if op.epilogue is not None else ())
+    for position, name in enumerate(names):
+        if name in op.OPERATOR_RESULTS:
+            found[position] = (0, 1)
+        elif name in ("epilogue_targets", "epilogue_sources"):
+            results = next(maps).results
+            axes = {e.position: axis for axis, e in enumerate(results) if isinstance(e, AffineDimExpr)}
+            found[position] = (axes.get(0), axes.get(1))
+    return found

@@ -1,4 +1,4 @@
-"""`tile-lines`: compute chains of convolutions block by block of lines, so that what is between them stays in the cache."""
+"""`tile-lines`: compute chains of convolutions by blocks of lines, so that what is between them stays in the cache."""
 
 from __future__ import annotations
 
@@ -53,10 +53,12 @@ class TileLinesPass(ModulePass):
 
     backend: str = "cpu"
     target: str = "host"
+    cache: int | None = None
+    """Bytes of the cache, where it is not that of the target."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         backend = get_backend(self.backend)
-        cache = backend.cache_bytes(self.target)
+        cache = backend.cache_bytes(self.target) if self.cache is None else self.cache
         if not cache:
             return
         for function in low_functions(op):
@@ -143,18 +145,15 @@ class Search:
 
     def chains(self) -> Iterator[Chain]:
         """The chains that it pays to cut, the longest from each first instruction on."""
-        links = {link.writer: link for op in self.block.ops if (link := self.link(op)) is not None}
-        begun: set[Operation] = set()
-        for op in self.block.ops:
-            if op in links and op not in begun:
-                run: list[Link] = [links[op]]
-                while (following := links.get(run[-1].reader)) is not None:
-                    run.append(following)
-                for count in range(len(run), 0, -1):
-                    if (chain := self.chain(run[:count])) is not None:
-                        begun.update(link.writer for link in run[:count])
-                        yield chain
-                        break
+        found = (self.link(op) for op in self.block.ops)
+        links = {link.writer: link for link in found if link is not None}
+        for link in links.values():
+            run = [link]
+            while (following := links.get(run[-1].reader)) is not None:
+                run.append(following)
+            for count in range(len(run), 0, -1):
+                if (chain := self.chain(run[:count])) is not None:
+                    yield chain
 
     def link(self, op: Operation) -> Link | None:
         """The link from an instruction to the one that alone reads its result, where that exceeds the cache."""
@@ -173,6 +172,8 @@ class Search:
         reader = others[1].op
         whole = others[1].value
         if not isinstance(reader, DerivedInstruction) or not reader.inputs() or reader.inputs()[0] is not whole:
+            return None
+        if reader not in self.accesses.positions:  # It is in a loop already.
             return None
         if stage_of(reader, self.backend) is None or size_of(whole.type) != size_of(root.type):
             return None
@@ -218,5 +219,5 @@ class Search:
 
 def _line_buffer(link: Link) -> LineBuffer:
     """The lines of the buffer between two instructions."""
-    _, lines, width, channels = shape_of(link.reader.inputs()[0])
-    return LineBuffer(link.top, lines, width * channels * byte_width(element_of(link.root)))
+    _, _, width, channels = shape_of(link.reader.inputs()[0])
+    return LineBuffer(link.top, width * channels * byte_width(element_of(link.root)))

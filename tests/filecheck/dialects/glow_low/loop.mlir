@@ -1,0 +1,41 @@
+// Loops, with windows that move from trip to trip, printed and parsed back.
+
+// RUN: glow-opt %s -p verify-low | glow-opt | filecheck %s
+// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+
+glow_high.placeholder @x : tensor<8x4xf32> {input}
+glow_high.placeholder @y : tensor<8x4xf32> {output}
+
+// CHECK-LABEL: glow_low.func @lines(@x, @y)
+// CHECK:         glow_low.loop %[[I:.*]] = 4 {
+// CHECK-NEXT:      %[[A:.*]] = glow_low.window %x[%[[I]] by 8] : memref<8x4xf32> to memref<2x4xf32>
+// CHECK-NEXT:      %[[B:.*]] = glow_low.window %y[%[[I]] by 8] : memref<8x4xf32> to memref<2x4xf32>
+// CHECK-NEXT:      glow_low.relu @out %[[B]], @in %[[A]]
+// CHECK-NEXT:    }
+glow_low.func @lines(@x, @y) {
+  %x = glow_low.weight @x : memref<8x4xf32>
+  %y = glow_low.weight @y {mutable} : memref<8x4xf32>
+  glow_low.loop %i = 4 {
+    %a = glow_low.window %x[%i by 8] : memref<8x4xf32> to memref<2x4xf32>
+    %b = glow_low.window %y[%i by 8] : memref<8x4xf32> to memref<2x4xf32>
+    glow_low.relu @out %b, @in %a
+  }
+}
+
+// A window may move with several loops, and begin anywhere.
+
+// CHECK-LABEL: glow_low.func @pairs(@x, @y)
+// CHECK:         glow_low.loop %[[I:.*]] = 4 {
+// CHECK-NEXT:      glow_low.loop %[[J:.*]] = 2 {
+// CHECK-NEXT:        %{{.*}} = glow_low.window %x[%[[I]] by 8, %[[J]] by 2] : memref<8x4xf32> to memref<2xf32, strided<[4], offset: 1>>
+glow_low.func @pairs(@x, @y) {
+  %x = glow_low.weight @x : memref<8x4xf32>
+  %y = glow_low.weight @y {mutable} : memref<8x4xf32>
+  glow_low.loop %i = 4 {
+    glow_low.loop %j = 2 {
+      %a = glow_low.window %x[%i by 8, %j by 2] : memref<8x4xf32> to memref<2xf32, strided<[4], offset: 1>>
+      %b = glow_low.window %y[%i by 8, %j by 2] : memref<8x4xf32> to memref<2xf32, strided<[4]>>
+      glow_low.relu @out %b, @in %a
+    }
+  }
+}
