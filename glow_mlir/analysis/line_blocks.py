@@ -134,6 +134,8 @@ def best_schedule(stages: Sequence[LineStage], buffers: Sequence[LineBuffer], he
     best: Schedule | None = None
     for lines in range(1, stages[-1].lines + 1):
         schedule = Schedule(stages, buffers, lines)
-        if schedule.is_possible and schedule.bytes() <= held_bytes:
+        if schedule.blocks > 0 and schedule.bytes() > held_bytes:
+            break
+        if schedule.is_possible:
             best = schedule
     return best

@@ -50,5 +50,5 @@ class SelectPass(ModulePass):
                         chooser.select(instruction, storage, self.target, self.accuracy, self.threads)
                         tally("kernels selected", int("kernel" in instruction.properties))
                         tally("cut into parts", int("parts" in instruction.properties))
-            if any("parts" in instruction.properties for instruction in function.block.ops):
+            if any("parts" in instruction.properties for instruction in flattened(function.block)):
                 function.attributes["threads"] = IntegerAttr(self.threads, i64)

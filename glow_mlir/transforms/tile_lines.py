@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,7 +62,7 @@ class TileLinesPass(ModulePass):
         if not cache:
             return
         for function in low_functions(op):
-            while (chain := next(Search(function.block, backend, cache).chains(), None)) is not None:
+            for chain in Search(function.block, backend, cache).chains():
                 chain.tile()
                 tally("chains tiled")
                 tally("instructions tiled", len(chain.ops))
@@ -143,17 +143,22 @@ class Search:
         """All accesses of the block."""
         return Accesses.of(self.block)
 
-    def chains(self) -> Iterator[Chain]:
+    def chains(self) -> list[Chain]:
         """The chains that it pays to cut, the longest from each first instruction on."""
-        found = (self.link(op) for op in self.block.ops)
-        links = {link.writer: link for link in found if link is not None}
+        links = {link.writer: link for op in self.block.ops if (link := self.link(op)) is not None}
+        chains: list[Chain] = []
+        taken: set[Operation] = set()
         for link in links.values():
+            if link.writer in taken:
+                continue
             run = [link]
             while (following := links.get(run[-1].reader)) is not None:
                 run.append(following)
-            for count in range(len(run), 0, -1):
-                if (chain := self.chain(run[:count])) is not None:
-                    yield chain
+            tried = (self.chain(run[:count]) for count in range(len(run), 0, -1))
+            if (chain := next((chain for chain in tried if chain is not None), None)) is not None:
+                chains.append(chain)
+                taken.update(chain.ops)
+        return chains
 
     def link(self, op: Operation) -> Link | None:
         """The link from an instruction to the one that alone reads its result, where that exceeds the cache."""

@@ -55,8 +55,8 @@ class MicroKernel(SharedFunction):
     `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
     `partial` says that only the first `columns` of the tile exist. `accumulate` adds to what the output holds,
     otherwise the sum starts at the bias, or at zero. `prefetch` is how many lines of the cache each step fetches ahead.
-    `planes` are the further operands of the epilogue, those that it writes first. `partial_sums` is how many each output
-    has, by default what suits the tile.
+    `planes` are the further operands of the epilogue, those that it writes first. `partial_sums` is how many each
+    output has, by default what suits the tile.
     """
 
     element: Attribute
