@@ -88,7 +88,7 @@ def test_chains_mean_the_same(graph: Graph) -> None:
             np.testing.assert_array_equal(found[name], array)
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=15, **SLOW)
 @given(graph=chains(), cache=st.sampled_from([400, 1500, 6000]))
 def test_chains_as_machine_code(graph: Graph, cache: int) -> None:
     expected = run_function(graph.module.clone(), graph.inputs)
@@ -97,7 +97,7 @@ def test_chains_as_machine_code(graph: Graph, cache: int) -> None:
         np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=1e-4 * max(1.0, float(np.abs(array).max())))
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=15, **SLOW)
 @given(graph=chains(), names=st.lists(st.sampled_from(AROUND), min_size=1, max_size=4))
 def test_passes_meet_loops(graph: Graph, names: list[str]) -> None:
     """Passes on instructions leave loops right, whatever runs around them."""
