@@ -37,7 +37,7 @@ class Backend(ABC):
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
-    def works_by_lines(self, op: Operation) -> bool:
+    def works_by_lines(self, op: Operation, storage: Storage, target: str) -> bool:
         """Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits."""
         return False
 

@@ -33,6 +33,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.pass_statistics import tally
+from glow_mlir.storage import Storage
 from glow_mlir.transforms.line_pieces import Link, write_chain
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -62,20 +63,20 @@ class TileLinesPass(ModulePass):
         if not cache:
             return
         for function in low_functions(op):
-            for chain in Search(function.block, backend, cache).chains():
+            for chain in Search(function.block, Storage(op), backend, self.target, cache).chains():
                 chain.tile()
                 tally("chains tiled")
                 tally("instructions tiled", len(chain.ops))
 
 
-def stage_of(op: Operation, backend: Backend) -> LineStage | None:
-    """How an instruction reads lines; `None` for one that cannot be computed by lines."""
+def stage_of(op: Operation) -> LineStage | None:
+    """How an instruction reads lines; `None` for one that is no convolution of an image."""
     if not isinstance(op, DerivedInstruction) or op.OPERATOR is not ConvOp or op.prologue is not None:
         return None
     image = op.inputs()[0]
     window = ConvOp.window(op)  # pyright: ignore[reportArgumentType]
     flat = len(window.kernel) == 2 and is_channels_last(getattr(op, "layout")) and not any(window.pads)
-    if not flat or not size_of(image.type) or not backend.works_by_lines(op):
+    if not flat or not size_of(image.type):
         return None
     return LineStage(window.extent(0), window.strides[0], shape_of(op.outputs()[0])[1])
 
@@ -135,7 +136,9 @@ class Search:
     """The search for chains in one block."""
 
     block: Block
+    storage: Storage
     backend: Backend
+    target: str
     cache: int
 
     @cached_property
@@ -162,7 +165,7 @@ class Search:
 
     def link(self, op: Operation) -> Link | None:
         """The link from an instruction to the one that alone reads its result, where that exceeds the cache."""
-        if stage_of(op, self.backend) is None:
+        if stage_of(op) is None:
             return None
         assert isinstance(op, DerivedInstruction)
         result = op.outputs()[0]
@@ -180,7 +183,7 @@ class Search:
             return None
         if reader not in self.accesses.positions:  # It is in a loop already.
             return None
-        if stage_of(reader, self.backend) is None or size_of(whole.type) != size_of(root.type):
+        if stage_of(reader) is None or size_of(whole.type) != size_of(root.type):
             return None
         return self._fitting(root, op, reader, tuple(dict.fromkeys(fills)))
 
@@ -212,7 +215,9 @@ class Search:
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
         if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
             return None
-        stages = [stage for op in ops if (stage := stage_of(op, self.backend)) is not None]
+        if not all(self.backend.works_by_lines(op, self.storage, self.target) for op in ops):
+            return None
+        stages = [stage for op in ops if (stage := stage_of(op)) is not None]
         buffers = [_line_buffer(link) for link in links]
         schedule = best_schedule(stages, buffers, self.cache // 2)
         if schedule is None:

@@ -45,8 +45,10 @@ class CpuBackend(Backend):
         found = self._kernel(op)
         return int(found is not None and found.PROLOGUE)
 
-    def works_by_lines(self, op: Operation) -> bool:
-        found = self._kernel(op)
+    def works_by_lines(self, op: Operation, storage: Storage, target: str) -> bool:
+        machine = target_named(target)
+        paying = (kernel for kernel in self.kernels if executes(kernel, op) and kernel.pays(op, storage, machine))
+        found = next(paying, None)
         return found is not None and found.BY_LINES
 
     def cache_bytes(self, target: str) -> int:
