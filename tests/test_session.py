@@ -108,7 +108,7 @@ def test_scalars_stay_scalars(backend: str) -> None:
 
 
 def test_code_that_this_machine_cannot_run_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = host.Host("x86_64-unknown-linux-gnu", "x86-64", "", frozenset(), 0, 0)
+    machine = host.Host("x86_64-unknown-linux-gnu", "x86-64", "", frozenset(), 0, 0, 0)
     monkeypatch.setattr(host, "detect_host", lambda: machine)
     assert host.runnable_targets() == ["scalar"]
     with pytest.raises(OptionError, match="'neon': it lacks the architecture aarch64"):

@@ -1,5 +1,5 @@
 """
-The exponential and what is made of it: exp, exp2, expm1, sigmoid, tanh, sinh, cosh.
+The exponential and what is made of it: exp, exp2, expm1, tanh, sinh, cosh.
 
 All reduce to `2^n * (1 + r + r^2 P(r))` with `|r| <= ln(2) / 2`. P is a minimax fit (Remez exchange in 50 digits,
 weighted so that expm1 has the same relative error over the whole interval: 2^-26.2 for f32, 2^-55.6 for f64),
@@ -12,10 +12,12 @@ import math
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.float_format import (
+    Integer,
     clamp_keeping_nan,
+    inverse_power_of_two,
     keep_tiny,
     nearest_integer,
-    polynomial,
+    polynomial_by_pairs,
     power_of_two,
     scale,
 )
@@ -46,32 +48,33 @@ OVERFLOW = {32: 88.0, 64: 709.0}
 """Up to here exp is finite."""
 
 
-def reduce_by_ln2(b: Builder, x: Value) -> tuple[Value, Value, Value]:
+def reduce_by_ln2(b: Builder, x: Value) -> tuple[Integer, Value]:
     """
-    Return n as a float, n in the low bits of a float, and r, with `x = n * ln(2) + r` and r in `+-ln(2) / 2`.
+    Return an integer n, and r, with `x = n * ln(2) + r` and r in `+-ln(2) / 2`.
 
     `x` is within the range of exp, or NaN.
     """
     high, low = LN2[x.info.bits]
-    n, shifted = nearest_integer(b, x, math.log2(math.e))
-    return n, shifted, b.fma(n, -low, b.fma(n, -high, x))
+    n = nearest_integer(b, x, math.log2(math.e))
+    return n, b.fma(n.number, -low, b.fma(n.number, -high, x))
 
 
 def expm1_reduced(b: Builder, r: Value) -> Value:
     """Return `exp(r) - 1` for r in `+-ln(2) / 2`."""
-    return b.fma(r * r, polynomial(b, r, P[r.info.bits]), r)
+    square = r * r
+    return b.fma(square, polynomial_by_pairs(b, r, square, P[r.info.bits]), r)
 
 
 def exp(b: Builder, x: Value) -> Value:
     """Return e to the power x."""
-    n, _, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, *EXP_RANGE[x.info.bits]))
+    n, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, *EXP_RANGE[x.info.bits]))
     return scale(b, expm1_reduced(b, r) + 1.0, n)
 
 
 def exp_small(b: Builder, x: Value) -> Value:
     """Return e to the power x where the result is a normal number for certain: one multiplication less."""
-    _, shifted, r = reduce_by_ln2(b, x)
-    return (expm1_reduced(b, r) + 1.0) * power_of_two(b, shifted)
+    n, r = reduce_by_ln2(b, x)
+    return (expm1_reduced(b, r) + 1.0) * power_of_two(b, n.shifted)
 
 
 def exp_falling(b: Builder, x: Value) -> Value:
@@ -83,16 +86,16 @@ def exp_falling(b: Builder, x: Value) -> Value:
 def exp2(b: Builder, x: Value) -> Value:
     """Return two to the power x."""
     x = clamp_keeping_nan(b, x, *EXP2_RANGE[x.info.bits])
-    n, _ = nearest_integer(b, x)
-    return scale(b, expm1_reduced(b, (x - n) * math.log(2)) + 1.0, n)
+    n = nearest_integer(b, x)
+    return scale(b, expm1_reduced(b, (x - n.number) * math.log(2)) + 1.0, n)
 
 
 def expm1_of_normal(b: Builder, x: Value) -> Value:
     """Return `exp(x) - 1`, with +0 for -0 and without the last bit of denormal numbers."""
     low, high = -40.0, EXP_RANGE[x.info.bits][1]
-    _, shifted, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, low, high))
+    n, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, low, high))
     # Half the power of two stays finite where the power itself does not; for n = 0 the sum is exp(r) - 1 exactly.
-    half = power_of_two(b, shifted - 1.0)
+    half = power_of_two(b, n.shifted - 1.0)
     return (b.fma(half, expm1_reduced(b, r), half - 0.5)) * 2.0
 
 
@@ -101,19 +104,13 @@ def expm1(b: Builder, x: Value) -> Value:
     return keep_tiny(b, x, expm1_of_normal(b, x))
 
 
-def sigmoid(b: Builder, x: Value) -> Value:
-    """Return `1 / (1 + exp(-x))`."""
-    # The exponential of the negative magnitude cannot overflow, and gives the denormal results their digits.
-    e = exp(b, -b.fabs(x))
-    positive = 1.0 / (e + 1.0)
-    return b.select(x < 0.0, e * positive, positive)
-
-
 def tanh(b: Builder, x: Value) -> Value:
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent; never beyond 1, and x itself where that is denormal."""
     magnitude = b.min(TANH_LIMIT[x.info.bits], b.fabs(x))
-    t = expm1_of_normal(b, magnitude * 2.0)
-    return b.copysign(t / (t + 2.0), x)
+    n, r = reduce_by_ln2(b, magnitude + magnitude)
+    # With t = exp(r) - 1 it is (2^n (t + 1) - 1) / (2^n (t + 1) + 1), both sides divided by 2^n.
+    t, power = expm1_reduced(b, r), inverse_power_of_two(b, n.shifted)
+    return b.copysign((t + (1.0 - power)) / (t + (power + 1.0)), x)
 
 
 def _half_exp(b: Builder, magnitude: Value) -> Value:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.types import f32, f64, i32, i64
 from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.x86 import scale_by_instruction
 
 
 @dataclass(frozen=True)
@@ -56,26 +58,55 @@ def polynomial(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
-def nearest_integer(b: Builder, x: Value, factor: float = 1.0) -> tuple[Value, Value]:
-    """Return `x * factor` rounded to an integer twice over: as a float, and in the low bits of a float."""
+def polynomial_by_pairs(b: Builder, x: Value, square: Value, coefficients: Sequence[float]) -> Value:
+    """Return what `polynomial` does, given the square of `x`: as many operations, half as many in a row (Estrin)."""
+    pairs = [coefficients[start : start + 2] for start in range(0, len(coefficients), 2)]
+    terms = [polynomial(b, x, pair) for pair in pairs]
+    result = terms[-1]
+    for term in reversed(terms[:-1]):
+        result = b.fma(result, square, term)
+    return result
+
+
+class Integer(NamedTuple):
+    """An integer held twice over: as a float, and in the low bits of a float."""
+
+    number: Value
+    shifted: Value
+
+
+def nearest_integer(b: Builder, x: Value, factor: float = 1.0) -> Integer:
+    """Return `x * factor` rounded to an integer."""
     magic = format_of(x).magic
     shifted = x + magic if factor == 1.0 else b.fma(x, factor, magic)
-    return shifted - magic, shifted
+    return Integer(shifted - magic, shifted)
 
 
 def power_of_two(b: Builder, shifted: Value) -> Value:
     """Return two to the integer in the low bits of `shifted`; it must be the exponent of a normal number."""
+    return _power_of_bits(b, b.bits_of(shifted), format_of(shifted))
+
+
+def inverse_power_of_two(b: Builder, shifted: Value) -> Value:
+    """Return two to the negative of the integer in the low bits of `shifted`, see `power_of_two`."""
     form = format_of(shifted)
-    bits = (b.bits_of(shifted) << form.mantissa) + (form.bias << form.mantissa)
-    return b.bitcast(bits, form.type)
+    return b.bitcast((form.bias << form.mantissa) - (b.bits_of(shifted) << form.mantissa), form.type)
 
 
-def scale(b: Builder, x: Value, exponent: Value) -> Value:
-    """Return `x` times two to an integral float, right up to infinity and down into the denormal numbers."""
-    first, first_shifted = nearest_integer(b, exponent, 0.5)
+def _power_of_bits(b: Builder, exponent: Value, form: FloatFormat) -> Value:
+    """Return two to the integer in the low bits of an integer that has any others above them."""
+    return b.bitcast((exponent << form.mantissa) + (form.bias << form.mantissa), form.type)
+
+
+def scale(b: Builder, x: Value, exponent: Integer) -> Value:
+    """Return `x` times two to an integer, right up to infinity and down into the denormal numbers."""
+    if b.target.scaling and x.lanes * x.info.bits >= 128:
+        return scale_by_instruction(b, x, exponent.number)
     # Both factors are normal where their product is not; the second multiplication is the one that rounds.
-    rest_shifted = (exponent - first) + format_of(x).magic
-    return x * power_of_two(b, first_shifted) * power_of_two(b, rest_shifted)
+    bits = b.bits_of(exponent.shifted)
+    first = bits >> 1
+    form = format_of(x)
+    return x * _power_of_bits(b, first, form) * _power_of_bits(b, bits - first, form)
 
 
 def clamp_keeping_nan(b: Builder, x: Value, low: float, high: float) -> Value:

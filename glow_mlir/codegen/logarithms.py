@@ -204,7 +204,7 @@ def _power_of_magnitude(b: Builder, magnitude: Value, y: Value) -> Value:
     clamped = clamp_keeping_nan(b, exponent, *EXP_RANGE[64])
     # Outside the range, for infinities and for one, the second part is meaningless.
     small = b.select(inside & clamped.eq(exponent), b.fma(y, low, error), b.constant(0.0, y.type))
-    n, _, r = reduce_by_ln2(b, clamped)
+    n, r = reduce_by_ln2(b, clamped)
     return scale(b, expm1_reduced(b, r + small) + 1.0, n)
 
 

@@ -122,10 +122,18 @@ _FUNCTIONS: dict[str, MathFunction] = {
     "tan": trigonometry.tan,
     "tanh": exponentials.tanh,
     "trunc": Builder.truncate,
-    # Not in the math dialect: `arith.remf`, and the one activation worth a form of its own.
+    # Not in the math dialect: `arith.remf`.
     "remf": special_functions.remf,
-    "sigmoid": exponentials.sigmoid,
 }
 
 MATH: dict[str, MathFunction] = {name: _through_f32(function) for name, function in _FUNCTIONS.items()}
 """The functions by the names of MLIR's `math` operations, without the prefix."""
+
+CHAINS = frozenset(
+    name for name, function in _FUNCTIONS.items() if function.__module__ == exponentials.__name__ or name == "erf"
+)
+"""
+The functions that are one long chain of operations, each waiting for the one before.
+
+Logarithms and trigonometric functions are not: there, two chains or more run side by side.
+"""

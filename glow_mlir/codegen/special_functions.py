@@ -37,9 +37,9 @@ def erf(b: Builder, x: Value) -> Value:
     """Return the error function."""
     bits = x.info.bits
     a = b.max(-LIMIT[bits], -b.fabs(x))
-    _, shifted, r = reduce_by_ln2(b, b.fma(a, polynomial(b, a, P[bits]), a))
+    n, r = reduce_by_ln2(b, b.fma(a, polynomial(b, a, P[bits]), a))
     # With n and t = exp(r) - 1 it is 1 - 2^n (t + 1); the difference from 2^n is exact, or the rest does not count.
-    power = power_of_two(b, shifted)
+    power = power_of_two(b, n.shifted)
     return b.copysign(b.fma(-power, expm1_reduced(b, r), 1.0 - power), x)
 
 

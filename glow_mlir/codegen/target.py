@@ -24,9 +24,10 @@ class Target:
     A processor as LLVM names it, and what a kernel has to know of it.
 
     `vector_bits` is the width of the vectors to use, 0 for none at all. `rounding` says whether floats can be
-    rounded to integral values by an instruction, `masked` whether masked loads and stores are instructions:
-    what a target lacks is built from other instructions, never called from a library. `threads` says for how many the
-    work of one inference is cut; no result may depend on it.
+    rounded to integral values by an instruction, `scaling` whether they can be multiplied by a power of two (AVX-512's
+    `vscalef`), `masked` whether masked loads and stores are instructions: what a target lacks is built from other
+    instructions, never called from a library. `threads` says for how many the work of one inference is cut; no result
+    may depend on it.
     """
 
     name: str
@@ -37,9 +38,11 @@ class Target:
     vector_registers: int = 16
     fma: bool = False
     rounding: bool = False
+    scaling: bool = False
     masked: bool = False
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
+    l3_bytes: int = 32 << 20
     pointer_bits: int = 64
     threads: int = 1
 
@@ -82,6 +85,7 @@ PRESETS = {
         vector_registers=32,
         fma=True,
         rounding=True,
+        scaling=True,
         masked=True,
         l2_bytes=1 << 20,
     ),
@@ -112,6 +116,7 @@ def host_target() -> Target:
         features=host.features,
         l1_bytes=host.l1_bytes or preset.l1_bytes,
         l2_bytes=host.l2_bytes or preset.l2_bytes,
+        l3_bytes=host.l3_bytes or preset.l3_bytes,
     )
 
 

@@ -18,6 +18,7 @@ class Host:
     enabled: frozenset[str]
     l1_bytes: int
     l2_bytes: int
+    l3_bytes: int
 
 
 @functools.cache
@@ -34,6 +35,7 @@ def detect_host() -> Host:
         enabled=frozenset(name for name, on in features.items() if on),
         l1_bytes=_cache_bytes(1),
         l2_bytes=_cache_bytes(2),
+        l3_bytes=_cache_bytes(3),
     )
 
 
