@@ -63,11 +63,12 @@ def unraveled(step: Index, extents: Shape) -> list[Index]:
     return [step, *reversed(indices)] if extents else []
 
 
-def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
+def chunks(extent: int, width: int, rest: int | None = None) -> list[tuple[int, int, int]]:
     """
     A cover of `extent` elements by vectors of at most `width` (a power of two): start, stop and lanes of each piece.
 
-    Whole vectors come first, then what remains as one vector of half the width, of a quarter, and so on.
+    Whole vectors come first, then what remains in vectors of `rest` lanes (half the width by default), of half of
+    them, and so on.
     """
     pieces: list[tuple[int, int, int]] = []
     position, lanes = 0, width
@@ -76,18 +77,25 @@ def chunks(extent: int, width: int) -> list[tuple[int, int, int]]:
         if count:
             pieces.append((position, position + count, lanes))
             position += count
-        lanes //= 2
+        lanes = rest if lanes == width and rest is not None and rest < width else lanes // 2
     return pieces
 
 
-def vector_loop(b: Builder, extent: int, width: int, body: Callable[[Index, int], None], share: Share = ALL) -> None:
+def vector_loop(
+    b: Builder,
+    extent: int,
+    width: int,
+    body: Callable[[Index, int], None],
+    share: Share = ALL,
+    rest: int | None = None,
+) -> None:
     """
     Loops over `extent` elements in vectors of `width` and what remains; `body` gets first element and lanes.
 
-    The share is one of the vectors; what remains belongs to the last of them.
+    The share is one of the vectors; what remains belongs to the last of them, and is cut as `chunks` does with `rest`.
     """
     vectors = -(-extent // width)
-    for start, stop, lanes in chunks(extent, width):
+    for start, stop, lanes in chunks(extent, width, rest):
         if lanes == width and not share.is_all:
             begin, end = share.within(vectors, 0, stop // width)
             with b.loop(begin * width, end * width, width) as i:
@@ -100,10 +108,15 @@ def vector_loop(b: Builder, extent: int, width: int, body: Callable[[Index, int]
 
 
 def vector_nest(
-    b: Builder, extents: Shape, width: int, body: Callable[[list[Index], Index, int], None], share: Share = ALL
+    b: Builder,
+    extents: Shape,
+    width: int,
+    body: Callable[[list[Index], Index, int], None],
+    share: Share = ALL,
+    rest: int | None = None,
 ) -> None:
     """
-    Loops over `extents`, the last innermost and in vectors of `width`.
+    Loops over `extents`, the last innermost and in vectors of `width`; what remains as in `vector_loop`.
 
     `body` gets the outer indices, the first element and the lanes. The share is one of the steps of the outer loops, or
     of the vectors where there are more of these.
@@ -112,7 +125,7 @@ def vector_nest(
     by_lines = lines >= share.parts or lines >= vectors
 
     def line(outer: list[Index]) -> None:
-        vector_loop(b, extents[-1], width, lambda i, lanes: body(outer, i, lanes), ALL if by_lines else share)
+        vector_loop(b, extents[-1], width, lambda i, lanes: body(outer, i, lanes), ALL if by_lines else share, rest)
 
     nest(b, extents[:-1], line, share if by_lines else ALL)
 

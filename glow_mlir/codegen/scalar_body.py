@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.half import narrow, narrow_double, rounded, widen
-from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.types import f32, f64, vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_bool
@@ -186,6 +186,11 @@ def can_emit(op: Operation) -> bool:
 def _math_name(op: Operation) -> str:
     dialect, _, name = op.name.partition(".")
     return name if dialect == "math" else ""
+
+
+def count_chains(block: Block) -> int:
+    """How many mathematical functions a body has whose operations wait for each other."""
+    return sum(_math_name(op) in CHAINS for op in block.ops)
 
 
 def emit_scalar_body(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Attribute, Operation
@@ -10,10 +11,11 @@ from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.nests import Index, collapse, linear, nest_steps, vector_nest
-from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body, widest
+from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, widest
+from glow_mlir.codegen.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import integer_of_width
-from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.element_types import byte_width, signless
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -24,6 +26,16 @@ from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.registry import kernel
+
+VECTORS = 4
+"""Vectors computed side by side for each function whose operations wait for each other."""
+
+REGISTERS_A_VECTOR = 4
+"""
+How many registers of the target there are to be for each of them.
+
+The values of a polynomial take two or three, its coefficients come from memory once registers are short.
+"""
 
 
 @kernel("stack")
@@ -47,10 +59,10 @@ class StackKernel(Kernel):
         b = call.b
         operands = [*call.many("targets"), *call.many("sources")]
         extents, strides = collapse(op.extents(), op.steps())
-        lanes = self._lanes(op, strides, call.target)
+        lanes, vectors = self._lanes(op, strides, call.target)
         targets = len(op.targets)
 
-        def body(outer: list[Index], i: Index, width: int) -> None:
+        def body(outer: list[Index], i: Index, width: int, alignment: int = 0) -> None:
             offsets = [linear([*outer, i], s) for s in strides]
             inputs = [
                 load_as(b, operand, signless(operand.element), offset, s[-1], width)
@@ -58,20 +70,33 @@ class StackKernel(Kernel):
             ]
             results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width)
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
-                operand.pointer.at(offset, signless(operand.element)).store(value)
+                address = operand.pointer.at(offset, signless(operand.element))
+                b.store(value, address, alignment or None, nontemporal=alignment > 0)
 
-        vector_nest(b, extents, lanes, body, call.share("lines"))
+        def streamed(i: Index, width: int, alignment: int) -> None:
+            body([], i, width, alignment)
+
+        share = call.share("lines")
+        size = byte_width(operands[0].element)
+        flat = lanes > 1 and targets == 1 and len(extents) == 1 and strides[0] == (1,)
+        if flat and is_streamed(call.target, size * extents[0]):
+            streamed_loop(b, operands[0].pointer, size, share.of(extents[0]), lanes * vectors, streamed)
+        else:
+            vector_nest(b, extents, lanes * vectors, body, share, rest=lanes)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         assert isinstance(op, StackOp)
         extents, strides = collapse(op.extents(), op.steps())
-        return {"lines": nest_steps(extents, self._lanes(op, strides, target))}
+        return {"lines": nest_steps(extents, math.prod(self._lanes(op, strides, target)))}
 
-    def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> int:
-        """How many elements are computed at once."""
+    def _lanes(self, op: StackOp, strides: Sequence[Shape], target: Target) -> tuple[int, int]:
+        """How many elements a vector has, and how many vectors are computed at once."""
         elements: list[Attribute] = [element_of(value) for value in op.operands]
         widest_type = integer_of_width(widest(op.block, elements))
-        return lanes_for(target, widest_type, [s[-1] for s in strides])
+        lanes, chains = lanes_for(target, widest_type, [s[-1] for s in strides]), count_chains(op.block)
+        if lanes == 1 or not chains:
+            return lanes, 1
+        return lanes, min(VECTORS * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR)
 
 
 @kernel("copy")
