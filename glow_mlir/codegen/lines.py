@@ -4,6 +4,9 @@ Lines of elements: the frame of every kernel that combines the elements along so
 A line runs along those axes, and there is one for each index of the others. Where neighbours in memory belong to one
 line, vectors run along it and their lanes are combined at the end; where they belong to different lines, each lane has
 a line of its own, so that nothing has to be combined.
+
+Lines that vectors run along can be taken several side by side, for their work hides each other's latencies: a value
+then holds as many lanes of each of them, one line after the other, and what a line is folded into is one lane.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.access import load, store
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import Operand
 from glow_mlir.codegen.nests import Index, chunks, collapse, linear, nest, vector_nest
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.types import vector
@@ -72,29 +77,66 @@ class Lines:
         """1 where lanes would not be neighbours in memory, else `None`."""
         return None if all(self.innermost(o) in (0, 1) for o in range(len(self.along_steps))) else 1
 
-    def each(self, b: Builder, width: int, body: Callable[[Line], None], share: Share = ALL) -> None:
-        """Loops over all lines, or a share of them, in vectors of at most `width` lanes."""
+    def side_by_side(self, limit: int) -> int:
+        """How many lines, a power of two up to `limit`, can always be taken together where vectors run along them."""
+        if self.across or not self.outer or self.width_limit is not None:
+            return 1
+        return max(1, min(limit, self.outer[-1] & -self.outer[-1]))
+
+    def each(self, b: Builder, width: int, body: Callable[[Line], None], share: Share = ALL, count: int = 1) -> None:
+        """Loops over all lines, or a share of them, in vectors of at most `width` lanes, `count` lines side by side."""
         width = self.width_limit or width
 
         def at(indices: list[Index], lanes: int) -> None:
-            body(Line(b, self, [linear(indices, steps) for steps in self.outer_steps], lanes, width))
+            body(Line(b, self, [linear(indices, steps) for steps in self.outer_steps], lanes, width, count))
 
         if self.across:
             vector_nest(b, self.outer, width, lambda outer, i, lanes: at([*outer, i], lanes), share)
-        else:
+        elif count == 1:
             nest(b, self.outer, lambda outer: at(outer, 1), share)
+        else:
+            groups = (*self.outer[:-1], self.outer[-1] // count)
+            nest(b, groups, lambda outer: at([*outer[:-1], outer[-1] * count], 1), share)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line or, where lanes are lines, `lanes` of them."""
+    """One line or, where lanes are lines, `lanes` of them; or `count` lines that vectors run along."""
 
     b: Builder
     lines: Lines
     starts: list[Index]
-    """Offset of the first element, for each operand."""
+    """Offset of the first element, for each operand; of the first line."""
     lanes: int
     width: int
+    count: int = 1
+
+    def load(self, number: int, operand: Operand, offsets: Sequence[Index], lanes: int) -> Value:
+        """Elements of the operand of this number, `lanes` of each line, in the type that kernels compute in."""
+        step = self.lines.innermost(number)
+        if self.count == 1:
+            return load(self.b, operand, offsets[number], step, lanes)
+        jump = self.lines.outer_steps[number][-1]
+        first = load(self.b, operand, offsets[number], step, lanes)
+        others = (
+            load(self.b, operand, moved_by(offsets[number], line, jump), step, lanes) if jump else first
+            for line in range(1, self.count)
+        )
+        return concatenated(self.b, [first, *others])
+
+    def store(self, number: int, operand: Operand, offsets: Sequence[Index], value: Value) -> None:
+        """Write neighbouring elements of each line."""
+        lanes = value.lanes // self.count
+        for line in range(self.count):
+            place = moved_by(offsets[number], line, self.lines.outer_steps[number][-1]) if line else offsets[number]
+            part = value if self.count == 1 else lane_range(self.b, value, line * lanes, lanes)
+            store(self.b, operand, place, part)
+
+    def spread(self, value: Value, lanes: int) -> Value:
+        """What `fold` gave, for `lanes` elements of each line."""
+        if self.count == 1 or lanes == 1:
+            return value
+        return self.b.shuffle(value, value, [line for line in range(self.count) for _ in range(lanes)])
 
     def _pieces(self) -> list[tuple[int, int, int, int]]:
         """Start, stop, step and lanes of the loops over the innermost axis of the line."""
@@ -105,17 +147,17 @@ class Line:
 
     def fold(self, initial: Initial, step: Step, combine: Combine) -> list[Value]:
         """
-        Values that `step` accumulates over the whole line, one vector of `lanes` each.
+        Values that `step` accumulates over the whole line: where vectors run along it, one lane for each line.
 
         The position that `step` gets is that along the innermost axis.
         """
         pieces = self._pieces()
         start = [
-            [self.b.constant(number, vector(element, lanes)) for number, element in initial]
+            [self.b.constant(number, vector(element, lanes * self.count)) for number, element in initial]
             for _, _, _, lanes in pieces
         ]
         if not start:
-            return [self.b.constant(number, element) for number, element in initial]
+            return [self.b.constant(number, vector(element, self.count)) for number, element in initial]
         parts = self._walk(0, self.starts, pieces, start, step)
         return parts[0] if self.lines.across else self._joined(parts, combine)
 
@@ -156,17 +198,24 @@ class Line:
         return _grouped(loop.results, count, len(values))
 
     def _joined(self, parts: list[list[Value]], combine: Combine) -> list[Value]:
-        """All lanes of all pieces combined into one scalar each: by halves, meeting shorter pieces on the way."""
-        waiting = {part[0].lanes: part for part in parts}
+        """All lanes of a line, of all pieces, combined into one: by halves, meeting shorter pieces on the way."""
+        waiting = {part[0].lanes // self.count: part for part in parts}
         lanes = max(waiting)
         values = waiting.pop(lanes)
         while lanes > 1:
             lanes //= 2
-            low, high = ([lane_range(self.b, v, first, lanes) for v in values] for first in (0, lanes))
+            low, high = ([self._half(v, lanes, first) for v in values] for first in (0, lanes))
             values = combine(low, high)
             if lanes in waiting:
                 values = combine(values, waiting.pop(lanes))
         return values
+
+    def _half(self, value: Value, lanes: int, first: int) -> Value:
+        """`lanes` lanes of each line from `first` on, where a value holds twice as many."""
+        if self.count == 1:
+            return lane_range(self.b, value, first, lanes)
+        starts = range(first, self.count * 2 * lanes, 2 * lanes)
+        return self.b.shuffle(value, value, [start + lane for start in starts for lane in range(lanes)])
 
 
 def moved_by(offset: Index, index: Index, stride: int) -> Index:
@@ -177,6 +226,20 @@ def moved_by(offset: Index, index: Index, stride: int) -> Index:
 def lane_range(b: Builder, value: Value, first: int, count: int) -> Value:
     """`count` lanes of a vector from `first` on; a scalar for one."""
     return b.extract(value, first) if count == 1 else b.shuffle(value, value, range(first, first + count))
+
+
+def concatenated(b: Builder, parts: Sequence[Value]) -> Value:
+    """A power of two of values of one type as one vector."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts[0].info.is_vector:
+        joined = b.splat(parts[0], len(parts))
+        for lane, part in enumerate(parts[1:], 1):
+            joined = b.insert(joined, part, lane)
+        return joined
+    half = len(parts) // 2
+    low, high = concatenated(b, parts[:half]), concatenated(b, parts[half:])
+    return b.shuffle(low, high, range(2 * low.lanes))
 
 
 def _grouped(values: list[Value], size: int, groups: int) -> list[list[Value]]:

@@ -25,6 +25,21 @@ def test_extremes(operator: type[HighOp]):
     check(operator, x, axis=1)
 
 
+@pytest.mark.parametrize("shape", [(4, 37), (2, 6, 100), (8, 1), (12, 16), (4, 2100)])
+def test_lines_side_by_side(shape: tuple[int, ...]):
+    for operator in SOFT:
+        check(operator, 5 * sample(shape), axis=-1)
+    check(ops.LayerNormalizationOp, sample(shape), sample(shape[-1:]), sample((*shape[:-1], 1)))
+    check(ops.RmsNormalizationOp, sample(shape, "f8"), sample(shape[-1:], "f8"))
+
+
+@pytest.mark.parametrize("operator", SOFT)
+def test_lines_side_by_side_do_not_mix(operator: type[HighOp]):
+    x = sample((8, 21))
+    x[1, 20], x[2, 3], x[6] = np.nan, np.inf, -np.inf
+    check(operator, x, axis=1)
+
+
 def test_hardmax_is_lowered():
     check(ops.HardmaxOp, sample((3, 17)), axis=1)
 
@@ -52,5 +67,6 @@ def test_rms_normalization():
 @pytest.mark.parametrize("target", runnable_targets())
 def test_targets(target: str):
     check(ops.SoftmaxOp, sample((3, 100)), target=target)
+    check(ops.SoftmaxOp, sample((4, 30)), target=target)
     check(ops.LogSoftmaxOp, sample((100, 3)), axis=0, target=target)
     check(ops.LayerNormalizationOp, sample((3, 100)), sample((100,)), sample((100,)), target=target)

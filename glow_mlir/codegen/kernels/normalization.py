@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
-from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.access import computed, lanes_for
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.nests import Index
 from glow_mlir.codegen.scalar_math import MATH
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, number
@@ -22,7 +23,7 @@ from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
 from glow_mlir.registry import kernel
 
 VECTORS = 4
-"""Vectors of independent work in the passes over a line."""
+"""Vectors of independent work in the passes over lines: of as many lines, or else of one."""
 
 
 def _sum(x: list[Value], y: list[Value]) -> list[Value]:
@@ -49,9 +50,7 @@ class SoftmaxKernel(Kernel):
         axes = (normalize_axis(integer(cast(ops.SoftmaxOp, call.op).axis), rank),) if rank else ()
         lines = Lines.of(source.shape, axes, [result.strides, source.strides])
         emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
-        # Exponentials fill the registers with two vectors at a time; a maximum alone would take more.
-        width = lanes_for(call.target, computed(source.element), (0,), 2)
-        lines.each(call.b, width, lambda line: emit_line(call, line), call.share("lines"))
+        _each_line(call, lines, computed(source.element), lambda line: emit_line(call, line))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         shape = shape_of(op.inputs()[0])
@@ -59,15 +58,27 @@ class SoftmaxKernel(Kernel):
         return {"lines": line_steps(shape, axes)}
 
 
+def _each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callable[[Line], None]) -> None:
+    """Loops over all lines, or the share of a call, with `VECTORS` vectors of independent work."""
+    target = call.target
+    count = 1
+    if lanes_for(target, element, (0,)) > 1:
+        # A line is read in several passes, and is to stay in the cache together with its result.
+        room = target.l1_bytes // 2 // max(1, 2 * math.prod(lines.along) * byte_width(element))
+        count = lines.side_by_side(min(VECTORS, 1 << max(room.bit_length() - 1, 0)))
+    width = lanes_for(target, element, (0,), VECTORS // count)
+    lines.each(call.b, width, body, call.share("lines"), count)
+
+
 def _peak(call: KernelCall, line: Line) -> Value:
-    """The largest element of each line; NaN if one is."""
+    """The largest element of each line that is a number: where one is not, the sum of the exponentials tells."""
     b, source = call.b, call.one("input")
 
     def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-        return [b.maximum(values[0], load(b, source, offsets[1], line.lines.innermost(1), lanes))]
+        return [b.max(line.load(1, source, offsets, lanes), values[0])]
 
     initial = [(-math.inf, computed(source.element))]
-    (peak,) = line.fold(initial, step, lambda x, y: [b.maximum(x[0], y[0])])
+    (peak,) = line.fold(initial, step, lambda x, y: [b.max(x[0], y[0])])
     return peak
 
 
@@ -76,16 +87,15 @@ def _softmax_line(call: KernelCall, line: Line) -> None:
     peak = _peak(call, line)
 
     def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-        x = load(b, source, offsets[1], line.lines.innermost(1), lanes)
-        power = MATH["exp"](b, x - peak)
-        store(b, result, offsets[0], power)
+        power = MATH["exp"](b, line.load(1, source, offsets, lanes) - line.spread(peak, lanes))
+        line.store(0, result, offsets, power)
         return [values[0] + power]
 
     (total,) = line.fold([(0.0, computed(source.element))], accumulate, _sum)
     factor = 1.0 / total
 
     def scale(_: Index, offsets: list[Index], lanes: int) -> None:
-        store(b, result, offsets[0], load(b, result, offsets[0], line.lines.innermost(0), lanes) * factor)
+        line.store(0, result, offsets, line.load(0, result, offsets, lanes) * line.spread(factor, lanes))
 
     line.each(scale)
 
@@ -95,16 +105,16 @@ def _log_softmax_line(call: KernelCall, line: Line) -> None:
     peak = _peak(call, line)
 
     def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-        x = load(b, source, offsets[1], line.lines.innermost(1), lanes)
-        return [values[0] + MATH["exp"](b, x - peak)]
+        x = line.load(1, source, offsets, lanes)
+        return [values[0] + MATH["exp"](b, x - line.spread(peak, lanes))]
 
     (total,) = line.fold([(0.0, computed(source.element))], accumulate, _sum)
     logarithm = MATH["log"](b, total)
 
     def subtract(_: Index, offsets: list[Index], lanes: int) -> None:
-        x = load(b, source, offsets[1], line.lines.innermost(1), lanes)
+        x = line.load(1, source, offsets, lanes)
         # Two differences: the sum of both subtrahends would lose the smaller one's digits.
-        store(b, result, offsets[0], x - peak - logarithm)
+        line.store(0, result, offsets, x - line.spread(peak, lanes) - line.spread(logarithm, lanes))
 
     line.each(subtract)
 
@@ -137,11 +147,10 @@ class LayerNormalizationKernel(Kernel):
         strides = [broadcast_strides(operand, source.shape) for operand in factors]
         axes = op.normalized_axes()
         lines = Lines.of(source.shape, axes, [result.strides, source.strides, *strides])
-        width = lanes_for(call.target, computed(source.element), (0,), VECTORS)
         count = math.prod(source.shape[axis] for axis in axes)
         centred = kind_of(call.op) is ops.LayerNormalizationOp
-        share = call.share("lines")
-        lines.each(call.b, width, lambda line: _normalize_line(call, line, factors, count, centred), share)
+        element = computed(source.element)
+        _each_line(call, lines, element, lambda line: _normalize_line(call, line, factors, count, centred))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         axes = cast(ops.LayerNormalizationOp, op).normalized_axes()
@@ -153,19 +162,17 @@ def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], co
     zero = [(0.0, computed(source.element))]
     share = 1.0 / max(count, 1)
 
-    def element(offsets: list[Index], lanes: int) -> Value:
-        return load(b, source, offsets[1], line.lines.innermost(1), lanes)
-
     def add(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-        return [values[0] + element(offsets, lanes)]
+        return [values[0] + line.load(1, source, offsets, lanes)]
 
     mean = line.fold(zero, add, _sum)[0] * share if centred else None
 
-    def centre(x: Value) -> Value:
-        return x if mean is None else x - mean
+    def centred_element(offsets: list[Index], lanes: int) -> Value:
+        x = line.load(1, source, offsets, lanes)
+        return x if mean is None else x - line.spread(mean, lanes)
 
     def add_square(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-        difference = centre(element(offsets, lanes))
+        difference = centred_element(offsets, lanes)
         return [b.fma(difference, difference, values[0])]
 
     (squares,) = line.fold(zero, add_square, _sum)
@@ -173,11 +180,8 @@ def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], co
     factor = 1.0 / b.sqrt(squares * share + float(epsilon))
 
     def normalize(_: Index, offsets: list[Index], lanes: int) -> None:
-        value = centre(element(offsets, lanes)) * factor
-        scale, *bias = (
-            load(b, operand, offsets[2 + position], line.lines.innermost(2 + position), lanes)
-            for position, operand in enumerate(factors)
-        )
-        store(b, result, offsets[0], b.fma(value, scale, bias[0]) if bias else value * scale)
+        value = centred_element(offsets, lanes) * line.spread(factor, lanes)
+        scale, *bias = (line.load(number, operand, offsets, lanes) for number, operand in enumerate(factors, 2))
+        line.store(0, result, offsets, b.fma(value, scale, bias[0]) if bias else value * scale)
 
     line.each(normalize)
