@@ -105,16 +105,16 @@ glow_low.func @interrupted(@x, @f, @g, @y, @z) {
 
 // CHECK-LABEL: glow_low.func @winograd(
 // CHECK-NOT:     glow_low.loop
-glow_high.placeholder @x : tensor<1x20x6x4xf32> {input}
-glow_high.placeholder @f : tensor<16x1x1x4xf32> {input}
-glow_high.placeholder @g : tensor<4x3x3x16xf32> {input}
-glow_high.placeholder @y : tensor<1x18x4x4xf32> {output}
+glow_high.placeholder @x : tensor<1x20x20x4xf32> {input}
+glow_high.placeholder @f : tensor<32x1x1x4xf32> {input}
+glow_high.constant @g : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.placeholder @y : tensor<1x18x18x32xf32> {output}
 glow_low.func @winograd(@x, @f, @g, @y) {
-  %x = glow_low.weight @x : memref<1x20x6x4xf32>
-  %f = glow_low.weight @f : memref<16x1x1x4xf32>
-  %g = glow_low.weight @g : memref<4x3x3x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x18x4x4xf32>
-  %0 = glow_low.alloc : memref<1x20x6x16xf32>
+  %x = glow_low.weight @x : memref<1x20x20x4xf32>
+  %f = glow_low.weight @f : memref<32x1x1x4xf32>
+  %g = glow_low.weight @g : memref<32x3x3x32xf32>
+  %y = glow_low.weight @y {mutable} : memref<1x18x18x32xf32>
+  %0 = glow_low.alloc : memref<1x20x20x32xf32>
   glow_low.conv @out %0, @in %x, @in %f
   glow_low.conv @out %y, @in %0, @in %g
   glow_low.dealloc @out %0
