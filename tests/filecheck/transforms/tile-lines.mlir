@@ -109,7 +109,7 @@ glow_high.placeholder @x : tensor<1x20x20x4xf32> {input}
 glow_high.placeholder @f : tensor<32x1x1x4xf32> {input}
 glow_high.constant @g : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.placeholder @y : tensor<1x18x18x32xf32> {output}
-glow_low.func @winograd(@x, @f, @g, @y) {
+glow_low.func @winograd(@x, @f, @y) {
   %x = glow_low.weight @x : memref<1x20x20x4xf32>
   %f = glow_low.weight @f : memref<32x1x1x4xf32>
   %g = glow_low.weight @g : memref<32x3x3x32xf32>
