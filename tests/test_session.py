@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from glow_mlir.codegen.llvm import host
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.cache import ArtifactCache
+from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.session import InferenceSession
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
@@ -149,6 +150,48 @@ def test_threads_take_turns_on_state(tmp_path: Path) -> None:
     # Each call sees a state of its own, all elements of it alike.
     assert sorted(float(y.min()) for y in found) == list(range(1, 101))
     assert sorted(float(y.max()) for y in found) == list(range(1, 101))
+
+
+def exponential(size: int) -> bytes:
+    """y = exp(x), of that many elements."""
+    shape = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "graph", shape[:1], shape[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 5])
+def test_threads_give_the_same_bits(threads: int) -> None:
+    x = np.random.default_rng(0).standard_normal(100_000).astype(np.float32)
+    session = InferenceSession(exponential(x.size), threads=threads)
+    assert session.executable.manifest.threads == (threads or usable_cores())
+    np.testing.assert_array_equal(result(session, x), result(InferenceSession(exponential(x.size)), x))
+
+
+def test_what_is_small_needs_no_threads() -> None:
+    assert InferenceSession(adding(), threads=4).executable.manifest.threads == 1
+
+
+def test_threads_are_part_of_the_key() -> None:
+    model = exponential(100_000)
+    assert InferenceSession(model, threads=2).compile_seconds
+    assert InferenceSession(model, threads=3).compile_seconds
+    assert not InferenceSession(model, threads=2).compile_seconds
+
+
+@pytest.mark.parametrize("threads", [-1, 5000])
+def test_no_number_of_threads(threads: int) -> None:
+    with pytest.raises(OptionError, match=f"threads={threads} is no number of threads"):
+        InferenceSession(adding(), threads=threads)
+
+
+def test_sessions_with_threads_called_from_many() -> None:
+    """Two sessions share one pool; whoever finds it busy computes alone."""
+    sessions = [InferenceSession(exponential(size), threads=3) for size in (100_000, 150_000)]
+    inputs = [np.full(size, seed, np.float32) for seed, size in enumerate((100_000, 150_000) * 20)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: result(sessions[x.size == 150_000], x), inputs))
+    for x, y in zip(inputs, found, strict=True):
+        np.testing.assert_allclose(y, np.exp(x), rtol=1e-5)
 
 
 @pytest.mark.parametrize("model", [bytes, bytearray, memoryview])

@@ -128,6 +128,7 @@ class Run:
             "dimensions": dict(args.bind),
             "disable": args.disable,
             "accuracy": args.accuracy,
+            "threads": args.threads,
         }
 
     @property

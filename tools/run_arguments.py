@@ -158,6 +158,9 @@ def _add_compilation(group: ArgumentGroup) -> None:
         default="default",
         help="strict: no kernel whose rounding errors are larger than those of plain sums",
     )
+    group.add_argument(
+        "--threads", type=natural, default=1, metavar="N", help="threads of an inference, 0 for all cores (default: 1)"
+    )
     add_disable_argument(group)
     group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
     group.add_argument(

@@ -27,6 +27,13 @@ glow_low.func @main(@x, @y, @z) attributes {activations = 192, activations_bound
   glow_low.dealloc @out %t
 }
 
+// Cut into parts, for several threads: the task is a function of one of them, which finds its operands in an array.
+glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 64, constants = 0, threads = 2} {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<2x20xf32>
+  %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<2x20xf32>
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 3}}
+}
+
 // One loop over the rows; in it vectors of the register's width, and half of one for what remains.
 // CHECK-LABEL: llvm.func internal @stack
 // CHECK-SAME: (%{{.*}}: !llvm.ptr, %[[X:.*]]: !llvm.ptr, %[[S:.*]]: !llvm.ptr)
@@ -62,6 +69,28 @@ glow_low.func @main(@x, @y, @z) attributes {activations = 192, activations_bound
 // CHECK: llvm.call @[[COPY]](%{{.*}}, %[[T]])
 // CHECK: llvm.return %{{.*}} : i32
 // CHECK-NOT: glow_low
+
+// Without `parallel`, all parts run one after the other.
+// CHECK-LABEL: llvm.func internal @parallel_for(
+// CHECK-SAME: %[[PARALLEL:.*]]: !llvm.ptr, %[[TASK:.*]]: !llvm.ptr, %[[DATA:.*]]: !llvm.ptr, %{{.*}}: i64)
+// CHECK: llvm.call %[[TASK]](%[[DATA]], %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i64, i64) -> ()
+// CHECK: %[[FUNCTION:.*]] = llvm.load %[[PARALLEL]]
+// CHECK: llvm.call %[[FUNCTION]](%{{.*}}, %[[TASK]], %[[DATA]], %{{.*}})
+
+// CHECK-LABEL: llvm.func internal @copy.2x20.lines(
+// CHECK-SAME: %[[DATA:.*]]: !llvm.ptr, %[[PART:.*]]: i64, %{{.*}}: i64)
+// CHECK: llvm.load %[[DATA]] {alignment = 8 : i64} : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.mul %[[PART]]
+
+// CHECK-LABEL: llvm.func @parts(
+// CHECK-SAME: %[[PARALLEL:[^:]*]]: !llvm.ptr) -> i32
+// CHECK: %[[POINTERS:.*]] = llvm.alloca {{.*}} x !llvm.ptr
+// CHECK: %[[COUNT:.*]] = llvm.mlir.constant(3) : i64
+// CHECK: %[[TASK:.*]] = llvm.mlir.addressof @copy.2x20.lines
+// CHECK: llvm.call @parallel_for(%[[PARALLEL]], %[[TASK]], %[[POINTERS]], %[[COUNT]])
+// CHECK: llvm.func @glow_pool_run(
+// CHECK: llvm.func @glow_pool_work(
+// CHECK: llvm.func @glow_pool_stop(
 
 // SCALAR-NOT: vector<
 // SCALAR: llvm.fmul {{.*}} : f32

@@ -6,6 +6,8 @@
 // RUN: glow-opt %s -p 'select{backend=interpreter}' | filecheck %s --check-prefix=INTERPRETER
 // RUN: glow-opt %s -p 'select{target=avx2 accuracy=default}' | filecheck %s --check-prefix=WINOGRAD
 // RUN: glow-opt %s -p 'select{target=avx2 accuracy=strict}' | filecheck %s --check-prefix=STRICT
+// RUN: glow-opt %s -p 'select{target=avx2 threads=2}' | filecheck %s --check-prefix=PARTS
+// RUN: not glow-opt %s -p 'select{threads=0}' 2>&1 | filecheck %s --check-prefix=NO-THREADS
 // RUN: not glow-opt %s -p 'select{accuracy=loose}' 2>&1 | filecheck %s --check-prefix=LOOSE
 // RUN: not glow-opt %s -p 'select{backend=no-such-backend}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not glow-opt %s -p 'select{target=no-such-machine}' 2>&1 | filecheck %s --check-prefix=MACHINE
@@ -52,6 +54,19 @@ glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @ha
   glow_low.conv @out %halves, @in %image, @in %filter {strides = [2, 2]}
 }
 
+// What takes long is cut into parts, as scratch is, one for each thread; what is small stays whole.
+
+// PARTS-LABEL: glow_low.func @convolutions({{.*}} attributes {threads = 2} {
+// PARTS:         glow_low.alloc : memref<36x304xf32>
+// PARTS-NEXT:    glow_low.alloc : memref<2x36x160xf32>
+// PARTS-NEXT:    glow_low.alloc : memref<2x36x32xf32>
+// PARTS-NEXT:    glow_low.conv @out %features, {{.*}}parts = {transform = 7 : i64, columns = 2 : i64}
+// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", parts = {pack = 1 : i64, rows = {{[0-9]}} : i64}
+// PARTS:         glow_low.conv @out %dot
+// PARTS-NOT:     parts
+// PARTS-LABEL: glow_low.func @main(
+// PARTS-NOT:     parts
+
 // CHECK-LABEL: glow_low.func @main(
 // CHECK:         glow_low.splat {{.*}}kernel = "fill"
 // CHECK:         glow_low.stack {{.*}}kernel = "stack"
@@ -83,6 +98,7 @@ glow_low.func @main(@x, @y, @rows, @product) {
   glow_low.dealloc @out %1
 }
 
+// NO-THREADS: threads=0 is no number of threads
 // LOOSE: there is no accuracy 'loose', only default and strict
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend'
 // MACHINE: error: {{.*}}'no-such-machine'
