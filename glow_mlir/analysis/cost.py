@@ -16,6 +16,7 @@ from xdsl.ir import Block
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.recurrence import Recurrence
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
@@ -88,6 +89,9 @@ def _products(op: DerivedInstruction) -> int:
     """Products that are summed up for one element of the result; 1 for instructions of other kinds."""
     if op.OPERATOR is MatMulOp:
         return shape_of(getattr(op, "left"))[-1]
+    if issubclass(op.OPERATOR, Recurrence):
+        # Elements of the result are the states: of all steps, and the last ones once more.
+        return op.OPERATOR.GATES * shape_of(op.outputs()[0])[-1]
     if op.OPERATOR is ConvOp:
         return math.prod(plain_shape(op, "filter")[1:])
     return 1

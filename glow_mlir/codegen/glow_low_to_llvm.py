@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
+from itertools import groupby
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -72,10 +73,11 @@ PARALLEL_FOR = "parallel_for"
 
 @dataclass(frozen=True)
 class Task:
-    """A function of one part, and how many parts there are."""
+    """A function of one part, how many parts there are, and how often all run."""
 
     function: str
     parts: int
+    rounds: int
 
 
 @dataclass
@@ -103,7 +105,7 @@ class FunctionEmission:
         parameters = [Param(ptr, noalias=False)] * 4
         with self.module.function(self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
-            data = b.stack(ptr, most) if most else b.null()
+            data = b.stack(ptr, most + 1) if most else b.null()
             for position, op in enumerate(steps):
                 self._stamp(b, arguments[1], position)
                 self._execute(b, op, data, arguments[3])
@@ -128,14 +130,21 @@ class FunctionEmission:
     def _run_tasks(
         self, b: Builder, tasks: Sequence[Task], pointers: Sequence[Value], data: Value, parallel: Value
     ) -> None:
-        """Run the parts of an instruction: all of one axis, then all of the next."""
+        """Run the parts of an instruction: all of one axis, then all of the next; the number of the round is behind."""
         for position, pointer in enumerate(pointers):
             data.at(position, ptr).store(pointer)
-        for task in tasks:
-            if task.parts == 1:
-                b.call(task.function, [data, 0, 0])
-            else:
-                b.call(PARALLEL_FOR, [parallel, b.symbol(task.function), data, task.parts])
+        for rounds, group in groupby(tasks, lambda task: task.rounds):
+            if rounds > 1:
+                number = b.stack(i64, 1)
+                data.at(len(pointers), ptr).store(number)
+            with b.loop(0, rounds) as turn:
+                if rounds > 1:
+                    number.store(b.index(turn))
+                for task in group:
+                    if task.parts == 1:
+                        b.call(task.function, [data, 0, 0])
+                    else:
+                        b.call(PARALLEL_FOR, [parallel, b.symbol(task.function), data, task.parts])
 
     def _emit_pointers(self, b: Builder, constants: Value, bindings: Value, activations: Value) -> None:
         """Addresses of all allocations and weights, in front of the first call."""
@@ -182,10 +191,10 @@ class FunctionEmission:
     def _tasks(self, op: Instruction) -> list[Task]:
         """The functions of one part of an instruction, in the order in which they run."""
         self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))
-        parts = parts_of(op)
+        kernel, parts = self._kernel(op), parts_of(op)
         return [
-            Task(self._task_function(op, axis, parts[axis]), parts[axis])
-            for axis in self._kernel(op).AXES
+            Task(self._task_function(op, axis, parts[axis]), parts[axis], kernel.rounds(op, axis))
+            for axis in kernel.AXES
             if axis in parts
         ]
 
@@ -204,7 +213,10 @@ class FunctionEmission:
                 operands = _operands(op, pointers)
                 for number in kernel.private(op):
                     operands["scratch"][number] = operands["scratch"][number].of_worker(worker)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, Share(part, parts)))
+                number = None
+                if kernel.rounds(op, axis) > 1:
+                    number = data.at(len(uses), ptr).load(ptr).load(i64)
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, Share(part, parts), number))
                 b.give_back()
 
         readable = f"{_readable(kernel, op)}.{axis}"

@@ -75,7 +75,8 @@ class KernelCall:
     """
     What a kernel gets to emit one function: a builder, the instruction, and its operands by name.
 
-    Where the instruction is cut into parts, the function runs one of them, that of `cut` along `axis`.
+    Where the instruction is cut into parts, the function runs one of them, that of `cut` along `axis`, in one of the
+    rounds that the kernel has there.
     """
 
     b: Builder
@@ -84,6 +85,8 @@ class KernelCall:
     operands: Mapping[str, Sequence[Operand]]
     axis: str = ""
     cut: Share = ALL
+    round: Value | None = None
+    """The number of the round; `None` where the function runs all of them."""
 
     def share(self, axis: str) -> Share:
         """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
@@ -170,6 +173,14 @@ class Kernel(ABC):
         depend on it.
         """
         return {}
+
+    def rounds(self, op: Instruction, axis: str) -> int:
+        """
+        How often all parts along an axis run, one time after the other.
+
+        Neighbouring axes with as many rounds, more than one, take turns in each.
+        """
+        return 1
 
     def private(self, op: Instruction) -> Sequence[int]:
         """Numbers of the @scratch operands of which each worker needs one of its own."""

@@ -28,11 +28,13 @@ def cut_into_parts(op: Instruction, kernel: Kernel, target: Target) -> bool:
 
     Returns whether it is cut.
     """
-    wanted = min(work(op) // GRAIN, PARTS_PER_THREAD * target.threads)
-    if wanted < 2:
+    total = work(op)
+    if total < 2 * GRAIN:
         return False
-    steps = kernel.cuts(op, target)
-    parts = {axis: max(1, min(wanted, count)) for axis, count in steps.items()}
+    parts: dict[str, int] = {}
+    for axis, steps in kernel.cuts(op, target).items():
+        wanted = min(total // (GRAIN * kernel.rounds(op, axis)), PARTS_PER_THREAD * target.threads)
+        parts[axis] = max(1, min(wanted, steps))
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["parts"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})

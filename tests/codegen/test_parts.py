@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high import (
     linear,
     normalization,
     pooling,
+    recurrence,
     reductions,
     resize,
 )
@@ -124,6 +125,28 @@ def test_strassen(shape: tuple[int, int, int]):
     check(Case(linear.MatMulOp, left, right, constants=(1,)))
     image, filters = left.reshape(1, rows, 1, depth), np.ascontiguousarray(right.T).reshape(columns, 1, 1, depth)
     check(Case(convolution.ConvOp, image, filters, sample((columns,)), constants=(1, 2)))
+
+
+def recurrences(steps: int, batch: int, hidden: int, constants: tuple[int, ...]) -> list[Case]:
+    """One recurrence of each kind; a GRU without bias has two products a step."""
+
+    def given(gates: int) -> list[np.ndarray]:
+        weights = sample((hidden, gates * hidden), seed=1) / hidden
+        return [sample((steps, batch, gates * hidden)), weights.astype(np.float32), sample((batch, hidden), seed=2)]
+
+    return [
+        Case(recurrence.LstmRecurrenceOp, *given(4), sample((batch, hidden)), constants=constants),
+        Case(recurrence.GruRecurrenceOp, *given(3), constants=constants),
+        Case(recurrence.GruRecurrenceOp, *given(3), sample((hidden,)), constants=constants),
+        Case(recurrence.RnnRecurrenceOp, *given(1), constants=constants, reverse=True),
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(4, 1, 300), (3, 7, 150), (1, 1, 300)], ids=str)
+@pytest.mark.parametrize("constants", [(), (1,)], ids=["run-time", "constant"])
+def test_recurrences(sizes: tuple[int, int, int], constants: tuple[int, ...]):
+    for case in recurrences(*sizes, constants):
+        check(case)
 
 
 @settings(max_examples=30, **SLOW)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -193,10 +193,13 @@ class Step:
         """The state before the step, of a row of the batch."""
         return Row.of(self.call.many("scratch")[STATES], self.number & 1, n)
 
-    def compute(self, code: UnitCode, panels: Sequence[int] | None = None, reset: bool = False) -> None:
+    def compute(
+        self, code: UnitCode, panels: Sequence[int] | None = None, reset: bool = False, axis: str = "units"
+    ) -> None:
         """
         For each block, set the sums to its panels, or some of them, times the state, or the state times its reset gate;
-        then run the code on its units. The last block, which may have fewer units, is always done last.
+        then run the code on its units. The last block, which may have fewer units, is always done last. The share of
+        the call along the axis is one of the blocks, the same in each step.
         """
         panels = range(self.plan.panels) if panels is None else panels
         whole, rest = divmod(self.plan.hidden, self.plan.units)
@@ -209,11 +212,14 @@ class Step:
                 first = units.block * self.plan.units
                 vector_loop(self.b, units.count, self.lanes, lambda j, lanes: code(n, j + first, j, lanes))
 
+        share, blocks = self.call.share(axis), self.plan.packed_shape[0]
         if whole:
-            with self.b.loop(0, whole) as j:
-                block(Units(self.b.select(backwards, (whole - 1) - j, j), self.plan.units, backwards))
+            begin, end = share.within(blocks, 0, whole)
+            with self.b.loop(begin, end) as j:
+                block(Units(self.b.select(backwards, begin + end - 1 - j, j), self.plan.units, backwards))
         if rest:
-            block(Units(whole, rest, backwards))
+            with self.b.loop(*share.within(blocks, whole, 1)):
+                block(Units(whole, rest, backwards))
 
     def _multiply(self, units: Units, panel: int, place: int, reset: bool) -> None:
         """Set the sums at a place to the product with one panel of a block."""
@@ -288,9 +294,14 @@ class Step:
 
 
 class RecurrenceKernel(Kernel):
-    """The loop over steps; what a step does differs."""
+    """
+    The loop over steps; what a step does differs.
+
+    For several threads, the blocks of hidden units are cut in each step: the steps are the rounds.
+    """
 
     OPERATOR: ClassVar[type[Recurrence]]
+    AXES = ("begin", "units", "gates", "candidate", "end")
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR:
@@ -330,23 +341,46 @@ class RecurrenceKernel(Kernel):
         if not pack_constant(op, "weights", storage, "gates", plan.pack, None, **numbers):
             add_scratch(op, plan.packed_shape, plan.element)
 
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        blocks = self.plan(cast(Recurrence, op), target).packed_shape[0]
+        return {"begin": 1, **dict.fromkeys(self.step_axes(cast(Recurrence, op)), blocks), "end": 1}
+
+    def rounds(self, op: Instruction, axis: str) -> int:
+        return 1 if axis in ("begin", "end") else shape_of(op.inputs()[0])[0]
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return (SUMS,)
+
+    def step_axes(self, op: Recurrence) -> Sequence[str]:
+        """The axes along which a step is cut, one after the other."""
+        return ("units",)
+
     def emit(self, call: KernelCall) -> None:
         op, b = cast(Recurrence, call.op), call.b
         steps, batch, _ = call.one("input").shape
         plan, functions = self.plan(op, call.target), self.functions(op)
-        packed = call.one("weights").pointer
-        if call.op.properties.get("packing") is None:
-            packed = call.many("scratch")[-1].pointer
-            _emit_packing(call, plan, packed)
+        is_packed = call.op.properties.get("packing") is not None
+        packed = call.one("weights").pointer if is_packed else call.many("scratch")[-1].pointer
         states = call.many("scratch")[STATES]
-        _copy_rows(call, plan, call.one("initial_h"), states)
-        if call.maybe("initial_c") is not None:
-            _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
-        with b.loop(0, steps) as number:
+
+        def one(number: Value) -> None:
             time = b.index(steps - 1) - number if flag(op.reverse) else number
             self.step(Step(call, plan, functions, batch, time, number, packed))
-        last = dataclasses.replace(states, pointer=states.pointer.at(steps % 2 * states.strides[0], plan.element))
-        _copy_rows(call, plan, last, call.one("last_h"))
+
+        if call.runs("begin"):
+            if not is_packed:
+                _emit_packing(call, plan, packed)
+            _copy_rows(call, plan, call.one("initial_h"), states)
+            if call.maybe("initial_c") is not None:
+                _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
+        if call.round is not None:
+            one(call.round)
+        elif call.runs(*self.step_axes(op)):
+            with b.loop(0, steps) as number:
+                one(number)
+        if call.runs("end"):
+            last = dataclasses.replace(states, pointer=states.pointer.at(steps % 2 * states.strides[0], plan.element))
+            _copy_rows(call, plan, last, call.one("last_h"))
 
 
 def _element(op: Recurrence) -> Attribute:
@@ -440,6 +474,9 @@ class GruRecurrenceKernel(RecurrenceKernel):
         # Without bias, the product of the candidate is one with the state times the whole reset gate.
         return 1 if cast(GruRecurrenceOp, op).bias is None else 3
 
+    def step_axes(self, op: Recurrence) -> Sequence[str]:
+        return ("gates", "candidate") if self.at_once(op) == 1 else ("units",)
+
     def scratch_shapes(self, op: Recurrence, plan: Plan, batch: int) -> list[tuple[int, ...]]:
         extra = [(batch, plan.hidden)] * 2 if self.at_once(op) == 1 else []
         return [*super().scratch_shapes(op, plan, batch), *extra]
@@ -452,8 +489,10 @@ class GruRecurrenceKernel(RecurrenceKernel):
         bias = step.call.maybe("bias")
         if bias is not None:
             self._reset_product(step, Row.of(bias))
-        else:
+            return
+        if step.call.runs("gates"):
             self._gates(step)
+        if step.call.runs("candidate"):
             self._candidate(step)
 
     def _reset_product(self, step: Step, bias: Row) -> None:
@@ -478,7 +517,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
             step.scratch(n, UPDATE).store(b, unit, update)
             step.scratch(n, RESET_STATE).store(b, unit, reset * step.state(n).load(b, unit, lanes))
 
-        step.compute(unit_code, panels=(0, 1))
+        step.compute(unit_code, panels=(0, 1), axis="gates")
 
     def _candidate(self, step: Step) -> None:
         """The new state, from the product with the state times the reset gate."""
@@ -490,7 +529,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
             (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
             step.finish(n, unit, h)
 
-        step.compute(unit_code, panels=(2,), reset=True)
+        step.compute(unit_code, panels=(2,), reset=True, axis="candidate")
 
 
 @kernel("rnn-recurrence")
