@@ -149,7 +149,7 @@ def test_recurrences(sizes: tuple[int, int, int], constants: tuple[int, ...]):
         check(case)
 
 
-@settings(max_examples=30, **SLOW)
+@settings(max_examples=12, **SLOW)
 @given(graph=graphs())
 def test_random_graphs(graph: Graph):
     check_parts(graph.module, graph.inputs, (2, 5))
