@@ -134,11 +134,11 @@ class FunctionEmission:
         for position, pointer in enumerate(pointers):
             data.at(position, ptr).store(pointer)
         for rounds, group in groupby(tasks, lambda task: task.rounds):
-            if rounds > 1:
-                number = b.stack(i64, 1)
+            number = b.stack(i64, 1) if rounds > 1 else None
+            if number is not None:
                 data.at(len(pointers), ptr).store(number)
             with b.loop(0, rounds) as turn:
-                if rounds > 1:
+                if number is not None:
                     number.store(b.index(turn))
                 for task in group:
                     if task.parts == 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.loader import Library
-from glow_mlir.runtime.pool import serial, workers
+from glow_mlir.runtime.pool import workers
 
 ALIGNMENT = 64
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -69,8 +69,11 @@ class Executable:
     def call(self, bound: list[np.ndarray]) -> None:
         """Call the entry on arrays in the order of the bindings."""
         pointers = (ctypes.c_void_p * len(bound))(*(array.ctypes.data for array in bound))
-        with workers(self._library, self._threads) if self._threads > 1 else serial() as parallel:
-            status = self._entry(self._constants_address, pointers, self._activations_address(), parallel)
+        if self._threads == 1:
+            status = self._entry(self._constants_address, pointers, self._activations_address(), None)
+        else:
+            with workers(self._library, self._threads) as parallel:
+                status = self._entry(self._constants_address, pointers, self._activations_address(), parallel)
         if status:
             raise RuntimeError(f"the compiled function returned {status}")
 

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
@@ -168,8 +168,3 @@ atexit.register(_POOLS.stop)
 def workers(library: Library, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
     """The `glow_parallel` of that many threads for one call; `None` where another call has it."""
     return _POOLS.find(library, threads).lease()
-
-
-def serial() -> AbstractContextManager[None]:
-    """No `glow_parallel`: the call computes alone."""
-    return nullcontext()
