@@ -226,10 +226,8 @@ class _Head:
         if plan.past is not None:
             limit = b.min(b.index(first + (rows + plan.past)), plan.keys)
         self._scores(first, rows, limit)
-        # A mask that is the same for all queries is part of the scores already.
-        mask = self.mask if self._bias is None else None
         scores, factors = self.scratch["scores"].pointer, self.scratch["factors"].pointer
-        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, plan.keys, plan.pitch, mask, plan.past)
+        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, plan.keys, plan.pitch, self.mask, plan.past)
         # Two loops: the next query's exponentials need not wait for its peak.
         with b.loop(0, rows) as row:
             factors.at(row, plan.element).store(lines.peak(row, row + first, limit))
@@ -238,15 +236,9 @@ class _Head:
             factor.store(1.0 / lines.soften(row, factor.load(plan.element), limit))
         self._means(first, rows, limit)
 
-    @property
-    def _bias(self) -> Plane | None:
-        """The mask, where it is the same for all queries: the sums of the scores start from it."""
-        same = self.mask is not None and self.mask.strides == (0, 1)
-        return self.mask if same and not self.plan.in_place else None
-
     def _scores(self, first: Index, rows: int, limit: Index) -> None:
         """The products of some queries with the first `limit` keys."""
-        plan, bias = self.plan, self._bias
+        plan = self.plan
         if plan.in_place:
             into = Rows(self.scratch["scores"].pointer, plan.pitch)
             products = InPlace(self.b, plan.element, plan.tile.lanes)
@@ -259,7 +251,7 @@ class _Head:
             self.scratch["scores"].pointer,
             queries,
             self.scratch["keys"].pointer,
-            None if bias is None else bias.pointer,
+            None,
             rows,
             limit,
             plan.depth,

@@ -85,7 +85,8 @@ class StrassenMatMulKernel(StrassenKernel):
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left") or not _has_rows(op):
             return False
-        return element_of(getattr(op, "left")) == f32 and len(shape_of(getattr(op, "result"))) <= MOST_AXES
+        few = len(shape_of(getattr(op, "result"))) <= MOST_AXES
+        return element_of(getattr(op, "left")) == f32 and few and 0 not in shape_of(getattr(op, "right"))
 
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
         *rows, columns = shape_of(getattr(op, "result"))
