@@ -65,7 +65,7 @@ class Compilation:
 
     It goes through the pipeline of a backend, or through `pipeline`, which then decides alone; `disable` names passes
     to leave out of either, and an `accuracy` other than the default is set in either (docs/floating-point.md),
-    and so are several `threads`.
+    and so are several `threads` and `tune` (docs/tuning.md).
     """
 
     module: ModuleOp
@@ -80,6 +80,7 @@ class Compilation:
     pass_observers: Sequence[PassObserver] = ()
     accuracy: str = "default"
     threads: int = 1
+    tune: bool = False
 
     @cached_property
     def ladder(self) -> Pipeline:
@@ -95,6 +96,8 @@ class Compilation:
             whole = whole.with_options("select", accuracy=self.accuracy)
         if self.threads > 1:
             whole = whole.with_options("select", threads=self.threads)
+        if self.tune:
+            whole = whole.with_options("select", tune=True)
         return whole.without(*self.disable)
 
     @without_collector()

@@ -72,8 +72,9 @@ class InferenceSession:
     `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
     to the stage `llvm`. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are
     larger than those of plain sums (docs/floating-point.md). An inference computes in as many `threads`, the caller's
-    among them; 0 stands for the number of cores. Results do not depend on it. Raises `GlowError` for whatever is wrong
-    with the model, and `OptionError` for a `target` whose code this machine cannot run.
+    among them; 0 stands for the number of cores. Results do not depend on it. With `tune`, kernels are chosen by
+    measuring them (docs/tuning.md). Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a
+    `target` whose code this machine cannot run.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -94,17 +95,20 @@ class InferenceSession:
         disable: Sequence[str] = (),
         pass_observers: Sequence[PassObserver] = (),
         accuracy: str = "default",
+        tune: bool = False,
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
             target, profile = _settings_of(pipeline, backend, target, profile)
         if backend == "cpu":
             _check_target(target)
+        elif tune:
+            raise OptionError(f"the backend '{backend}' has no machine code to tune", hint="backend='cpu'")
         source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
         self._pipeline, self._disable = pipeline, tuple(disable)
-        self._accuracy = accuracy
+        self._accuracy, self._tune = accuracy, tune
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
@@ -183,7 +187,7 @@ class InferenceSession:
         key = cache_key(
             model_identity(model, cache),
             repr(sorted(self._dimensions.items())),
-            f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads}",
+            f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads} {self._tune}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
             host_name(),
             _versions(),
@@ -217,6 +221,7 @@ class InferenceSession:
             pass_observers=self._pass_observers,
             accuracy=self._accuracy,
             threads=self._threads,
+            tune=self._tune,
         )
         compilation.seconds["import"] = time.perf_counter() - start
         if self._backend == "cpu":

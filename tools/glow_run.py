@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from glow_mlir.activity import watching
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
@@ -129,6 +130,7 @@ class Run:
             "disable": args.disable,
             "accuracy": args.accuracy,
             "threads": args.threads,
+            "tune": args.tune,
         }
 
     @property
@@ -164,14 +166,15 @@ class Run:
         cache = args.cache and not observers and not pass_observers and args.stats is None
         self.progress.say("compiling")
         try:
-            session = InferenceSession(
-                model,
-                **self._compile_options,
-                profile=bool(args.profile or args.trace),
-                cache=cache,
-                observers=[self._tell, *observers],
-                pass_observers=pass_observers,
-            )
+            with watching(self.progress.say):
+                session = InferenceSession(
+                    model,
+                    **self._compile_options,
+                    profile=bool(args.profile or args.trace),
+                    cache=cache,
+                    observers=[self._tell, *observers],
+                    pass_observers=pass_observers,
+                )
         finally:
             if dump is not None:
                 dump.finish()

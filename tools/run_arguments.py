@@ -37,7 +37,7 @@ REQUIRED: dict[str, str] = {
 }
 """Option → the option without which it means nothing."""
 
-COMPILED = ("profile", "trace", "stats")
+COMPILED = ("profile", "trace", "stats", "tune")
 """Options that need machine code."""
 
 MEASURED = ("iterations", "duration", "warmup", "profile", "trace")
@@ -160,6 +160,11 @@ def _add_compilation(group: ArgumentGroup) -> None:
     )
     group.add_argument(
         "--threads", type=natural, default=1, metavar="N", help="threads of an inference, 0 for all cores (default: 1)"
+    )
+    group.add_argument(
+        "--tune",
+        action="store_true",
+        help="choose kernels by measuring them, which takes a while once; answers are kept for all models",
     )
     add_disable_argument(group)
     group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -100,7 +100,7 @@ class DerivedInstruction(Instruction):
     parts = opt_prop_def(DictionaryAttr)
     """Axis of the kernel → into how many parts the instruction is cut along it, for several threads."""
     tiles = opt_prop_def(DictionaryAttr)
-    """Parameters of the kernel."""
+    """What was chosen for the kernel, names → numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
     packing = opt_prop_def(DictionaryAttr)
     """Operand name → how its elements are packed, for operands that are not in their plain layout."""
     prologue_maps = opt_prop_def(base(ArrayAttr))
@@ -210,6 +210,10 @@ class DerivedInstruction(Instruction):
     def verify_(self) -> None:
         count = sum(self.properties.get(name) is not None for name in self.BODY_PROPERTIES)
         require(count == len(self.regions), f"{len(self.regions)} bodies need as many lists of maps, got {count}")
+        if self.tiles is not None:
+            for name, size in self.tiles.data.items():
+                numeral = isinstance(size, IntegerAttr) and size.value.data >= 0
+                require(numeral, f"'{name}' in 'tiles' is a whole number from 0 on, not {size}")
         expected = [] if self.packing is not None else list(cast(Any, self.OPERATOR).infer_types(self))
         epilogue = self.epilogue
         stored = [element_of(value) for value in self.outputs()]

@@ -33,6 +33,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
     strides_of,
 )
+from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.storage import Storage, deferred_constant
 
@@ -120,6 +121,10 @@ class KernelCall:
         return self.one("result")
 
 
+Tiles = Mapping[str, int]
+"""What a kernel chooses for an instruction, as names and numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
+
+
 class Kernel(ABC):
     """
     Executes some instructions on a CPU.
@@ -158,12 +163,24 @@ class Kernel(ABC):
         Operators are asked before lowering, so that what no kernel accepts is lowered.
         """
 
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        """
+        The tiles with which the kernel executes an instruction that it accepts, the best guess of its cost model first.
+
+        Empty tiles stand for an instruction where there is nothing to choose; no tiles at all for one whose sizes do
+        not suit the target, or whose operands would have to be constants.
+        """
+        return ({},)
+
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
-        """Whether to select the kernel for an instruction that it executes; kernels behind it are asked otherwise."""
+        """
+        Whether to select the kernel for an instruction for which it has candidates, where nothing is measured; kernels
+        behind it are asked otherwise.
+        """
         return True
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        """Set tiles, packing and scratch operands on an instruction that this kernel was selected for."""
+        """Set packing and scratch operands on an instruction that has this kernel and one of its `candidates`."""
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         """
@@ -189,6 +206,12 @@ class Kernel(ABC):
     @abstractmethod
     def emit(self, call: KernelCall) -> None:
         """Emit the function's body."""
+
+
+def tiles_of(op: Operation) -> Tiles:
+    """The tiles that were chosen for an instruction; empty where there was nothing to choose."""
+    tiles = op.properties.get("tiles")
+    return {name: integer(size) for name, size in tiles.data.items()} if isinstance(tiles, DictionaryAttr) else {}
 
 
 def kind_of(op: Operation) -> Any:

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
+from glow_mlir.activity import say
 from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
@@ -24,7 +25,8 @@ class SelectPass(ModulePass):
 
     Nothing behind this pass decides anything. An instruction that has its kernel keeps it. With the accuracy `strict`,
     kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md). For several
-    `threads`, instructions with enough work are cut into parts, and the function says how many threads it is for.
+    `threads`, instructions with enough work are cut into parts, and the function says how many threads it is for. With
+    `tune` the fastest of all choices is taken, as this machine runs them, instead of a guess (docs/tuning.md).
     """
 
     name = "select"
@@ -33,6 +35,7 @@ class SelectPass(ModulePass):
     target: str = "host"
     accuracy: str = "default"
     threads: int = 1
+    tune: bool = False
 
     def __post_init__(self) -> None:
         if self.accuracy not in ACCURACIES:
@@ -44,11 +47,18 @@ class SelectPass(ModulePass):
         chooser = get_backend(self.backend)
         storage = Storage(op)
         for function in low_functions(op):
-            for instruction in list(flattened(function.block)):
-                if isinstance(instruction, Instruction) and not isinstance(instruction, DeallocOp):
-                    if "kernel" not in instruction.properties:
-                        chooser.select(instruction, storage, self.target, self.accuracy, self.threads)
-                        tally("kernels selected", int("kernel" in instruction.properties))
-                        tally("cut into parts", int("parts" in instruction.properties))
+            waiting = [
+                instruction
+                for instruction in flattened(function.block)
+                if isinstance(instruction, Instruction)
+                and not isinstance(instruction, DeallocOp)
+                and "kernel" not in instruction.properties
+            ]
+            for number, instruction in enumerate(waiting, 1):
+                if self.tune:
+                    say(f"tuning instruction {number} of {len(waiting)}")
+                chooser.select(instruction, storage, self.target, self.accuracy, self.threads, self.tune)
+                tally("kernels selected", int("kernel" in instruction.properties))
+                tally("cut into parts", int("parts" in instruction.properties))
             if any("parts" in instruction.properties for instruction in flattened(function.block)):
                 function.attributes["threads"] = IntegerAttr(self.threads, i64)

@@ -15,12 +15,12 @@ from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.kernels.winograd import blocking, emit_winograd, tile_form
+from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_winograd
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.modules import ModuleBuilder
-from glow_mlir.codegen.target import PRESETS, target_named
+from glow_mlir.codegen.target import PRESETS, Target, target_named
 from glow_mlir.codegen.types import f32, ptr
 from glow_mlir.codegen.value import Value
 from glow_mlir.compiler import Compilation
@@ -39,6 +39,17 @@ FORMS = [TileForm(2, 2), TileForm(4, 4), TileForm(2, 4), TileForm(2, 2, 2), Tile
 def bound(form: TileForm) -> float:
     """The bound of a form."""
     return BOUNDS[max(form.height, form.width)]
+
+
+def blocked(
+    target: Target, form: TileForm, extents: tuple[int, int], batch: int, channels: int, block: int = 24
+) -> Blocking:
+    """How a convolution is cut into tiles of a form, for any number of filters."""
+    shape = WinogradShape(extents, batch, channels, 64, form.stride)
+    block = min(block, shape.tiles(form))
+    return shape.blocking(
+        target, f32, {"height": form.height, "width": form.width, "block": block, "prefetch": block % 2}
+    )
 
 
 def he(random: np.random.Generator, *shape: int) -> np.ndarray:
@@ -138,7 +149,7 @@ def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None
     weights = he(random, filters, 3, 3, channels)
     bias, residual = sample((filters,)), random.standard_normal(layer.target).astype(np.float32)
     pixels = random.standard_normal((batch, *extents, 1)).astype(np.float32)
-    cut = blocking(target, f32, form, extents, batch, channels)
+    cut = blocked(target, form, extents, batch, channels)
     epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -182,7 +193,7 @@ def test_error_against_f64(form: TileForm, channels: int) -> None:
     shape = conv_shape([size, size], [3, 3], channels, 64, strides=(form.stride, form.stride))
     x = random.standard_normal((1, size, size, channels)).astype(np.float32)
     weights = he(random, 64, 3, 3, channels)
-    cut = blocking(target, f32, form, (28, 28), 1, channels)
+    cut = blocked(target, form, (28, 28), 1, channels)
     scratch = [aligned(np.zeros(size, dtype=np.float32)) for size in cut.scratch()]
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -204,7 +215,7 @@ def test_layers_share_their_transforms(name: str) -> None:
     with module.function("f", [ptr] * 7) as (b, (out, inp, w, bias, *scratch)):
         for size, channels, filters in [(16, 64, 64), (17, 128, 64), (14, 64, 128)]:
             shape = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
-            cut = blocking(target, f32, TileForm(4, 4), (size, size), 1, channels)
+            cut = blocked(target, TileForm(4, 4), (size, size), 1, channels)
             emit_winograd(b, out, inp, w, bias, shape, cut=cut, scratch=scratch)
     assert sum(name.startswith("winograd") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
@@ -278,4 +289,4 @@ def test_filters_that_are_no_constants_are_not_transformed() -> None:
 )
 def test_rule(sizes: tuple[Any, ...], expected: TileForm | None) -> None:
     """Larger tiles for larger images; the plain kernel for small ones, few channels, and parts of vectors."""
-    assert tile_form(PRESETS["avx2"], f32, *sizes) == expected
+    assert WinogradShape(*sizes).forms(PRESETS["avx2"], f32)[0] == expected

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from functools import cached_property
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.bodies import executes
+from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.kernel import Kernel
-from glow_mlir.codegen.parts import cut_into_parts
-from glow_mlir.codegen.target import target_named
+from glow_mlir.codegen.target import Target, target_named
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.pipelines import Pipeline, llvm
@@ -28,6 +29,8 @@ class CpuBackend(Backend):
     """Executes every operator for which a kernel is registered that accepts it, and those that need none."""
 
     name = "cpu"
+
+    _tuner: Tuner | None = None
 
     @cached_property
     def kernels(self) -> list[Kernel]:
@@ -58,17 +61,44 @@ class CpuBackend(Backend):
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(target, profile))
 
-    def select(self, op: Operation, storage: Storage, target: str, accuracy: str = "default", threads: int = 1) -> None:
+    def select(
+        self,
+        op: Operation,
+        storage: Storage,
+        target: str,
+        accuracy: str = "default",
+        threads: int = 1,
+        tune: bool = False,
+    ) -> None:
         if not isinstance(op, Instruction):
             return
         machine = dataclasses.replace(target_named(target), threads=threads)
-        allowed = (kernel for kernel in self.kernels if kernel.STRICT or accuracy != "strict")
-        found = next((kernel for kernel in allowed if executes(kernel, op) and kernel.pays(op, storage, machine)), None)
+        ways = self.candidates(op, storage, machine, accuracy)
+        found = self._tuner_of(storage, target).fastest(op, machine, list(ways)) if tune else next(ways, None)
         if found is not None:
-            op.properties["kernel"] = StringAttr(found.name)
-            found.prepare(op, storage, machine)
-            if threads > 1:
-                cut_into_parts(op, found, machine)
+            found.write(op, storage, machine)
+
+    def _tuner_of(self, storage: Storage, target: str) -> Tuner:
+        """The tuner of a model, which lives as long as its instructions are selected."""
+        if self._tuner is None or self._tuner.storage is not storage:
+            self._tuner = Tuner(target, storage)
+        return self._tuner
+
+    def candidates(self, op: Operation, storage: Storage, target: Target, accuracy: str) -> Iterator[Candidate]:
+        """Ways to execute an instruction: those of the first kernel that pays, the best guess first; then others."""
+        rest: list[Candidate] = []
+        is_decided = False
+        for kernel in self.kernels:
+            if (accuracy == "strict" and not kernel.STRICT) or not executes(kernel, op):
+                continue
+            own = [Candidate(kernel, tiles) for tiles in kernel.candidates(op, storage, target)]
+            if own and not is_decided and kernel.pays(op, storage, target):
+                is_decided = True
+                yield from own
+            else:
+                rest += own
+        if is_decided:
+            yield from rest
 
     def _kernel(self, op: Operation) -> Kernel | None:
         return next((kernel for kernel in self.kernels if executes(kernel, op)), None)

@@ -10,21 +10,29 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, epilogue_of, prologue_of
-from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of, pack_constant, whole_constant
+from glow_mlir.codegen.kernel import (
+    Kernel,
+    KernelCall,
+    Tiles,
+    add_scratch,
+    kind_of,
+    pack_constant,
+    tiles_of,
+    whole_constant,
+)
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_pack_panels
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_pack_panels, product_tiles
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
-from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.kernels.winograd import Blocking, blocking, emit_winograd, tile_form
+from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
 from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Value
 from glow_mlir.deferred import Blocks
-from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -36,7 +44,7 @@ from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_strassen, pack_winograd
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
-from glow_mlir.winograd import STRIDES, TAPS, TileForm
+from glow_mlir.winograd import STRIDES, TAPS
 
 
 def accepts_conv(op: Operation) -> bool:
@@ -130,8 +138,7 @@ def has_prologue(op: Operation) -> bool:
 def is_pointwise(op: Operation) -> bool:
     """Whether every output reads the one pixel that has its place, in one group."""
     _, *kernel_sizes, _ = filter_shape(op)
-    strides = ints(op.properties["strides"]) if "strides" in op.properties else ()
-    return math.prod(kernel_sizes) == 1 and max(strides, default=1) == 1 and group_of(op) == 1
+    return math.prod(kernel_sizes) == 1 and max(_strides_of(op), default=1) == 1 and group_of(op) == 1
 
 
 def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value, **further: object) -> None:
@@ -213,7 +220,7 @@ class WinogradConvKernel(Kernel):
     """
     3x3 filters that move by one pixel or by two, in one group: fewer products, with larger rounding errors.
 
-    It is used for constant filters, which are transformed at compile time, where `tile_form` says that it is faster.
+    It is used for constant filters, which are transformed at compile time, where `WinogradShape` finds it faster.
     """
 
     name = "conv-winograd"
@@ -229,13 +236,17 @@ class WinogradConvKernel(Kernel):
         near = max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
         return kernel_sizes == [TAPS, TAPS] and near and element_of(getattr(op, "input")) == f32
 
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        constant = whole_constant(getattr(op, "filter"), storage) is not None
+        return _winograd_shape(op).candidates(target, f32) if constant else ()
+
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
-        return _tile_form(op, target) is not None and whole_constant(getattr(op, "filter"), storage) is not None
+        return _winograd_shape(op).forms(target, f32)[0] is not None
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
-        form = _tile_form(op, target)
-        assert form is not None
+        cut = _winograd_shape(op).blocking(target, f32, tiles_of(op))
+        form = cut.form
         panel = tile_for(target, f32).panel
         filters, *_, channels = filter_shape(op)
         packed = (-(-filters // panel), math.prod(form.weights), channels, panel)
@@ -246,14 +257,11 @@ class WinogradConvKernel(Kernel):
             panel=panel,
             **dataclasses.asdict(form),
         )
-        cut = _blocking_of(op, target).for_threads(target.threads)
-        if target.threads > 1:
-            op.tiles = DictionaryAttr({"block": to_attribute(cut.block)})
         for shape in cut.scratch():
             add_scratch(op, shape, f32)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        cut = _blocking_of(op, target)
+        cut = _winograd_shape(op).blocking(target, f32, tiles_of(op))
         if cut.block < cut.tiles:
             return {"tiles": -(-cut.tiles // cut.block)}
         return {"transform": cut.tiles, "columns": -(-filter_shape(op)[0] // cut.panel)}
@@ -272,7 +280,7 @@ class WinogradConvKernel(Kernel):
             call.one("filter").pointer,
             None if bias is None else bias.pointer,
             shape_of_call(call),
-            cut=_blocking_of(call.op, call.target),
+            cut=_winograd_shape(call.op).blocking(call.target, f32, tiles_of(call.op)),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
             epilogue=epilogue,
             planes=planes,
@@ -282,29 +290,24 @@ class WinogradConvKernel(Kernel):
         )
 
 
+def _strides_of(op: Operation) -> Shape:
+    """By how many pixels the filter moves along each axis; empty where it moves by one."""
+    return ints(op.properties["strides"]) if "strides" in op.properties else ()
+
+
 def _stride_of(op: Operation) -> int | None:
     """By how many pixels the filter moves along all axes; `None` where they differ."""
-    strides = set(ints(op.properties["strides"])) if "strides" in op.properties else {1}
+    strides = set(_strides_of(op) or (1,))
     return strides.pop() if len(strides) == 1 else None
 
 
-def _tile_form(op: Operation, target: Target) -> TileForm | None:
-    """The tiles with which Winograd's algorithm is the faster; `None` where it is not."""
+def _winograd_shape(op: Operation) -> WinogradShape:
+    """The sizes of a convolution that Winograd's algorithm can do."""
     filters, *_, channels = filter_shape(op)
     batch, *extents, _ = shape_of(getattr(op, "result"))
     stride = _stride_of(op)
     assert stride is not None
-    return tile_form(target, f32, extents, batch, channels, filters, stride)
-
-
-def _blocking_of(op: Operation, target: Target) -> Blocking:
-    """How a convolution by Winograd's algorithm is cut into tiles."""
-    batch, *extents, _ = shape_of(getattr(op, "result"))
-    form = _tile_form(op, target)
-    assert form is not None
-    cut = blocking(target, f32, form, extents, batch, filter_shape(op)[-1])
-    tiles = op.properties.get("tiles")
-    return dataclasses.replace(cut, block=integer(tiles.data["block"])) if isinstance(tiles, DictionaryAttr) else cut
+    return WinogradShape(extents, batch, channels, filters, stride)
 
 
 @kernel("conv-strassen")
@@ -325,11 +328,8 @@ class StrassenConvKernel(StrassenKernel):
         _, *kernel_sizes, _ = filter_shape(op)
         return kernel_sizes == [1, 1] and element_of(getattr(op, "input")) == f32
 
-    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
-        filters, *_, channels = filter_shape(op)
-        rows = math.prod(shape_of(getattr(op, "result"))[:-1])
-        constant = whole_constant(getattr(op, "filter"), storage) is not None
-        return constant and strassen_pays(target, f32, rows, filters, channels)
+    def is_constant(self, op: Operation, storage: Storage) -> bool:
+        return whole_constant(getattr(op, "filter"), storage) is not None
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -391,6 +391,16 @@ class ConvKernel(Kernel):
         even = has_unit_stride(getattr(op, "input"))
         return even and is_pointwise(op) if has_prologue(op) else even or reads_by_channel(op)
 
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        filters, *rest = filter_shape(op)
+        outputs, element = shape_of(getattr(op, "result"))[1:-1], element_of(getattr(op, "filter"))
+        if has_prologue(op):
+            outputs = (block_lines(outputs), *outputs[1:])
+        step = shape_of(getattr(op, "input"))[-1] * math.prod(_strides_of(op))
+        found = product_tiles(target, element, math.prod(outputs), filters // group_of(op), math.prod(rest), step)
+        # A prologue is applied to blocks, whose size is that of the scratch buffer.
+        return [tiles for tiles in found if not has_prologue(op) or tiles.get("rows") == found[0].get("rows")]
+
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
         group = group_of(op)
@@ -435,8 +445,8 @@ class ConvKernel(Kernel):
         if not call.runs(*self.AXES[1:]):
             return
         if prologue is None:
-            images, rows, columns = (call.share(axis) for axis in ("images", "rows", "columns"))
-            emit_through(emit_conv, call, packed, options=GemmOptions(images=images, rows=rows, columns=columns))
+            shares = {axis: call.share(axis) for axis in ("images", "rows", "columns")}
+            emit_through(emit_conv, call, packed, options=GemmOptions.of(tiles_of(call.op), **shares))
             return
         source, bias = call.one("input"), call.maybe("bias")
         epilogue, planes = epilogue_of(call)
@@ -455,6 +465,7 @@ class ConvKernel(Kernel):
             planes=planes,
             element=source.element,
             share=call.share("blocks"),
+            options=GemmOptions.of(tiles_of(call.op)),
         ).emit()
 
     def _packed(self, call: KernelCall) -> Value:

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.gemm import (
+    ALL_ROWS,
     Ahead,
     Columns,
     GemmOptions,
@@ -29,12 +30,8 @@ from glow_mlir.codegen.kernels.gemm import (
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
-from glow_mlir.codegen.target import element_bits
 from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Index, Value
-
-BLOCK_ROWS = 96
-"""Output pixels that one pass over all panels of a 1x1 convolution works on; see `gemm`."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,7 @@ def emit_conv(
         tile.vectors,
         bias=bias is not None,
         segment_loops=len(loops),
-        prefetch=int(_wants_prefetch(b, shape, options, element)),
+        prefetch=int(options.prefetch),
         epilogue=epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
@@ -324,7 +321,8 @@ class _Bound:
 
             self._panels(panel)
 
-        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, self._block_rows(pixels), block, nest.options.rows)
+        rows = nest.options.block_rows
+        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, rows, block, nest.options.rows)
 
     def lines(self, pixels: _Pixels) -> None:
         """Line by line, every line cut evenly."""
@@ -344,7 +342,8 @@ class _Bound:
 
             self._panels(panel)
 
-        emit_blocks(nest.b, pixels.height, 1, self._block_lines(pixels), block, nest.options.rows)
+        lines = -(-nest.options.block_rows // pixels.width) if isinstance(pixels.width, int) else ALL_ROWS
+        emit_blocks(nest.b, pixels.height, 1, lines, block, nest.options.rows)
 
     def wrapped(self, pixels: _Pixels) -> None:
         """Tiles that run on from line to line."""
@@ -425,37 +424,3 @@ class _Bound:
             **wrap,
             **ahead.arguments(variant, row),
         )
-
-    def _block_rows(self, pixels: _Pixels) -> int:
-        """Return how many pixels one pass over all panels takes where they follow at one step."""
-        if self.nest.options.block_rows is not None:
-            return self.nest.options.block_rows
-        return BLOCK_ROWS if self._overflows(pixels.width, pixels.step_in) else 1 << 62
-
-    def _block_lines(self, pixels: _Pixels) -> int:
-        """Return how many lines one pass over all panels takes."""
-        rows = self.nest.options.block_rows or BLOCK_ROWS
-        if isinstance(pixels.width, int) and self._overflows(pixels.height, pixels.line_in):
-            return -(-rows // pixels.width)
-        return 1 << 62
-
-    def _overflows(self, count: Index, step: Index) -> bool:
-        """Whether the input exceeds half the cache while the filters do not: then blocks of it pay."""
-        shape = self.nest.shape
-        known = [size for size in (count, step, shape.filters, shape.depth) if isinstance(size, int)]
-        if len(known) < 4:
-            return False
-        half = self.nest.b.target.l2_bytes * 4 // element_bits(self.nest.kernel.element)
-        return known[2] * known[3] <= half < known[0] * known[1]
-
-
-def _wants_prefetch(b: Builder, shape: ConvShape, options: GemmOptions, element: Attribute) -> bool:
-    """Whether to fetch the next panel ahead: for few pixels, and filters that the cache cannot hold."""
-    if options.prefetch is not None:
-        return options.prefetch
-    known = [size for size in (shape.filters, shape.depth, *shape.outputs) if isinstance(size, int)]
-    if len(known) != len(shape.outputs) + 2 or len(shape.outputs) > 2:
-        return False
-    filters, depth, *outputs = known
-    held = b.target.l2_bytes * 4 // element_bits(element)
-    return 8 < math.prod(outputs) <= 256 and filters * depth > held

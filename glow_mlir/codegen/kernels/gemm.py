@@ -10,7 +10,7 @@ K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
@@ -19,14 +19,23 @@ from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
 from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.codegen.types import f32, vector
 from glow_mlir.codegen.value import Index, Value
 
 BLOCK_ROWS = 96
 """Rows of the input that one pass over all panels works on, where the input is too large to stay in the cache."""
+
+BLOCKS = (48, 96, 192, 384)
+"""Rows of blocks that are tried where kernels are measured."""
+
+ALL_ROWS = 1 << 62
+"""As many rows as there are."""
+
+MOST_PREFETCHING = 256
+"""Rows up to which the next panel is fetched ahead; with more, each fetch would bring too little."""
 
 
 @dataclass(frozen=True)
@@ -156,16 +165,46 @@ TILES_OF_PART = 4
 
 @dataclass(frozen=True)
 class GemmOptions:
-    """Choices that do not change the result, and what of it to compute; the defaults choose by the sizes."""
+    """
+    Choices that do not change the result: the tile (by default that of the target), rows of a block, prefetching; and
+    what of the result to compute.
+    """
 
     tile: Tile | None = None
-    block_rows: int | None = None
-    prefetch: bool | None = None
+    block_rows: int = ALL_ROWS
+    prefetch: bool = False
     whole_rows: int | None = None
     """Of how many rows the product is a block."""
     rows: Share = ALL
     columns: Share = ALL
     images: Share = ALL
+
+    @staticmethod
+    def of(tiles: Mapping[str, int], **shares: Share) -> GemmOptions:
+        """The choices of an instruction, see `product_tiles`; one block without prefetching where it has none."""
+        return GemmOptions(block_rows=tiles.get("rows", ALL_ROWS), prefetch=bool(tiles.get("prefetch", 0)), **shares)
+
+
+def product_tiles(
+    target: Target, element: Attribute, rows: int, columns: int, depth: int, row_step: int
+) -> list[dict[str, int]]:
+    """
+    The `rows` of a block and whether to `prefetch` the next panel, for a product with rows `row_step` elements apart.
+
+    The first is a guess by the sizes: several blocks where left operand and weights together exceed the cache, but not
+    weights alone; fetching ahead for few rows, and weights that the cache cannot hold.
+    """
+    tile = tile_for(target, element)
+    if rows <= tile.rows:
+        return [{}]
+    half = target.l2_bytes * 4 // element_bits(element)
+    weights = columns * depth
+    guess = {
+        "rows": min(rows, BLOCK_ROWS) if weights <= half < rows * row_step else rows,
+        "prefetch": int(rows <= MOST_PREFETCHING and weights > half),
+    }
+    others = [{**guess, "rows": block} for block in (rows, *BLOCKS) if block == rows or 2 * block <= rows]
+    return distinct([guess, {**guess, "prefetch": 1 - guess["prefetch"]}, *others])
 
 
 def emit_gemm(
@@ -195,7 +234,6 @@ def emit_gemm(
     """
     options = options or GemmOptions()
     tile = options.tile or tile_for(b.target, element)
-    size = element_bits(element) // 8
     kernel = MicroKernel(
         element,
         tile,
@@ -203,7 +241,7 @@ def emit_gemm(
         tile.vectors,
         bias=bias is not None and not accumulate,
         accumulate=accumulate,
-        prefetch=int(_wants_prefetch(b, options, m, n, k, tile, size)),
+        prefetch=int(options.prefetch),
         epilogue=epilogue,
         planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
@@ -212,7 +250,7 @@ def emit_gemm(
     def block(first: Index, rows: Index) -> None:
         emit_panels(b, packed_b, n, k, tile, element, lambda columns: nest.panel(columns, first, rows), options.columns)
 
-    emit_blocks(b, m, tile.rows, _block_rows(b, options, m, n, k, size), block, options.rows)
+    emit_blocks(b, m, tile.rows, options.block_rows, block, options.rows)
 
 
 @dataclass(frozen=True)
@@ -294,25 +332,6 @@ class Ahead:
         size = self.depth * kernel.tile.panel
         following = self.columns.weights.at(size, kernel.element)
         return {"ahead": following.at(row * size // self.rows, kernel.element), "ahead_step": step}
-
-
-def _wants_prefetch(b: Builder, options: GemmOptions, m: Index, n: Index, k: Index, tile: Tile, size: int) -> bool:
-    """Whether to fetch the next panel ahead: for few rows, and weights that the cache cannot hold."""
-    if options.prefetch is not None:
-        return options.prefetch
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
-        return False
-    return tile.rows < m <= 256 and n * k * size > b.target.l2_bytes // 2
-
-
-def _block_rows(b: Builder, options: GemmOptions, m: Index, n: Index, k: Index, size: int) -> int:
-    """Return the rows of a block: some where input and weights together exceed the cache, but not weights alone."""
-    if options.block_rows is not None:
-        return options.block_rows
-    if isinstance(m, int) and isinstance(n, int) and isinstance(k, int):
-        if n * k * size <= b.target.l2_bytes // 2 < m * k * size:
-            return BLOCK_ROWS
-    return 1 << 62
 
 
 def emit_pack_panels(

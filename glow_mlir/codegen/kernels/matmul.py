@@ -15,13 +15,15 @@ from glow_mlir.codegen.kernel import (
     Kernel,
     KernelCall,
     Operand,
+    Tiles,
     add_scratch,
     kind_of,
     pack_constant,
+    tiles_of,
     whole_constant,
 )
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels, product_cut
-from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks, strassen_pays
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels, product_cut, product_tiles
+from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
@@ -68,6 +70,12 @@ def _is_constant_matrix(op: Operation, storage: Storage) -> bool:
     return len(shape_of(right)) == 2 and whole_constant(right, storage) is not None
 
 
+def _sizes(op: Operation) -> tuple[int, int, int]:
+    """Rows of all batches, columns and depth of a product."""
+    *rows, columns = shape_of(getattr(op, "result"))
+    return math.prod(rows), columns, shape_of(getattr(op, "left"))[-1]
+
+
 MOST_AXES = 4
 """Axes of a result whose rows Strassen's algorithm goes through: those of images, lines, pixels and columns."""
 
@@ -88,10 +96,8 @@ class StrassenMatMulKernel(StrassenKernel):
         few = len(shape_of(getattr(op, "result"))) <= MOST_AXES
         return element_of(getattr(op, "left")) == f32 and few and 0 not in shape_of(getattr(op, "right"))
 
-    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
-        *rows, columns = shape_of(getattr(op, "result"))
-        depth = shape_of(getattr(op, "left"))[-1]
-        return strassen_pays(target, f32, math.prod(rows), columns, depth) and _is_constant_matrix(op, storage)
+    def is_constant(self, op: Operation, storage: Storage) -> bool:
+        return _is_constant_matrix(op, storage)
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -109,8 +115,7 @@ class StrassenMatMulKernel(StrassenKernel):
         self.add_halves(op, target)
 
     def sizes(self, op: Operation) -> tuple[int, int, int]:
-        *rows, columns = shape_of(getattr(op, "result"))
-        return math.prod(rows), columns, shape_of(getattr(op, "left"))[-1]
+        return _sizes(op)
 
     def emit(self, call: KernelCall) -> None:
         left, result, bias = call.one("left"), call.result, call.maybe("bias")
@@ -155,6 +160,12 @@ class MatMulKernel(Kernel):
         left, right = (getattr(op, name) for name in ("left", "right"))
         wide = is_float(element_of(left)) and byte_width(element_of(left)) >= 4
         return wide and 0 not in shape_of(right) and _has_rows(op)
+
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        rows, columns, depth = _sizes(op)
+        if not _is_constant_matrix(op, storage):
+            rows = shape_of(getattr(op, "result"))[-2]
+        return product_tiles(target, element_of(getattr(op, "left")), rows, columns, depth, depth)
 
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
@@ -202,7 +213,7 @@ class MatMulKernel(Kernel):
         packing = call.op.properties.get("packing")
         bias = call.maybe("bias")
         epilogue, planes = epilogue_of(call)
-        options = GemmOptions(rows=call.share("rows"), columns=call.share("columns"))
+        options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         batches = call.share("batches")
         if isinstance(packing, DictionaryAttr):
             merged = _merged_rows([left.shape, *[result.shape] * (1 + len(planes))], _all_strides(left, result, planes))

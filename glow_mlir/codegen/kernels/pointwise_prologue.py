@@ -16,7 +16,8 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.convolution import BLOCK_ROWS, ConvShape, emit_conv
+from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
+from glow_mlir.codegen.kernels.gemm import BLOCK_ROWS, GemmOptions
 from glow_mlir.codegen.nests import chunks, linear, nest
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.value import Index, Value
@@ -49,6 +50,7 @@ class BlockedConv:
     epilogue: Epilogue | None
     planes: Sequence[Plane]
     element: Attribute
+    options: GemmOptions
     share: Share = ALL
 
     def emit(self) -> None:
@@ -81,6 +83,7 @@ class BlockedConv:
             block,
             element=self.element,
             epilogue=self.epilogue,
+            options=self.options,
             planes=[plane.moved(linear([image, line], plane.strides[:2])) for plane in self.planes],
         )
 

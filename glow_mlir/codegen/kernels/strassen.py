@@ -15,7 +15,7 @@ block is cut into an upper and a lower half of rows; of an odd number, the upper
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
@@ -35,7 +35,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
     plane_steps,
 )
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.tiles import distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
@@ -67,16 +67,37 @@ def strassen_blocks(matrix: Shape, panel: int, axis: int) -> Blocks:
 
 def strassen_pays(target: Target, element: Attribute, rows: int, columns: int, depth: int) -> bool:
     """
-    Whether the seven products with their sums are faster than the plain product.
+    Whether the seven products with their sums are faster than the plain product, where `strassen_tiles` has any.
 
-    Halves have to be whole panels of columns, and whole vectors of depth. Costs are counted in multiply-adds for each
-    element of the left operand and column.
+    Costs are counted in multiply-adds for each element of the left operand and column.
     """
-    tile = tile_for(target, element)
-    if columns % (2 * tile.panel) or depth % (2 * tile.lanes) or rows < 4 * tile.rows:
+    if rows < 4 * tile_for(target, element).rows or not strassen_tiles(target, element, rows, columns, depth):
         return False
     saved = 1 - (rows + rows % 2) / rows * PRODUCTS / 8
     return SUMMING / columns + SUMMING / depth + 0.75 * READING / rows < saved
+
+
+def strassen_tiles(target: Target, element: Attribute, rows: int, columns: int, depth: int) -> list[dict[str, int]]:
+    """
+    The `rows` of a block and whether to `prefetch`, for a product that can be cut into halves: guesses first.
+
+    The first guess is a block whose sums stay in the cache, others are half and twice as large. It has whole tiles in
+    both halves. The right operand is fetched ahead for few rows, where it is more than the cache holds.
+    """
+    tile = tile_for(target, element)
+    if columns % (2 * tile.panel) or depth % (2 * tile.lanes) or rows < 2:
+        return []
+    held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
+    half = max(8, held // (PRODUCTS * (depth // 2 + tile.panel)) // tile.rows) * tile.rows
+    blocks = -(-rows // (2 * half))
+    is_large = PRODUCTS * depth * columns // 4 * element_bits(element) // 8 > target.l2_bytes // 2
+    found: list[dict[str, int]] = []
+    for count in (blocks, 2 * blocks, -(-blocks // 2)):
+        block = min(rows, 2 * tile.rows * -(-rows // (2 * tile.rows * count)))
+        prefetch = int(is_large and -(-block // 2) <= MOST_PREFETCHING)
+        found.append({"rows": block, "prefetch": prefetch})
+    found.insert(1, {**found[0], "prefetch": 1 - found[0]["prefetch"]})
+    return distinct(found)
 
 
 @dataclass(frozen=True)
@@ -109,16 +130,14 @@ class Halves:
     depth: int
     panel: int
     held: int = 0
+    prefetch: bool = False
+    """Whether to fetch the right operand of the next product ahead."""
 
     @staticmethod
-    def of(target: Target, element: Attribute, rows: int, depth: int) -> Halves:
-        """Blocks whose sums stay in the cache, of whole tiles in both halves."""
-        tile = tile_for(target, element)
-        held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
-        half = max(8, held // (PRODUCTS * (depth // 2 + tile.panel)) // tile.rows) * tile.rows
-        blocks = -(-rows // (2 * half))
-        tiles = -(-rows // (2 * tile.rows * blocks))
-        return Halves(min(rows, 2 * tile.rows * tiles), depth // 2, tile.panel)
+    def of(target: Target, element: Attribute, depth: int, chosen: Mapping[str, int]) -> Halves:
+        """How a product of that depth is cut with one of the `strassen_tiles`."""
+        panel, held = tile_for(target, element).panel, chosen.get("held", 0)
+        return Halves(chosen["rows"], depth // 2, panel, held, bool(chosen["prefetch"]))
 
     @property
     def rows(self) -> int:
@@ -390,7 +409,7 @@ class _Nest:
                 cut.row_step,
                 cut.panel,
                 element=element,
-                options=GemmOptions(prefetch=self._prefetch(part.rows), whole_rows=-(-part.count // 2)),
+                options=GemmOptions(prefetch=cut.prefetch, whole_rows=-(-part.count // 2)),
             )
 
     def _results(self, column: Index, part: _Part) -> None:
@@ -405,8 +424,3 @@ class _Nest:
             **self._rows_of(part, self.rows.output_steps),
             **plane_arguments(self.planes, column),
         )
-
-    def _prefetch(self, rows: int) -> bool:
-        """Whether to fetch the right operand of the next product ahead: for few rows, and more than the cache holds."""
-        size = PRODUCTS * self.cut.depth * self.columns // 2 * element_bits(self.left.element) // 8
-        return rows <= MOST_PREFETCHING and size > self.b.target.l2_bytes // 2

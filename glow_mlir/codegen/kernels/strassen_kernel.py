@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch
+from glow_mlir.codegen.kernel import Kernel, KernelCall, Tiles, add_scratch, tiles_of
 from glow_mlir.codegen.kernels.gemm import product_cut
-from glow_mlir.codegen.kernels.strassen import Halves
+from glow_mlir.codegen.kernels.strassen import Halves, strassen_pays, strassen_tiles
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
-from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.properties import integer
+from glow_mlir.storage import Storage
 
 
 class StrassenKernel(Kernel):
@@ -38,23 +35,36 @@ class StrassenKernel(Kernel):
     def sizes(self, op: Operation) -> tuple[int, int, int]:
         """Rows, columns and depth of the product, whether its right operand is packed or not."""
 
+    @abstractmethod
+    def is_constant(self, op: Operation, storage: Storage) -> bool:
+        """Whether the right operand is known, so that it can be packed."""
+
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        if not self.is_constant(op, storage):
+            return ()
+        sizes = rows, columns, _ = self.sizes(op)
+        found = strassen_tiles(target, f32, *sizes)
+        # All threads read the sums of all blocks where each has some of the columns.
+        shared = target.threads > 1
+        return [
+            {**tiles, "held": rows} if shared and _cut(tiles, columns, target)[0] == "columns" else tiles
+            for tiles in found
+        ]
+
+    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+        return strassen_pays(target, f32, *self.sizes(op))
+
     def halves(self, op: Operation, target: Target) -> Halves:
         """How the product is cut into blocks."""
-        rows, _, depth = self.sizes(op)
-        cut = Halves.of(target, f32, rows, depth)
-        tiles = op.properties.get("tiles")
-        return replace(cut, held=integer(tiles.data["held"])) if isinstance(tiles, DictionaryAttr) else cut
+        return Halves.of(target, f32, self.sizes(op)[-1], tiles_of(op))
 
     def add_halves(self, op: DerivedInstruction, target: Target) -> None:
-        """Allocate the scratch of the product; sums of all blocks where all threads read them."""
-        rows = self.sizes(op)[0]
-        if target.threads > 1 and self._cut(op, target)[0] == "columns":
-            op.tiles = DictionaryAttr({"held": to_attribute(rows)})
+        """Allocate the scratch of the product."""
         for shape in self.halves(op, target).scratch():
             add_scratch(op, shape, f32)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        axis, steps = self._cut(op, target)
+        axis, steps = _cut(tiles_of(op), self.sizes(op)[1], target)
         return {"rows": steps} if axis == "rows" else {"sums": self.sizes(op)[0] // 2, "columns": steps}
 
     def private(self, op: Instruction) -> Sequence[int]:
@@ -68,7 +78,8 @@ class StrassenKernel(Kernel):
             "pairs": call.share("columns") if call.runs("rows", "columns") else None,
         }
 
-    def _cut(self, op: Operation, target: Target) -> tuple[str, int]:
-        """The axis to cut along, and its steps: of the rows of half a block, or of half the columns."""
-        half, tile = self.halves(op, target).rows, tile_for(target, f32)
-        return product_cut(half, -(-half // tile.rows), self.sizes(op)[1] // 2, tile, target.threads)
+
+def _cut(tiles: Tiles, columns: int, target: Target) -> tuple[str, int]:
+    """The axis to cut along, and its steps: of the rows of half a block, or of half the columns."""
+    half, tile = -(-tiles["rows"] // 2), tile_for(target, f32)
+    return product_cut(half, -(-half // tile.rows), columns // 2, tile, target.threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
@@ -54,3 +54,8 @@ def balanced(extent: int, most: int) -> Sequence[tuple[int, int]]:
     count = -(-extent // most)
     size, longer = divmod(extent, count)
     return [(pieces, length) for pieces, length in ((longer, size + 1), (count - longer, size)) if pieces]
+
+
+def distinct(candidates: Iterable[dict[str, int]]) -> list[dict[str, int]]:
+    """Each of the candidates once, in their order."""
+    return [dict(items) for items in dict.fromkeys(tuple(candidate.items()) for candidate in candidates)]

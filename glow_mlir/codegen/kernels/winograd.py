@@ -15,10 +15,9 @@ first copied into a patch filled up with zeros; of one that reaches beyond the o
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
@@ -28,7 +27,7 @@ from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.image_tiles import GRID, STEPS, TileOutput, Tiles, plane_arguments, plane_kinds
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.kernels.tiles import distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
@@ -49,6 +48,9 @@ tiles the time of a layer changes by 5 %.
 FEWEST_TILES = 12
 """Tiles of a block that reads the weights often enough to make up for it."""
 
+BLOCKS = (12, 48)
+"""Tiles of blocks that are tried where kernels are measured."""
+
 TRANSFORMING = 14
 """
 To how many products the transforms compare: for each channel, and for each filter, at each point of a tile. Measured
@@ -62,50 +64,100 @@ FETCHING = 1
 """The same where it is fetched ahead, which takes several tiles of rows."""
 
 
-def tile_form(
-    target: Target,
-    element: Attribute,
-    extents: Sequence[int],
-    batch: int,
-    channels: int,
-    filters: int,
-    stride: int = 1,
-) -> TileForm | None:
+@dataclass(frozen=True)
+class WinogradShape:
+    """The sizes of a convolution with 3x3 filters: output images of `extents`, and by how many pixels filters move."""
+
+    extents: Sequence[int]
+    batch: int
+    channels: int
+    filters: int
+    stride: int = 1
+
+    def tiles(self, form: TileForm) -> int:
+        """How many tiles cover the output images."""
+        height, width = self.extents
+        return self.batch * -(-height // form.height) * -(-width // form.width)
+
+    def forms(self, target: Target, element: Attribute) -> list[TileForm | None]:
+        """
+        The forms of tiles, the fastest first; `None` stands for the plain kernel.
+
+        Costs are counted in products, for each channel and filter. There is one for each point of a tile, or for each
+        output and element of the filter; points have to be transformed, and weights read. Transforms go by whole
+        vectors of channels and of filters: for parts of them there is the plain kernel alone.
+        """
+        lanes = target.vector_width(element)
+        if self.channels % lanes or self.filters % lanes:
+            return [None]
+        work = 1 + TRANSFORMING / self.channels + TRANSFORMING / self.filters
+        costs: dict[TileForm | None, float] = {None: TAPS**2 * (self.batch * math.prod(self.extents) + FETCHING)}
+        for height, width in itertools.product(OUTPUTS, OUTPUTS):
+            form = TileForm(height, width, self.stride)
+            tiles = self.tiles(form)
+            reading = FETCHING if tiles > tile_for(target, element).rows else READING
+            costs[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * reading
+        return sorted(costs, key=costs.__getitem__)
+
+    def candidates(self, target: Target, element: Attribute) -> list[dict[str, int]]:
+        """
+        `height` and `width` of a tile, tiles of a `block`, and whether to `prefetch`: guesses first, `Blocking` has it.
+
+        The filters of the next point are fetched ahead where several tiles of rows share that, and all filters are more
+        than the cache holds. For the two fastest forms the opposite, and other blocks, are among the candidates.
+        """
+        forms = [form for form in self.forms(target, element) if form is not None]
+        guesses = [self._guess(target, element, form) for form in forms]
+        others = [
+            {**guess, **change}
+            for guess, form in list(zip(guesses, forms, strict=True))[:2]
+            for change in (
+                {"prefetch": 1 - guess["prefetch"]},
+                *({"block": min(self.tiles(form), block)} for block in BLOCKS),
+            )
+        ]
+        return distinct([*guesses, *others])
+
+    def _guess(self, target: Target, element: Attribute, form: TileForm) -> dict[str, int]:
+        block = _block(self.tiles(form), target.threads)
+        held = math.prod(form.weights) * self.channels * self.filters * element_bits(element) // 8
+        prefetch = block > tile_for(target, element).rows and held > target.l2_bytes // 2
+        return {"height": form.height, "width": form.width, "block": block, "prefetch": int(prefetch)}
+
+    def blocking(self, target: Target, element: Attribute, chosen: Mapping[str, int]) -> Blocking:
+        """How the convolution is cut with one of the candidates."""
+        form = TileForm(chosen["height"], chosen["width"], self.stride)
+        panel = tile_for(target, element).panel
+        return Blocking(form, self.tiles(form), chosen["block"], self.channels, panel, bool(chosen["prefetch"]))
+
+
+def _block(tiles: int, threads: int) -> int:
     """
-    The form of the tiles for output images of `extents`; `None` where the plain kernel is faster.
-
-    Costs are counted in products, for each channel and filter. There is one for each point of a tile, or for each
-    output and element of the filter; points have to be transformed, and weights read. Transforms go by whole vectors of
-    channels and of filters.
+    Of how many tiles a block is; for several threads there are as many for each of them, or one block, where there are
+    too few tiles, whose panels of filters they share.
     """
-    lanes = target.vector_width(element)
-    if channels % lanes or filters % lanes:
-        return None
-    work = 1 + TRANSFORMING / channels + TRANSFORMING / filters
-    costs: dict[TileForm | None, float] = {None: TAPS**2 * (batch * math.prod(extents) + FETCHING)}
-    for height, width in itertools.product(OUTPUTS, OUTPUTS):
-        form = TileForm(height, width, stride)
-        tiles = count_tiles(form, extents, batch)
-        reading = FETCHING if tiles > tile_for(target, element).rows else READING
-        costs[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * reading
-    return min(costs, key=costs.__getitem__)
-
-
-def count_tiles(form: TileForm, extents: Sequence[int], batch: int) -> int:
-    """How many tiles cover the output images."""
-    height, width = extents
-    return batch * -(-height // form.height) * -(-width // form.width)
+    if threads == 1:
+        return min(tiles, BLOCK_TILES)
+    if tiles < FEWEST_TILES * threads:
+        return tiles
+    blocks = threads * max(1, round(tiles / (threads * BLOCK_TILES)))
+    return -(-tiles // blocks)
 
 
 @dataclass(frozen=True)
 class Blocking:
-    """How a convolution is cut into tiles and blocks: `tiles` of all images, `block` of them at once."""
+    """
+    How a convolution is cut into tiles and blocks: `tiles` of all images, `block` of them at once.
+
+    With `prefetch` the filters of the next point are fetched while one is multiplied.
+    """
 
     form: TileForm
     tiles: int
     block: int
     channels: int
     panel: int
+    prefetch: bool = False
 
     @property
     def points(self) -> int:
@@ -122,31 +174,11 @@ class Blocking:
         """Elements from one point to the next in the products."""
         return self.block * self.panel + PADDING
 
-    def for_threads(self, threads: int) -> Blocking:
-        """
-        Blocks for several threads: as many for each of them, or one, where there are too few tiles, whose panels of
-        filters they share.
-        """
-        if threads == 1:
-            return self
-        if self.tiles < FEWEST_TILES * threads:
-            return dataclasses.replace(self, block=self.tiles)
-        blocks = threads * max(1, round(self.tiles / (threads * BLOCK_TILES)))
-        return dataclasses.replace(self, block=-(-self.tiles // blocks))
-
     def scratch(self) -> list[tuple[int, ...]]:
         """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""
         inputs = (self.points, self.input_step)
         products = (self.points, self.product_step)
         return [inputs, products, (self.points, self.channels)]
-
-
-def blocking(
-    target: Target, element: Attribute, form: TileForm, extents: Sequence[int], batch: int, channels: int
-) -> Blocking:
-    """How to cut a convolution with output images of `extents` and that many input channels."""
-    tiles = count_tiles(form, extents, batch)
-    return Blocking(form, tiles, min(tiles, BLOCK_TILES), channels, tile_for(target, element).panel)
 
 
 @dataclass(frozen=True)
@@ -428,7 +460,7 @@ class _Nest:
                 channels,
                 panel,
                 element=element,
-                options=GemmOptions(prefetch=self._prefetch(tiles), whole_rows=cut.tiles),
+                options=GemmOptions(prefetch=cut.prefetch, whole_rows=cut.tiles),
             )
         height, width = self.shape.outputs
         self.output.call(
@@ -446,15 +478,3 @@ class _Nest:
             **self._tiles(first, tiles),
             **plane_arguments(self.planes, columns.start),
         )
-
-    def _prefetch(self, tiles: Index) -> bool:
-        """
-        Whether to fetch the filters of the next point while one is multiplied: where several tiles of rows share that,
-        and all filters are more than the cache holds.
-        """
-        element, tile = self.input.element, tile_for(self.b.target, self.input.element)
-        width = element_bits(element) // 8
-        if not (isinstance(tiles, int) and isinstance(filters := self.shape.filters, int)):
-            return False
-        held = math.prod(self.cut.form.weights) * self.cut.channels * filters * width
-        return tiles > tile.rows and held > self.b.target.l2_bytes // 2

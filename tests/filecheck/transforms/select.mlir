@@ -31,7 +31,7 @@ glow_high.placeholder @product : tensor<2x4xf32> {output}
 
 // WINOGRAD-LABEL: glow_low.func @convolutions(
 // WINOGRAD:         glow_low.conv @out %features, @in %image, @in %{{[a-z_0-9]+}}, {{.*}}@scratch
-// WINOGRAD-SAME:      kernel = "conv-winograd"
+// WINOGRAD-SAME:      kernel = "conv-winograd", tiles = {height = 4 : i64, width = 4 : i64, block = 9 : i64, prefetch = 0 : i64}
 // WINOGRAD-SAME:      packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16 : i64, height = 4 : i64, width = 4 : i64, stride = 1 : i64}
 // WINOGRAD-NOT:     conv-winograd
 

@@ -1,0 +1,97 @@
+"""
+Selection by measurement: the fastest of the candidates of an instruction, as this machine runs them.
+
+Each distinct instruction with several candidates is compiled by itself with each of them (`trial`), they run in turns
+(`runtime.race`), and the answer is remembered on disk (`runtime.answers`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+
+from glow_mlir.backends.cpu.trial import Trial, identity
+from glow_mlir.codegen.candidate import Candidate
+from glow_mlir.codegen.llvm.host import lacks
+from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.storage import ConstantOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.errors import OptionError
+from glow_mlir.pass_statistics import tally
+from glow_mlir.runtime.answers import Answers
+from glow_mlir.runtime.cache import cache_key
+from glow_mlir.runtime.host import host_name
+from glow_mlir.runtime.race import race
+from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.storage import Storage
+
+GAIN = 0.01
+"""By which part of its time another candidate has to beat the guess: what is less may be chance."""
+
+MOST_SPREAD = 64 << 20
+"""Bytes of weights from which on more of them make no difference: no cache holds them."""
+
+Race = Callable[[Sequence[Callable[[], object]]], list[float]]
+"""The seconds that each of some functions takes."""
+
+
+@dataclass
+class Tuner:
+    """
+    Takes the fastest candidate of an instruction, and remembers it.
+
+    `target` names the machine, which has to be this one or one that this one can run code for; raises `OptionError` for
+    every other. `storage` is that of the model.
+    """
+
+    target: str
+    storage: Storage
+    answers: Answers = field(default_factory=lambda: Answers("tuning"))
+    race: Race = field(default_factory=lambda: race)
+
+    def __post_init__(self) -> None:
+        if missing := lacks(self.target):
+            raise OptionError(
+                f"kernels for the target '{self.target}' cannot be measured here: this machine lacks {missing}",
+                hint="compile without tuning, or on such a machine",
+            )
+
+    def fastest(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> Candidate | None:
+        """The fastest of the candidates, the first of which is the guess of the cost models; `None` of none."""
+        if len(candidates) < 2:
+            return next(iter(candidates), None)
+        key = self._key(op, machine, candidates)
+        named = {str(candidate): candidate for candidate in candidates}
+        known = self.answers.load(key) or {}
+        if (chosen := named.get(str(known.get("chosen")))) is not None:
+            return chosen
+        tally("instructions measured")
+        seconds = self.race(Trial(op, self.storage).runs(candidates, machine, self.target, self.spread))
+        best = min(range(len(candidates)), key=seconds.__getitem__)
+        if seconds[best] > (1 - GAIN) * seconds[0]:
+            best = 0
+        times = {name: round(time * 1e6, 1) for name, time in zip(named, seconds, strict=True)}
+        self.answers.store(key, {"chosen": str(candidates[best]), "microseconds": times, "instruction": str(op)})
+        return candidates[best]
+
+    def _key(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> str:
+        """The key of an answer: all that the times depend on."""
+        return cache_key(
+            identity(op, self.storage),
+            " ".join(map(str, candidates)),
+            f"{machine} {host_name()}",
+            f"{self.spread}",
+            f"llvmlite {version('llvmlite')}",
+            source_stamp(),
+        )
+
+    @cached_property
+    def spread(self) -> int:
+        """About how many bytes of constants the model has, as a power of two; `MOST_SPREAD` for all that have more."""
+        types = [op.tensor_type for op in self.storage.by_name.values() if isinstance(op, ConstantOp)]
+        size = sum(math.prod(type_.get_shape()) * byte_width(type_.element_type) for type_ in types)
+        return min(MOST_SPREAD, 1 << size.bit_length())

@@ -1,0 +1,35 @@
+"""Ways to execute an instruction: a kernel with its tiles, and how that is written on the instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+
+from glow_mlir.codegen.kernel import Kernel, Tiles
+from glow_mlir.codegen.parts import cut_into_parts
+from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.storage import Storage
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to execute an instruction: a kernel with its tiles."""
+
+    kernel: Kernel
+    tiles: Tiles
+
+    def __str__(self) -> str:
+        tiles = ",".join(f"{name}={size}" for name, size in self.tiles.items())
+        return f"{self.kernel.name}{{{tiles}}}"
+
+    def write(self, op: Instruction, storage: Storage, target: Target) -> None:
+        """Write the choice on an instruction, with packing, scratch operands and parts that follow from it."""
+        op.properties["kernel"] = StringAttr(self.kernel.name)
+        if self.tiles:
+            op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
+        self.kernel.prepare(op, storage, target)
+        if target.threads > 1:
+            cut_into_parts(op, self.kernel, target)
