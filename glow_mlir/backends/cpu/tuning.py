@@ -29,7 +29,7 @@ from glow_mlir.runtime.race import race
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.storage import Storage
 
-GAIN = 0.01
+GAIN = 0.02
 """By which part of its time another candidate has to beat the guess: what is less may be chance."""
 
 MOST_SPREAD = 64 << 20

@@ -445,8 +445,8 @@ class ConvKernel(Kernel):
         if not call.runs(*self.AXES[1:]):
             return
         if prologue is None:
-            shares = {axis: call.share(axis) for axis in ("images", "rows", "columns")}
-            emit_through(emit_conv, call, packed, options=GemmOptions.of(tiles_of(call.op), **shares))
+            rows, columns, images = (call.share(axis) for axis in ("rows", "columns", "images"))
+            emit_through(emit_conv, call, packed, options=GemmOptions.of(tiles_of(call.op), rows, columns, images))
             return
         source, bias = call.one("input"), call.maybe("bias")
         epilogue, planes = epilogue_of(call)

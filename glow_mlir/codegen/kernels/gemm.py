@@ -180,9 +180,10 @@ class GemmOptions:
     images: Share = ALL
 
     @staticmethod
-    def of(tiles: Mapping[str, int], **shares: Share) -> GemmOptions:
+    def of(tiles: Mapping[str, int], rows: Share = ALL, columns: Share = ALL, images: Share = ALL) -> GemmOptions:
         """The choices of an instruction, see `product_tiles`; one block without prefetching where it has none."""
-        return GemmOptions(block_rows=tiles.get("rows", ALL_ROWS), prefetch=bool(tiles.get("prefetch", 0)), **shares)
+        block, prefetch = tiles.get("rows", ALL_ROWS), bool(tiles.get("prefetch", 0))
+        return GemmOptions(block_rows=block, prefetch=prefetch, rows=rows, columns=columns, images=images)
 
 
 def product_tiles(
