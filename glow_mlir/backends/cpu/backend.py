@@ -49,10 +49,8 @@ class CpuBackend(Backend):
         return int(found is not None and found.PROLOGUE)
 
     def works_by_lines(self, op: Operation, storage: Storage, target: str) -> bool:
-        machine = target_named(target)
-        paying = (kernel for kernel in self.kernels if executes(kernel, op) and kernel.pays(op, storage, machine))
-        found = next(paying, None)
-        return found is not None and found.BY_LINES
+        guess = next(self.candidates(op, storage, target_named(target), "default"), None)
+        return guess is not None and guess.kernel.BY_LINES
 
     def cache_bytes(self, target: str) -> int:
         return target_named(target).l2_bytes

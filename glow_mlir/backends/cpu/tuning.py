@@ -20,6 +20,7 @@ from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.errors import OptionError
 from glow_mlir.pass_statistics import tally
 from glow_mlir.runtime.answers import Answers
@@ -70,7 +71,7 @@ class Tuner:
         if (chosen := named.get(str(known.get("chosen")))) is not None:
             return chosen
         tally("instructions measured")
-        seconds = self.race(Trial(op, self.storage).runs(candidates, machine, self.target, self.spread))
+        seconds = self.race(Trial(op, self.storage).runs(candidates, machine, self.target, self._spread(op)))
         best = min(range(len(candidates)), key=seconds.__getitem__)
         if seconds[best] > (1 - GAIN) * seconds[0]:
             best = 0
@@ -84,10 +85,14 @@ class Tuner:
             identity(op, self.storage),
             " ".join(map(str, candidates)),
             f"{machine} {host_name()}",
-            f"{self.spread}",
+            f"{self._spread(op)}",
             f"llvmlite {version('llvmlite')}",
             source_stamp(),
         )
+
+    def _spread(self, op: Instruction) -> int:
+        """Among how many bytes of weights those of an instruction are: of the model, or, in a loop, of no others."""
+        return self.spread if isinstance(op.parent_op(), FuncOp) else 0
 
     @cached_property
     def spread(self) -> int:
