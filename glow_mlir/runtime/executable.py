@@ -33,8 +33,7 @@ class Executable:
 
     def __init__(self, artifact: Artifact, threads: int = 1) -> None:
         self.manifest = artifact.manifest
-        self.constants = artifact.constants
-        self._constants_address = artifact.constants.ctypes.data
+        self.use_constants(artifact.constants)
         self.code_bytes = len(artifact.code)
         """Size of the object file."""
         self._library = Library(artifact.code)
@@ -65,6 +64,11 @@ class Executable:
             bound.append(self.stamps)
         self.call(bound)
         return outputs
+
+    def use_constants(self, constants: np.ndarray) -> None:
+        """Read the constants from `constants`, which start at a multiple of 64 bytes."""
+        self.constants = constants
+        self._constants_address = constants.ctypes.data
 
     def call(self, bound: list[np.ndarray]) -> None:
         """Call the entry on arrays in the order of the bindings."""

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.backends.cpu.trial import Trial
+from glow_mlir.backends.cpu.trial import Reel, Trial
 from glow_mlir.codegen.kernel import tiles_of
 from glow_mlir.codegen.target import target_named
 from glow_mlir.compiler import STAGE
@@ -105,12 +105,11 @@ def test_every_candidate_computes_the_instruction(name: str, target: str) -> Non
 
 
 def test_trials_run_in_this_process() -> None:
-    """What is measured computes, with all copies of the constants."""
+    """What is measured computes, while its constants are its own."""
     trial = isolated(CASES["conv"][0], "host")
     candidates = candidates_of(next(iter(instructions_of(trial.module))), trial.module)[:2]
     expected = run_function(trial.module.clone(), arrays_of(trial))
-    size = sum(trial.executable(candidate, target_named("host"), "host").constants.nbytes for candidate in candidates)
-    for run in trial.runs(candidates, target_named("host"), "host", 3 * size):
+    for run in trial.runs(candidates, target_named("host"), "host", 0):
         for _ in range(4):
             run()
             assert_same(expected, arrays_of(trial), 1e-4)
@@ -118,6 +117,29 @@ def test_trials_run_in_this_process() -> None:
                 if not np.array_equal(array, wanted):
                     array.fill(np.nan)
                     assert key in expected
+
+
+def test_trials_read_the_reel() -> None:
+    """With a spread the results follow from other weights."""
+    trial = isolated(CASES["matmul"][0], "host")
+    candidates = candidates_of(next(iter(instructions_of(trial.module))), trial.module)[:1]
+    found: list[dict[str, np.ndarray]] = []
+    for spread in (0, 1 << 20):
+        (run,) = trial.runs(candidates, target_named("host"), "host", spread)
+        run()
+        found.append({name: array.copy() for name, array in arrays_of(trial).items()})
+    assert any(not np.array_equal(found[0][name], found[1][name]) for name in found[0])
+    assert all(np.isfinite(array).all() for array in found[1].values())
+
+
+def test_weights_come_from_everywhere() -> None:
+    """Pieces follow each other without overlap, aligned, and begin again at the start."""
+    reel = Reel.of(1000)
+    pieces = [reel.next(300) for _ in range(4)]
+    starts = [piece.ctypes.data - reel.floats.ctypes.data for piece in pieces]
+    assert starts == [0, 320, 640, 0]
+    assert {piece.size for piece in pieces} == {300}
+    assert np.isfinite(reel.floats.view(np.float32)).all()
 
 
 def test_buffers_have_the_types_of_the_instruction() -> None:

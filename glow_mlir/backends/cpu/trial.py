@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.build import build_artifact
@@ -95,29 +94,50 @@ class Trial:
         """
         Functions that run the instruction once, with each of the candidates.
 
-        Constants are read from other places each time, which are `spread` bytes altogether: in a network as large they
-        have left the cache since the last inference.
+        With a `spread`, floats are not the constants but random, and read from another place each time, among as many
+        bytes: in a network with as many weights they have left the cache since the last inference.
         """
         programs = [self.executable(candidate, target, name) for candidate in candidates]
-        total = sum(program.constants.nbytes for program in programs)
-        copies = max(1, -(-spread // total)) if total else 1
-        return [self._run(program, copies) for program in programs]
+        most = max(program.constants.nbytes for program in programs)
+        reel = Reel.of(spread + most) if spread and self._has_floats_alone else None
+        return [self._run(program, reel) for program in programs]
 
-    def _run(self, program: Executable, copies: int) -> Callable[[], None]:
-        places = [program.constants, *(_copied(program.constants) for _ in range(copies - 1))]
-        turns = itertools.cycle(places)
+    @property
+    def _has_floats_alone(self) -> bool:
+        """Whether all constants are of f32, which take the same time whatever they are."""
+        constants = [op for op in self.module.body.block.ops if isinstance(op, ConstantOp)]
+        return all(op.tensor_type.element_type == f32 for op in constants)
 
+    def _run(self, program: Executable, reel: Reel | None) -> Callable[[], None]:
         def run() -> None:
-            program.constants = next(turns)
+            if reel is not None:
+                program.use_constants(reel.next(program.constants.nbytes))
             program.call(self.buffers)
 
         return run
 
 
-def _copied(array: np.ndarray) -> np.ndarray:
-    copy = aligned(array.nbytes)
-    copy[...] = array
-    return copy
+@dataclass
+class Reel:
+    """Random floats, of which one piece after the other is read, from the start again when it is over."""
+
+    floats: np.ndarray
+    place: int = 0
+
+    @staticmethod
+    def of(size: int) -> Reel:
+        """A reel of that many bytes."""
+        array = aligned(size)
+        some = np.random.default_rng(0).standard_normal(1 << 16, np.float32).view(np.uint8)
+        array[...] = np.resize(some, size)
+        return Reel(array)
+
+    def next(self, size: int) -> np.ndarray:
+        """The next `size` bytes, aligned to 64."""
+        if self.place + size > self.floats.size:
+            self.place = 0
+        start, self.place = self.place, self.place + -(-size // 64) * 64
+        return self.floats[start : start + size]
 
 
 def identity(op: Instruction, storage: Storage) -> str:

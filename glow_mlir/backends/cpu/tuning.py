@@ -33,7 +33,7 @@ from glow_mlir.storage import Storage
 GAIN = 0.02
 """By which part of its time another candidate has to beat the guess: what is less may be chance."""
 
-MOST_SPREAD = 64 << 20
+MOST_SPREAD = 128 << 20
 """Bytes of weights from which on more of them make no difference: no cache holds them."""
 
 Race = Callable[[Sequence[Callable[[], object]]], list[float]]
