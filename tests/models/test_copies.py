@@ -16,8 +16,11 @@ MOVEMENT = (data.ConcatOp, data.SliceOp, data.TransposeOp, data.PadOp, data.Expa
 
 
 def left(name: str) -> list[Instruction]:
-    """The instructions of a model that only move elements, but for copies from its inputs."""
-    module = Compilation(import_model(model_named(name))).run(until="stacked")
+    """
+    The instructions of a model that only move elements, but for copies from its inputs, and of the lines that
+    `tile-lines` keeps from one block to the next.
+    """
+    module = Compilation(import_model(model_named(name)), disable=("tile-lines",)).run(until="stacked")
     found: list[Instruction] = []
     for op in module.walk():
         if isinstance(op, CopyOp) and not isinstance(root_of(op.source).owner, WeightOp):
