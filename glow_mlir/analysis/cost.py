@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Block
 
 from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.recurrence import Recurrence
@@ -94,6 +95,10 @@ def _products(op: DerivedInstruction) -> int:
         return op.OPERATOR.GATES * shape_of(op.outputs()[0])[-1]
     if op.OPERATOR is ConvOp:
         return math.prod(plain_shape(op, "filter")[1:])
+    if op.OPERATOR is AttentionOp:
+        # The elements of a row of the result share its scores and their exponentials.
+        (keys, width), depth = shape_of(getattr(op, "value"))[-2:], shape_of(getattr(op, "query"))[-1]
+        return keys * (width + depth + POLYNOMIAL) // max(width, 1)
     return 1
 
 

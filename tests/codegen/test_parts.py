@@ -23,6 +23,7 @@ from glow_mlir.dialects.glow_high import (
     reductions,
     resize,
 )
+from glow_mlir.dialects.glow_high.attention import AttentionOp
 
 SLOW: dict[str, Any] = {
     "deadline": None,
@@ -87,6 +88,8 @@ def test_convolutions(
 
 
 LINES: list[Case] = [
+    Case(AttentionOp, *(sample((2, 5, 40, 16)) for _ in range(3)), sample((2, 1, 1, 40)), scale=0.25),
+    Case(AttentionOp, *(sample((9, size, 24)) for size in (3, 50, 50)), causal=True, past=47),
     Case(normalization.SoftmaxOp, sample((9, 5, 40)), axis=-1),
     Case(normalization.SoftmaxOp, sample((5, 7, 300)), axis=1),
     Case(normalization.LogSoftmaxOp, sample((3, 700)), axis=0),

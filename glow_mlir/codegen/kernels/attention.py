@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -121,6 +121,7 @@ class AttentionKernel(Kernel):
     """Attention of floats whose rows are dense."""
 
     name = "attention"
+    AXES = ("batches",)
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not AttentionOp:
@@ -137,11 +138,17 @@ class AttentionKernel(Kernel):
         for shape in Plan.of(op, target).scratch.values():
             add_scratch(op, shape, element_of(getattr(op, "query")))
 
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"batches": math.prod(shape_of(getattr(op, "result"))[:-2])}
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return range(sum(name == "scratch" for name, _, _ in op.named_uses()))
+
     def emit(self, call: KernelCall) -> None:
         plan = Plan.of(call.op, call.target)
         batch = call.result.shape[:-2]
         scratch = dict(zip(plan.scratch, call.many("scratch"), strict=True))
-        with call.b.loop(0, math.prod(batch)) as position:
+        with call.b.loop(*call.share("batches").of(math.prod(batch))) as position:
             place = _place(position, batch)
             matrices = {name: _moved(call.one(name), place, batch) for name in MATRICES}
             mask = call.maybe("mask")
