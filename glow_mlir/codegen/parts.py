@@ -33,7 +33,7 @@ def cut_into_parts(op: Instruction, kernel: Kernel, target: Target) -> bool:
         return False
     parts: dict[str, int] = {}
     for axis, steps in kernel.cuts(op, target).items():
-        wanted = min(total // (GRAIN * kernel.rounds(op, axis)), PARTS_PER_THREAD * target.threads)
+        wanted = min(total // (GRAIN * max(1, kernel.rounds(op, axis))), PARTS_PER_THREAD * target.threads)
         parts[axis] = max(1, min(wanted, steps))
     if all(count == 1 for count in parts.values()):
         return False

@@ -23,8 +23,8 @@ from glow_mlir.transforms.formulas import Apply, Formula, Number, Product, Varia
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Rule, apply_rules
 
-HIDDEN = -1e30
-"""Scores from here down hide a key for certain: no score of a finite model brings its exponential above zero."""
+HIDDEN = -1e37
+"""Scores from here down hide a key wherever another one is seen: no score of a finite model makes up for them."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,28 @@ def _chosen(match: Match, emit: Emitter) -> SSAValue | None:
 
 def _causal(addends: list[SSAValue], scores: Shape, emit: Emitter) -> tuple[list[SSAValue], int | None]:
     """The addends that are left, and how many keys precede the first query, where one of them is a causal mask."""
+    # Beside another mask, which may hide all keys that are seen, those that are merely far down would count.
+    limit = HIDDEN if len(addends) == 1 else -np.inf
     for addend in addends:
-        past = causal_past(emit.known(addend), scores)
+        past = causal_past(emit.known(addend), scores, limit)
         if past is not None:
             return [other for other in addends if other is not addend], past
     return addends, None
 
 
-def causal_past(mask: np.ndarray | None, scores: Shape) -> int | None:
-    """How many keys precede the first query of causal attention with that mask; `None` where it is another one."""
+def causal_past(mask: np.ndarray | None, scores: Shape, limit: float) -> int | None:
+    """
+    How many keys precede the first query of causal attention with that mask; `None` where it is another one.
+
+    Keys are hidden by numbers up to the limit.
+    """
     queries, keys = scores[-2:]
     if mask is None or mask.shape[-2:] != (queries, keys) or mask.size != queries * keys or queries < 2:
         return None
     table = mask.reshape(queries, keys)
     past = int(np.count_nonzero(table[0] == 0)) - 1
     seen = seen_keys(queries, keys, past)
-    is_causal = past >= 0 and not table[seen].any() and bool((table[~seen] <= HIDDEN).all())
+    is_causal = past >= 0 and not table[seen].any() and bool((table[~seen] <= limit).all())
     return past if is_causal else None
 
 

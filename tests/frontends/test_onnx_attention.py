@@ -35,6 +35,7 @@ Operands = list[np.ndarray | None]
 PLAIN: dict[str, tuple[Operands, dict[str, Any], int]] = {
     "heads": ([*HEADS], {}, 1),
     "scale": ([*HEADS], {"scale": 0.25}, 1),
+    "scale of zero": ([*HEADS], {"scale": 0.0}, 1),
     "flat": ([*FLAT], OF_THREE, 1),
     "groups": ([*GROUPED], {}, 1),
     "causal": ([*HEADS], {"is_causal": 1}, 1),

@@ -163,3 +163,30 @@ glow_high.func @others(@q, @k, @v, @m, @n, @a, @b, @c, @d, @e) {
   glow_high.save %14, @d
   glow_high.save %4, @e
 }
+
+// -----
+
+// A causal mask of finite numbers beside another one stays a mask: in rows whose seen keys that one hides, it counts.
+
+// CHECK-LABEL: glow_high.func @padded_on_the_left(
+// CHECK:         %[[SUM:.*]] = glow_high.add %{{.*}}, %{{.*}} : tensor<3x3xf32>
+// CHECK-NEXT:    glow_high.attention %q, %k, %v, %[[SUM]] : tensor<2x3x5xf32>
+glow_high.constant @far : tensor<3x3xf32> {value = dense<[[0.0, -3.0e38, -3.0e38], [0.0, 0.0, -3.0e38], [0.0, 0.0, 0.0]]> : tensor<3x3xf32>}
+glow_high.placeholder @q : tensor<2x3x8xf32> {input}
+glow_high.placeholder @k : tensor<2x3x8xf32> {input}
+glow_high.placeholder @v : tensor<2x3x5xf32> {input}
+glow_high.placeholder @m : tensor<3xf32> {input}
+glow_high.placeholder @y : tensor<2x3x5xf32> {output}
+glow_high.func @padded_on_the_left(@q, @k, @v, @m, @y) {
+  %far = glow_high.get @far : tensor<3x3xf32>
+  %q = glow_high.get @q : tensor<2x3x8xf32>
+  %k = glow_high.get @k : tensor<2x3x8xf32>
+  %v = glow_high.get @v : tensor<2x3x5xf32>
+  %m = glow_high.get @m : tensor<3xf32>
+  %0 = glow_high.matmul %q, %k {transpose_right = true} : tensor<2x3x3xf32>
+  %1 = glow_high.add %0, %far : tensor<2x3x3xf32>
+  %2 = glow_high.add %1, %m : tensor<2x3x3xf32>
+  %3 = glow_high.softmax %2 : tensor<2x3x3xf32>
+  %4 = glow_high.matmul %3, %v : tensor<2x3x5xf32>
+  glow_high.save %4, @y
+}
