@@ -6,6 +6,7 @@ What Python, numpy and LLVM take is told by the same model with small weights; w
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak as Linux tells it")
+
+TESTS = Path(__file__).parents[1]
 
 SLACK = 12 << 20
 """Bytes for parts that are computed at once, larger activations, and chance."""
@@ -46,7 +49,9 @@ def model(channels: int) -> onnx.ModelProto:
 def peaks(path: Path, cached: bool) -> tuple[int, int]:
     """The peak of memory and the bytes of the constants, of a session in a new process."""
     command = [sys.executable, "-m", "peak_memory", str(path), "cached" if cached else "cold"]
-    peak, constants = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    places = {"PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS / "support")))}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | places)
+    peak, constants = done.stdout.split()
     return int(peak), int(constants)
 
 
