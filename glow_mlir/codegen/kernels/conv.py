@@ -215,6 +215,14 @@ class DepthwiseConvKernel(Kernel):
         return scratch.pointer
 
 
+def _is_square_in_one_group(op: Operation, taps: int) -> bool:
+    """Whether `op` is a convolution of f32 images in one group, with filters of `taps` x `taps` and dense pixels."""
+    if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
+        return False
+    _, *kernel_sizes, _ = filter_shape(op)
+    return kernel_sizes == [taps, taps] and element_of(getattr(op, "input")) == f32
+
+
 @kernel("conv-winograd")
 class WinogradConvKernel(Kernel):
     """
@@ -230,11 +238,8 @@ class WinogradConvKernel(Kernel):
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
-            return False
-        _, *kernel_sizes, _ = filter_shape(op)
-        near = max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
-        return kernel_sizes == [TAPS, TAPS] and near and element_of(getattr(op, "input")) == f32
+        square = _is_square_in_one_group(op, TAPS)
+        return square and max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         constant = whole_constant(getattr(op, "filter"), storage) is not None
@@ -323,10 +328,7 @@ class StrassenConvKernel(StrassenKernel):
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
-            return False
-        _, *kernel_sizes, _ = filter_shape(op)
-        return kernel_sizes == [1, 1] and element_of(getattr(op, "input")) == f32
+        return _is_square_in_one_group(op, 1)
 
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         return whole_constant(getattr(op, "filter"), storage) is not None

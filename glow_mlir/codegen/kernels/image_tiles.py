@@ -45,10 +45,6 @@ class Tiles:
             inside % across * self.width,
         )
 
-    def offset(self, index: Value) -> Value:
-        """How many elements the first pixel of a tile of the block is from the first of all, by `STEPS`."""
-        return offset_of(self.place(index), [self.given[step] for step in STEPS])
-
 
 def offset_of(place: tuple[Value, Value, Value], steps: Sequence[Value]) -> Value:
     """How many elements a pixel is from the first, by the steps between images, lines and pixels."""
@@ -80,22 +76,13 @@ class TileOutput(SharedFunction):
         """The element type of the output."""
         return self.element if self.epilogue is None else self.epilogue.element
 
-    def steps(self, given: dict[str, Value]) -> list[list[Value]]:
-        """Steps from image to image, line to line and pixel to pixel, of the output and of each plane."""
-        return [[given[step] for step in STEPS], *plane_steps(given, self.planes)]
-
-    def places(self, given: dict[str, Value], place: tuple[Value, Value, Value]) -> list[Value]:
-        """Where output and planes have a pixel, in elements."""
-        return [offset_of(place, steps) for steps in self.steps(given)]
-
     def store(self, b: Builder, given: dict[str, Value], value: Value, places: Sequence[Value], column: Index) -> None:
         """Pass one vector of a pixel, from a column on, through the epilogue and store it."""
         output = places[0] + column
         if self.epilogue is None:
             b.store(value, given["output"].at(output, self.element))
             return
-        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
-        offsets = [place if plane.spread else place + column for place, plane in zip(places[1:], planes, strict=True)]
+        planes, offsets = plane_vectors(given, self.planes, places[1:], column)
         steps = [1, *(plane.strides[-1] for plane in planes)]
         self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
 
@@ -114,9 +101,23 @@ def plane_parameters(kinds: Sequence[PlaneKind]) -> list[tuple[str, Attribute]]:
     return [*pointers, *((f"plane{index}_{axis}", i64) for index in range(len(kinds)) for axis in _AXES)]
 
 
-def plane_steps(given: dict[str, Value], kinds: Sequence[PlaneKind]) -> list[list[Value]]:
-    """Steps from image to image, line to line and pixel to pixel, of each plane."""
-    return [[given[f"plane{index}_{axis}"] for axis in _AXES] for index in range(len(kinds))]
+def pixel_steps(given: dict[str, Value], kinds: Sequence[PlaneKind]) -> list[list[Value]]:
+    """Steps from image to image, line to line and pixel to pixel, of what is read or written, and of each plane."""
+    planes = ([given[f"plane{index}_{axis}"] for axis in _AXES] for index in range(len(kinds)))
+    return [[given[step] for step in STEPS], *planes]
+
+
+def pixel_places(given: dict[str, Value], kinds: Sequence[PlaneKind], place: tuple[Value, Value, Value]) -> list[Value]:
+    """Where what is read or written, and each plane, has a pixel, in elements."""
+    return [offset_of(place, steps) for steps in pixel_steps(given, kinds)]
+
+
+def plane_vectors(
+    given: dict[str, Value], kinds: Sequence[PlaneKind], places: Sequence[Value], column: Index
+) -> tuple[list[Plane], list[Value]]:
+    """The planes, and where each has the vector of a pixel from a column on, by its `pixel_places`."""
+    planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(kinds)]
+    return planes, [place if plane.spread else place + column for place, plane in zip(places, planes, strict=True)]
 
 
 def plane_arguments(planes: Sequence[Plane], column: Index) -> dict[str, Index]:

@@ -28,11 +28,11 @@ from glow_mlir.codegen.kernels.image_tiles import (
     STEPS,
     TileOutput,
     Tiles,
-    offset_of,
+    pixel_places,
     plane_arguments,
     plane_kinds,
     plane_parameters,
-    plane_steps,
+    plane_vectors,
 )
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import distinct, tile_for
@@ -194,8 +194,7 @@ class LeftSums(SharedFunction):
             index = given["begin"] + place
             # Where the lower half ends earlier, its last row is read once more.
             twin = b.min(given["upper"] + index, given["count"] - 1)
-            steps = [[given[step] for step in STEPS], *plane_steps(given, self.planes)]
-            rows = [[offset_of(tiles.place(row), step) for step in steps] for row in (index, twin)]
+            rows = [pixel_places(given, self.planes, tiles.place(row)) for row in (index, twin)]
             target = given["sums"].at(place * given["row_step"], self.element)
             with b.loop(0, depth, self.lanes) as first:
                 quarters = [self._read(b, given, row, column) for row in rows for column in (first, depth + first)]
@@ -207,11 +206,8 @@ class LeftSums(SharedFunction):
         value = given["input"].at(places[0] + column, self.element).load(vector(self.element, self.lanes))
         if self.prologue is None:
             return value
-        planes = [kind.plane(given[f"plane{index}"]) for index, kind in enumerate(self.planes)]
-        sources = [
-            plane.read(b, place if plane.spread else place + column, plane.strides[-1], self.lanes)
-            for plane, place in zip(planes, places[1:], strict=True)
-        ]
+        vectors = zip(*plane_vectors(given, self.planes, places[1:], column), strict=True)
+        sources = [plane.read(b, offset, plane.strides[-1], self.lanes) for plane, offset in vectors]
         return self.prologue.apply(b, value, sources)
 
 
@@ -237,7 +233,7 @@ class ResultSums(TileOutput):
         with b.loop(0, given["rows"]) as place:
             index = given["begin"] + place
             twin = given["upper"] + index
-            upper, lower = (self.places(given, tiles.place(row)) for row in (index, twin))
+            upper, lower = (pixel_places(given, self.planes, tiles.place(row)) for row in (index, twin))
             products = given["products"].at(place * self.panel, self.element)
             with b.loop(0, self.panel, self.lanes) as column:
                 source = products.at(column, self.element)

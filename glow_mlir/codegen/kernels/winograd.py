@@ -26,7 +26,17 @@ from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
-from glow_mlir.codegen.kernels.image_tiles import GRID, STEPS, TileOutput, Tiles, plane_arguments, plane_kinds
+from glow_mlir.codegen.kernels.image_tiles import (
+    GRID,
+    STEPS,
+    TileOutput,
+    Tiles,
+    offset_of,
+    pixel_places,
+    pixel_steps,
+    plane_arguments,
+    plane_kinds,
+)
 from glow_mlir.codegen.kernels.tiles import distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.share import ALL, Share
@@ -214,7 +224,7 @@ class InputTransform(SharedFunction):
         lines, pixels = self.form.inputs
         image, *place = Tiles(b, given, self.form.height, self.form.width).place(index)
         y, x = (coordinate * self.form.stride for coordinate in place)
-        offset = image * given["image_step"] + y * given["line_step"] + x * given["pixel_step"]
+        offset = offset_of((image, y, x), [given[step] for step in STEPS])
         source = given["input"].at(offset, self.element)
         height, width = b.min(given["height"] - y, lines), b.min(given["width"] - x, pixels)
         channels = given["channels"]
@@ -283,12 +293,13 @@ class OutputTransform(TileOutput):
             image, y, x = Tiles(b, given, form.height, form.width).place(index)
             height = b.min(given["height"] - y, form.height)
             width = b.min(given["width"] - x, form.width)
-            places = self.places(given, (image, y, x))
+            places = pixel_places(given, self.planes, (image, y, x))
             products = given["products"].at(index * self.panel, self.element)
             with b.loop(0, given["columns"], self.lanes) as channel:
                 self._columns(b, products.at(channel, self.element), given["point_step"], buffer)
                 with b.loop(0, height) as line:
-                    starts = [p + line * step[1] for p, step in zip(places, self.steps(given), strict=True)]
+                    steps = pixel_steps(given, self.planes)
+                    starts = [p + line * step[1] for p, step in zip(places, steps, strict=True)]
                     self._line(b, given, buffer, line, width, starts, channel)
 
     def _columns(self, b: Builder, products: Value, step: Value, buffer: Value) -> None:
@@ -319,7 +330,7 @@ class OutputTransform(TileOutput):
         bias = given["bias"].at(channel, self.element).load(type_) if self.bias else None
         for x, value in enumerate(emit_product(b, self.form.axes[1].output, values)):
             results.at(x * self.lanes, self.element).store(value if bias is None else value + bias)
-        steps = [step[2] for step in self.steps(given)]
+        steps = [step[2] for step in pixel_steps(given, self.planes)]
         with b.loop(0, width, carried=list(places)) as stores:
             value = results.at(stores.index * self.lanes, self.element).load(type_)
             self.store(b, given, value, stores.values, channel)
