@@ -2,7 +2,7 @@
 Time of whole models against other engines: in turns in one run, each engine in a process and an environment of its own.
 
     python benchmarks/peers.py --write docs/benchmarks.md --json result.json
-    python benchmarks/peers.py --models resnet50 lstm --engines onnxruntime openvino --rounds 15 --threads 1 2
+    python benchmarks/peers.py --models my_network.onnx --engines onnxruntime openvino --rounds 15 --threads 1 2
 
 The first call installs the peers below `--folder`, converts the models, and takes some minutes for it. An engine that
 cannot be installed, or cannot run a model, is named in the report with the reason.
@@ -28,7 +28,7 @@ from contest.picture import draw
 from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
-from contest.workloads import WORKLOADS, write_workload
+from contest.workloads import WORKLOADS, names_of, write_workload
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"
 
@@ -49,7 +49,13 @@ def pythons(names: Sequence[str], folder: Path) -> dict[str, Path | str]:
 def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", choices=WORKLOADS, default=list(WORKLOADS), metavar="MODEL")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        default=list(WORKLOADS),
+        metavar="MODEL",
+        help="names, ONNX files, or zoo for networks of further families (the default: " + ", ".join(WORKLOADS) + ")",
+    )
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="ENGINE")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of timing (9)")
     parser.add_argument("--threads", nargs="+", type=int, default=[1], help="threads an inference; several are a list")
@@ -64,6 +70,7 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("rounds and threads are at least 1")
     try:
         options.cores = [cores_from(options.core, threads) for threads in options.threads]
+        options.models = names_of(options.models)
     except ValueError as error:
         parser.error(str(error))
     return options

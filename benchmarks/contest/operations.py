@@ -24,7 +24,12 @@ def _matmul(node: onnx.NodeProto, shapes: Shapes) -> int:
     return math.prod(shapes[node.output[0]]) * shapes[node.input[0]][-1]
 
 
-def _lstm(node: onnx.NodeProto, shapes: Shapes) -> int:
+def _conv_transpose(node: onnx.NodeProto, shapes: Shapes) -> int:
+    """Each input element is multiplied with the filters of its channel."""
+    return math.prod(shapes[node.input[0]]) * math.prod(shapes[node.input[1]][1:])
+
+
+def _recurrent(node: onnx.NodeProto, shapes: Shapes) -> int:
     """Each step multiplies one row an example with the weights of the input and with the recurrent ones."""
     steps, batch, _ = shapes[node.input[0]]
     return steps * batch * (math.prod(shapes[node.input[1]]) + math.prod(shapes[node.input[2]]))
@@ -32,9 +37,12 @@ def _lstm(node: onnx.NodeProto, shapes: Shapes) -> int:
 
 MULTIPLY_ADDS: dict[str, Callable[[onnx.NodeProto, Shapes], int]] = {
     "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,
-    "LSTM": _lstm,
+    "GRU": _recurrent,
+    "LSTM": _recurrent,
     "MatMul": _matmul,
+    "RNN": _recurrent,
 }
 """Operator → its multiply-adds; operators that are not here count for nothing."""
 

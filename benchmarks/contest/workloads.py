@@ -16,6 +16,7 @@ import onnx
 from models import GraphBuilder, bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18, seeded_light_model
 from onnx import TensorProto, numpy_helper
 
+from contest import zoo
 from contest.operations import flops
 
 ELEMENTS = 1 << 24
@@ -80,30 +81,58 @@ class Workload:
     flops: int
 
 
+class NotAWorkload(ValueError):
+    """The benchmark cannot run what was asked for; the message says why."""
+
+
+def names_of(asked: Sequence[str]) -> list[str]:
+    """Names and files of models, with `zoo` for all of its networks; raises `NotAWorkload` for what is none of these."""
+    names = [name for one in asked for name in (zoo.ZOO if one == "zoo" else (one,))]
+    for name in names:
+        if name not in WORKLOADS | zoo.ZOO and not Path(name).is_file():
+            known = ", ".join((*WORKLOADS, "zoo", *zoo.ZOO))
+            raise NotAWorkload(f"{name} is neither a file nor one of {known}")
+    return names
+
+
 def write_workload(name: str, folder: Path) -> Workload:
     """
     The model with seeded inputs, as files in a folder below `folder`, which is written where it does not exist yet.
 
-    The folder's name has a digest of the code that builds the models.
+    A name is one of `WORKLOADS` or the zoo, or the path of an ONNX file. The folder's name has a digest of that file, or
+    of the code that builds the models.
     """
-    home = folder / f"{name}-{sources_digest()}"
+    built = WORKLOADS | zoo.ZOO
+    digest = sources_digest() if name in built else hashlib.sha256(Path(name).read_bytes()).hexdigest()[:12]
+    short = name if name in built else Path(name).stem
+    home = folder / f"{short}-{digest}"
     model_path, inputs, description = home / "model.onnx", home / "inputs.npz", home / "description.json"
     if not description.exists():
-        print(f"{name}: building the model", file=sys.stderr)
+        print(f"{short}: preparing the model", file=sys.stderr)
+        model = built[name]() if name in built else _with_shapes(Path(name))
         home.mkdir(parents=True, exist_ok=True)
-        model = WORKLOADS[name]()
         model_path.write_bytes(model.SerializeToString(deterministic=True))
         np.savez(inputs, allow_pickle=False, **random_inputs(model, np.random.default_rng(7)))
         facts = {"outputs": [value.name for value in model.graph.output], "flops": flops(model)}
         description.write_text(json.dumps(facts))
     facts = json.loads(description.read_text())
-    return Workload(name, model_path, inputs, facts["outputs"], facts["flops"])
+    return Workload(short, model_path, inputs, facts["outputs"], facts["flops"])
+
+
+def _with_shapes(path: Path) -> onnx.ModelProto:
+    """The model of a file with all its weights inside; dimensions of inputs that are open become 1."""
+    model = onnx.load(path)
+    for value in model.graph.input:
+        for dimension in value.type.tensor_type.shape.dim:
+            if not dimension.HasField("dim_value"):
+                dimension.dim_value = 1
+    return onnx.shape_inference.infer_shapes(model)
 
 
 @functools.cache
 def sources_digest() -> str:
     """A digest of what decides how the models come out."""
     digest = hashlib.sha256(f"{np.__version__} {onnx.__version__}".encode())
-    for path in (Path(models.__file__), Path(__file__), Path(__file__).with_name("operations.py")):
+    for path in (Path(models.__file__), Path(__file__), Path(zoo.__file__), Path(__file__).with_name("operations.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
