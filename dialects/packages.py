@@ -58,7 +58,7 @@ BUILTIN = OperatorPackage(
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear attention einsum normalization resize convolution reductions recurrent padding",
+        "linear attention einsum normalization resize transposed_convolution reductions recurrent padding",
     ),
     kernels=_modules(
         "glow_mlir.codegen.kernels",

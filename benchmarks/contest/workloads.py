@@ -86,7 +86,7 @@ class NotAWorkload(ValueError):
 
 
 def names_of(asked: Sequence[str]) -> list[str]:
-    """Names and files of models, with `zoo` for all of its networks; raises `NotAWorkload` for what is none of these."""
+    """Names and files of models, with `zoo` for all of its networks; raises `NotAWorkload` for what is neither."""
     names = [name for one in asked for name in (zoo.ZOO if one == "zoo" else (one,))]
     for name in names:
         if name not in WORKLOADS | zoo.ZOO and not Path(name).is_file():
@@ -99,8 +99,8 @@ def write_workload(name: str, folder: Path) -> Workload:
     """
     The model with seeded inputs, as files in a folder below `folder`, which is written where it does not exist yet.
 
-    A name is one of `WORKLOADS` or the zoo, or the path of an ONNX file. The folder's name has a digest of that file, or
-    of the code that builds the models.
+    A name is one of `WORKLOADS` or the zoo, or the path of an ONNX file. The folder's name has a digest of that file,
+    or of the code that builds the models.
     """
     built = WORKLOADS | zoo.ZOO
     digest = sources_digest() if name in built else hashlib.sha256(Path(name).read_bytes()).hexdigest()[:12]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -192,7 +193,7 @@ def detector() -> onnx.ModelProto:
     small = cross(g.node("Concat", larger(middle), first, axis=1), 256, 128, 1, False)
     medium = cross(g.node("Concat", conv(small, 128, 128, 3, 2), middle, axis=1), 256, 256, 1, False)
     large = cross(g.node("Concat", conv(medium, 256, 256, 3, 2), top, axis=1), 512, 512, 1, False)
-    rows = []
+    rows: list[str] = []
     for y, channels, size in ((small, 128, 40), (medium, 256, 20), (large, 512, 10)):
         y = g.node("Reshape", _conv(g, y, channels, 255, 1), g.weight(np.array([1, 3, 85, size * size], np.int64)))
         y = g.node("Sigmoid", g.node("Transpose", y, perm=[0, 1, 3, 2]))
@@ -326,7 +327,7 @@ def recommender() -> onnx.ModelProto:
     batch, tables, width = 128, 26, 64
 
     def dense(x: str, *widths: int) -> str:
-        for inputs, outputs in zip(widths, widths[1:], strict=False):
+        for inputs, outputs in itertools.pairwise(widths):
             x = g.node("Relu", _linear(g, x, inputs, outputs))
         return x
 

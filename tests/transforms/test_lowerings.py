@@ -162,7 +162,7 @@ def test_recurrent_layers_keep_the_functions_of_each_direction() -> None:
     assert_preserved(GruOp, operands, direction="bidirectional", activations=names, alphas=alphas, betas=betas)
 
 
-@settings(max_examples=40)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_transposed_convolutions_keep_their_meaning(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 3))
@@ -170,8 +170,9 @@ def test_transposed_convolutions_keep_their_meaning(data: st.DataObject) -> None
     def each(low: int, high: int) -> tuple[int, ...]:
         return tuple(data.draw(st.integers(low, high)) for _ in range(rank))
 
-    group, inputs, outputs = data.draw(st.sampled_from([(1, 2, 3), (2, 4, 2), (3, 3, 1)]))
-    size, kernel, strides, dilations, extra = each(1, 4), each(1, 3), each(1, 3), each(1, 2), each(0, 2)
+    group, inputs, outputs = data.draw(st.sampled_from([(1, 2, 3), (2, 4, 2), (3, 3, 1), (1, 2, 16)]))
+    size, kernel, strides, extra = each(1, 4), each(1, 5), each(1, 5 if rank < 3 else 3), each(0, 2)
+    dilations = data.draw(st.sampled_from([(1,) * rank, each(1, 3)]))
     pads = (*each(0, 2), *each(0, 2))
     reach = [
         (size[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1 + extra[axis]

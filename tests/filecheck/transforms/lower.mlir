@@ -41,4 +41,42 @@ glow_high.func @main(@scale, @x, @y, @z) {
   glow_high.save %3, @z
 }
 
+// A transposed convolution of stride 2 is a convolution for each rest of the outputs' places …
+
+glow_high.placeholder @image : tensor<1x5x4xf32> {input}
+glow_high.placeholder @taps : tensor<4x4x16xf32> {input}
+glow_high.placeholder @large : tensor<1x10x16xf32> {output}
+
+// CHECK-LABEL: glow_high.func @phases(
+// CHECK:         %[[ZEROS:.*]] = glow_high.pad %{{.*}} : tensor<1x7x4xf32>
+// CHECK:         %[[EVEN:.*]] = glow_high.slice {{.*}}steps = [1, 2, 1]{{.*}} : tensor<16x2x4xf32>
+// CHECK:         %[[LEFT:.*]] = glow_high.slice %[[ZEROS]] {{.*}} : tensor<1x6x4xf32>
+// CHECK:         glow_high.conv %[[LEFT]], %[[EVEN]] {{.*}} : tensor<1x5x16xf32>
+// CHECK:         glow_high.conv {{.*}} : tensor<1x5x16xf32>
+// CHECK-NOT:     glow_high.conv
+// CHECK:         glow_high.concat {{.*}}{axis = 2} : tensor<1x5x2x16xf32>
+// CHECK-NEXT:    glow_high.reshape {{.*}} : tensor<1x10x16xf32>
+glow_high.func @phases(@image, @taps, @large) {
+  %x = glow_high.get @image : tensor<1x5x4xf32>
+  %w = glow_high.get @taps : tensor<4x4x16xf32>
+  %1 = glow_high.conv_transpose %x, %w {pads = [1, 1], strides = [2]} : tensor<1x10x16xf32>
+  glow_high.save %1, @large
+}
+
+// … or, where channels are few, one convolution with a channel for each of them.
+
+glow_high.placeholder @thin : tensor<4x4x3xf32> {input}
+glow_high.placeholder @little : tensor<1x10x3xf32> {output}
+
+// CHECK-LABEL: glow_high.func @joined(
+// CHECK:         %[[ALL:.*]] = glow_high.conv %{{.*}} : tensor<1x5x6xf32>
+// CHECK-NOT:     glow_high.conv
+// CHECK:         glow_high.reshape %{{.*}} : tensor<1x10x3xf32>
+glow_high.func @joined(@image, @thin, @little) {
+  %x = glow_high.get @image : tensor<1x5x4xf32>
+  %w = glow_high.get @thin : tensor<4x4x3xf32>
+  %1 = glow_high.conv_transpose %x, %w {pads = [1, 1], strides = [2]} : tensor<1x10x3xf32>
+  glow_high.save %1, @little
+}
+
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend' (hint: there are {{.*}}cpu

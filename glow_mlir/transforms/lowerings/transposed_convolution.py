@@ -1,0 +1,347 @@
+"""
+Lowering of transposed convolutions.
+
+Outputs whose places leave the same rest by the strides, a *phase*, are a convolution by every stride-th tap of the
+flipped filter (Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning", chapter 4). Either each
+phase is a convolution of its own, which writes every stride-th element, or one convolution computes all phases as its
+channels, with zeros where a phase has fewer taps than others; what has fewer products is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import gcd, prod
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.windows import is_channels_last, split_image
+from glow_mlir.registry import lowering
+from glow_mlir.transforms.emitter import Emitter
+
+MOST_CONVOLUTIONS = 16
+"""As many phases are convolutions of their own at most."""
+LANES = 16
+"""Channels that a machine computes at once, about: as many cost no more than one."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """
+    The taps that reach every stride-th output along an axis: `taps` of them, every `step`-th from `first` on.
+
+    Their convolution needs `leading` zeros in front of the input, or, if negative, does not read so many elements.
+    """
+
+    first: int
+    step: int
+    taps: int
+    dilation: int
+    leading: int
+
+    @property
+    def reach(self) -> int:
+        """From the first to the last element of the input that the phase reads for an output."""
+        return (self.taps - 1) * self.dilation
+
+
+@dataclass(frozen=True)
+class Axis:
+    """
+    A spatial axis: output o is the sum over taps t of filter[t] * input[(o + padding - t * dilation) / stride], where
+    that is whole.
+    """
+
+    inputs: int
+    outputs: int
+    kernel: int
+    stride: int
+    dilation: int
+    padding: int
+
+    @property
+    def count(self) -> int:
+        """Outputs of each phase, with what is cut off at the end."""
+        return -(-self.outputs // self.stride)
+
+    def phase(self, number: int) -> Phase | None:
+        """The phase of outputs `number`, `number` + stride, …; `None` where no tap reaches it."""
+        found = [t for t in range(self.kernel) if (number + self.padding - t * self.dilation) % self.stride == 0]
+        if not found:
+            return None
+        common = gcd(self.dilation, self.stride)
+        phase = Phase(found[0], self.stride // common, len(found), self.dilation // common, 0)
+        ahead = (number + self.padding - found[0] * self.dilation) // self.stride
+        return replace(phase, leading=phase.reach - ahead)
+
+    @property
+    def phases(self) -> list[Phase | None]:
+        """All phases."""
+        return [self.phase(number) for number in range(self.stride)]
+
+    @property
+    def first(self) -> int:
+        """From an output's number in its phase to the first element that any phase reads; there is no dilation."""
+        return -((self.kernel - 1 - self.padding) // self.stride)
+
+    @property
+    def last(self) -> int:
+        """As `first`, to the last element."""
+        return -(-self.padding // self.stride)
+
+
+@dataclass(frozen=True)
+class TransposedConvolution:
+    """An operator with its axes, and the filter that reaches outputs: along axes of one element, a part of it."""
+
+    op: ConvTransposeOp
+    emit: Emitter
+    axes: Sequence[Axis]
+    filter: SSAValue
+
+    @staticmethod
+    def of(op: ConvTransposeOp, emit: Emitter) -> TransposedConvolution:
+        """A single element has each tap at an output of its own: the stride may be as large as the output."""
+        window, rank = op.window(), len(shape_of(op.input)) - 2
+        outputs, inputs = split_image(op.result, op.layout)[1], split_image(op.input, op.layout)[1]
+        axes: list[Axis] = []
+        starts, ends = [0] * (rank + 2), list(shape_of(op.filter))
+        for index in range(rank):
+            padding, dilation = window.padding(index)[0], window.dilations[index]
+            axis = Axis(inputs[index], outputs[index], window.kernel[index], window.strides[index], dilation, padding)
+            place = index + _first_axis(op)
+            if axis.inputs == 1 and dilation == 1 and padding < axis.kernel:
+                starts[place], ends[place] = padding, min(axis.kernel, padding + axis.outputs)
+                axis = Axis(1, axis.outputs, ends[place] - padding, axis.outputs, 1, 0)
+            axes.append(axis)
+        whole = tuple(ends) == shape_of(op.filter) and not any(starts)
+        return TransposedConvolution(
+            op, emit, axes, op.filter if whole else emit(SliceOp, op.filter, starts=starts, ends=ends)
+        )
+
+    @property
+    def places(self) -> range:
+        """The spatial axes among all."""
+        first = _first_axis(self.op)
+        return range(first, first + len(self.axes))
+
+    @property
+    def groups(self) -> int:
+        """Groups of channels."""
+        return integer(self.op.group)
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether one convolution computes all phases."""
+        if any(axis.dilation > 1 for axis in self.axes):
+            return False
+        strides, outputs = prod(axis.stride for axis in self.axes), split_image(self.op.result, self.op.layout)[2]
+        taps = prod(axis.kernel for axis in self.axes)
+        joined = prod(axis.last - axis.first + 1 for axis in self.axes)
+        per_group = outputs // self.groups
+        return strides > MOST_CONVOLUTIONS or _channels(strides * per_group) * joined < _channels(per_group) * taps
+
+    def padded(self, leading: Sequence[int], trailing: Sequence[int]) -> SSAValue:
+        """The input with zeros along the spatial axes, where there are any."""
+        rank = len(shape_of(self.op.input))
+        before, after = [0] * rank, [0] * rank
+        for place, front, back in zip(self.places, leading, trailing, strict=True):
+            before[place], after[place] = max(0, front), max(0, back)
+        pads = (*before, *after)
+        return self.emit(PadOp, self.op.input, pads=pads) if any(pads) else self.op.input
+
+    def cut(self, image: SSAValue, starts: Sequence[int], sizes: Sequence[int]) -> SSAValue:
+        """A part of an image along the spatial axes."""
+        first, last = [0] * len(shape_of(image)), list(shape_of(image))
+        for place, start, size in zip(self.places, starts, sizes, strict=True):
+            first[place], last[place] = start, start + size
+        if not any(first) and tuple(last) == shape_of(image):
+            return image
+        return self.emit(SliceOp, image, starts=first, ends=last)
+
+    def convolution(
+        self, image: SSAValue, filter_: SSAValue, bias: SSAValue | None, dilations: Sequence[int]
+    ) -> SSAValue:
+        """A convolution of an image that has its zeros already."""
+        return self.emit(ConvOp, image, filter_, bias, dilations=dilations, group=self.op.group, layout=self.op.layout)
+
+    def finished(self, whole: SSAValue) -> SSAValue:
+        """The phases at their places, without what is too much at the end."""
+        return self.cut(whole, [0] * len(self.axes), [axis.outputs for axis in self.axes])
+
+
+def _first_axis(op: ConvTransposeOp) -> int:
+    return 1 if is_channels_last(op.layout) else 2
+
+
+def _channels(count: int) -> int:
+    """What channels cost."""
+    return -(-count // LANES) * LANES
+
+
+# ---- a convolution for each phase ------------------------------------------------------------------------------
+
+
+def _separate(of: TransposedConvolution) -> SSAValue:
+    """A convolution for each combination of phases along the axes."""
+    phases = [axis.phases for axis in of.axes]
+    filter_ = _flipped_filter(of)
+    leading = [max(0, *(phase.leading for phase in along if phase)) for along in phases]
+    trailing = [
+        max(axis.count + phase.reach - axis.inputs - phase.leading for phase in along if phase)
+        for axis, along in zip(of.axes, phases, strict=True)
+    ]
+    image = of.padded(leading, trailing)
+    parts: dict[tuple[int, ...], SSAValue] = {}
+    for combination in product(*(enumerate(along) for along in phases)):
+        reached = [phase for _, phase in combination if phase is not None]
+        place = tuple(number for number, _ in combination)
+        if len(reached) == len(combination):
+            parts[place] = _phase(of, image, leading, filter_, reached)
+        else:
+            parts[place] = _untouched(of)
+    return of.finished(_interleaved(of, parts))
+
+
+def _phase(
+    of: TransposedConvolution, image: SSAValue, zeros: Sequence[int], filter_: SSAValue, phases: Sequence[Phase]
+) -> SSAValue:
+    """The outputs of one combination of phases, from the input with so many zeros in front, and the flipped filter."""
+    starts = [front - phase.leading for front, phase in zip(zeros, phases, strict=True)]
+    sizes = [axis.count + phase.reach for axis, phase in zip(of.axes, phases, strict=True)]
+    rank = len(shape_of(filter_))
+    first, last, steps = [0] * rank, list(shape_of(filter_)), [1] * rank
+    for place, axis, phase in zip(of.places, of.axes, phases, strict=True):
+        last[place], steps[place] = axis.kernel - phase.first, phase.step
+        first[place] = last[place] - 1 - (phase.taps - 1) * phase.step
+    taps = of.emit(SliceOp, filter_, starts=first, ends=last, steps=steps)
+    return of.convolution(of.cut(image, starts, sizes), taps, of.op.bias, [phase.dilation for phase in phases])
+
+
+def _flipped_filter(of: TransposedConvolution) -> SSAValue:
+    """The filter of a convolution: outputs first, inputs where outputs were, the kernel in reverse."""
+    shape, emit = shape_of(of.filter), of.emit
+    outputs_axis = len(shape) - 1 if is_channels_last(of.op.layout) else 1
+    grouped = emit(ReshapeOp, of.filter, shape=(of.groups, shape[0] // of.groups, *shape[1:]))
+    order = [0, *range(1, len(shape) + 1)]
+    order[1], order[1 + outputs_axis] = order[1 + outputs_axis], order[1]
+    swapped = emit(TransposeOp, grouped, permutation=order)
+    joined = list(shape)
+    joined[0], joined[outputs_axis] = shape[outputs_axis] * of.groups, shape[0] // of.groups
+    return _reversed(emit(ReshapeOp, swapped, shape=joined), of.places, emit)
+
+
+def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
+    """The elements in reverse along some axes."""
+    shape = shape_of(value)
+    starts, ends, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    for axis in axes:
+        starts[axis], ends[axis], steps[axis] = shape[axis] - 1, -1, -1
+    return emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
+
+
+def _untouched(of: TransposedConvolution) -> SSAValue:
+    """The outputs of a combination of phases that no tap reaches: the bias."""
+    shape = list(shape_of(of.op.result))
+    for place, axis in zip(of.places, of.axes, strict=True):
+        shape[place] = axis.count
+    zeros, bias = of.emit.splat(0.0, of.op.result, tuple(shape)), of.op.bias
+    if bias is None:
+        return zeros
+    behind = 0 if is_channels_last(of.op.layout) else len(of.axes)
+    return of.emit(AddOp, zeros, of.emit(ReshapeOp, bias, shape=(*shape_of(bias), *(1,) * behind)))
+
+
+def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAValue]) -> SSAValue:
+    """The results of all combinations of phases, each at its places."""
+    shape = list(shape_of(next(iter(parts.values()))))
+    split = [size for place, size in enumerate(shape) for size in ((size, 1) if place in of.places else (size,))]
+    found = {place: of.emit(ReshapeOp, part, shape=split) for place, part in parts.items()}
+    for number in reversed(range(len(of.axes))):
+        several: dict[tuple[int, ...], list[SSAValue]] = {}
+        for place, part in found.items():
+            several.setdefault(place[:number], []).append(part)
+        axis = of.places[number] + number + 1
+        found = {place: of.emit(ConcatOp, values, axis=axis) for place, values in several.items()}
+    for place, axis in zip(of.places, of.axes, strict=True):
+        shape[place] *= axis.stride
+    return of.emit(ReshapeOp, found[()], shape=shape)
+
+
+# ---- one convolution for all phases ----------------------------------------------------------------------------
+
+
+def _joined(of: TransposedConvolution) -> SSAValue:
+    """A convolution whose channels are, within each group, the phases of an output channel."""
+    leading = [-axis.first for axis in of.axes]
+    trailing = [axis.count + axis.last - axis.inputs for axis in of.axes]
+    starts = [max(0, -front) for front in leading]
+    sizes = [axis.count + axis.last - axis.first for axis in of.axes]
+    image = of.cut(of.padded(leading, trailing), starts, sizes)
+    found = of.convolution(image, _joined_filter(of), _joined_bias(of), [1] * len(of.axes))
+    return of.finished(_spread_channels(of, found))
+
+
+def _joined_filter(of: TransposedConvolution) -> SSAValue:
+    """The taps of all phases: [groups, phases…, outputs] in front of what a filter has."""
+    emit, rank, last = of.emit, len(shape_of(of.filter)), is_channels_last(of.op.layout)
+    before, after = [0] * rank, [0] * rank
+    for place, axis in zip(of.places, of.axes, strict=True):
+        before[place] = axis.stride * axis.last - axis.padding
+        after[place] = axis.padding - axis.stride * axis.first + axis.stride - axis.kernel
+    padded = emit(PadOp, of.filter, pads=(*before, *after))
+    depth, outputs = shape_of(of.filter)[0] // of.groups, shape_of(of.filter)[-1 if last else 1]
+    windows = [size for axis in of.axes for size in (axis.last - axis.first + 1, axis.stride)]
+    split = (of.groups, depth, *windows, outputs) if last else (of.groups, depth, outputs, *windows)
+    first = 2 if last else 3
+    windows_at = range(first, first + len(windows), 2)
+    reshaped = _reversed(emit(ReshapeOp, padded, shape=split), windows_at, emit)
+    inner = (*windows_at, 1) if last else (1, *windows_at)
+    phases_at = (place + 1 for place in windows_at)
+    order = (0, *phases_at, len(split) - 1 if last else 2, *inner)
+    ordered = emit(TransposeOp, reshaped, permutation=order)
+    strides = prod(axis.stride for axis in of.axes)
+    return emit(ReshapeOp, ordered, shape=(of.groups * strides * outputs, *(split[place] for place in inner)))
+
+
+def _joined_bias(of: TransposedConvolution) -> SSAValue | None:
+    """The bias of each phase of each channel."""
+    bias, emit = of.op.bias, of.emit
+    if bias is None:
+        return None
+    outputs, ones = shape_of(bias)[0] // of.groups, [1] * len(of.axes)
+    whole = (of.groups, *(axis.stride for axis in of.axes), outputs)
+    spread = emit(AddOp, emit.splat(0.0, bias, whole), emit(ReshapeOp, bias, shape=(of.groups, *ones, outputs)))
+    return emit(ReshapeOp, spread, shape=(prod(whole),))
+
+
+def _spread_channels(of: TransposedConvolution, value: SSAValue) -> SSAValue:
+    """The phases, which are channels, at their places."""
+    emit, rank = of.emit, len(of.axes)
+    batch, counts, channels = split_image(value, of.op.layout)
+    strides = [axis.stride for axis in of.axes]
+    outputs = channels // of.groups // prod(strides)
+    sizes = [count * stride for count, stride in zip(counts, strides, strict=True)]
+    if is_channels_last(of.op.layout):
+        split = (batch, *counts, of.groups, *strides, outputs)
+        places = [place for axis in range(rank) for place in (1 + axis, 2 + rank + axis)]
+        order, shape = (0, *places, 1 + rank, 2 + 2 * rank), (batch, *sizes, of.groups * outputs)
+    else:
+        split = (batch, of.groups, *strides, outputs, *counts)
+        places = [place for axis in range(rank) for place in (3 + rank + axis, 2 + axis)]
+        order, shape = (0, 1, 2 + rank, *places), (batch, of.groups * outputs, *sizes)
+    ordered = emit(TransposeOp, emit(ReshapeOp, value, shape=split), permutation=order)
+    return emit(ReshapeOp, ordered, shape=shape)
+
+
+@lowering(ConvTransposeOp)
+def conv_transpose(op: ConvTransposeOp, emit: Emitter) -> SSAValue:
+    """Convolutions of the input, one for each phase of the outputs or one for all."""
+    of = TransposedConvolution.of(op, emit)
+    return _joined(of) if of.is_joined else _separate(of)
