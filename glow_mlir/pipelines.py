@@ -291,6 +291,7 @@ OPTIMIZED = Stage.of(
     "merge-arithmetic",  # Chains of it that no weights took in.
     "recognize-attention",  # After what scales queries went into weights.
     "simplify-convolutions",
+    "flatten-convolutions",  # After taps that meet nothing are gone.
     "merge-matmuls",
     "remove-identity-clips",  # By the range of what they clip.
     "raise-clips",  # To the producers of values, whose epilogues they become.

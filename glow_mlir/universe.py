@@ -23,6 +23,7 @@ PASSES: dict[str, str] = {
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",
     "eliminate-dead-stores": "glow_mlir.transforms.eliminate_dead_stores:EliminateDeadStoresPass",
     "expand-powers": "glow_mlir.transforms.expand_powers:ExpandPowersPass",
+    "flatten-convolutions": "glow_mlir.transforms.flatten_convolutions:FlattenConvolutionsPass",
     "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",
     "fold-dilated-convolutions": "glow_mlir.transforms.fold_dilated_convolutions:FoldDilatedConvolutionsPass",
     "fold-into-weights": "glow_mlir.transforms.fold_into_weights:FoldIntoWeightsPass",

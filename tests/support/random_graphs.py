@@ -427,6 +427,17 @@ def step_small_conv(g: GraphBuilder) -> SSAValue:
     return g(ConvOp, value, g.constant((2, *kernel, channels)), bias, **properties)
 
 
+def step_conv_of_volumes(g: GraphBuilder) -> SSAValue:
+    """A convolution along three axes, of some of which the filter has one tap, or one wide enough to be flattened."""
+    channels, size = g.draw(st.sampled_from([(2, 2), (8, 32)])), g.draw(st.integers(1, 3))
+    depth, outputs = channels
+    value = g.constant((g.draw(st.integers(1, 2)), size, 3, 2, depth))
+    kernel = g.draw(st.sampled_from([(1, 3, 3), (2, 3, 3), (3, 1, 1), (1, 1, 1), (1, 2, 1), (3, 3, 3)]))
+    reach = [length // 2 for length in kernel]
+    strides = [g.draw(st.integers(1, 2)), 1, 1]
+    return g(ConvOp, value, g.constant((outputs, *kernel, depth)), None, pads=[*reach, *reach], strides=strides)
+
+
 def step_twice(g: GraphBuilder) -> SSAValue:
     """The same sum or maximum twice, with exchanged operands, or with two constants of one value."""
     value = g.pick()

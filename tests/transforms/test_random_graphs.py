@@ -30,6 +30,7 @@ from random_graphs import (
     step_arithmetic,
     step_attention,
     step_batch_norm,
+    step_conv_of_volumes,
     step_exponentials,
     step_linear_conv,
     step_linear_matmul,
@@ -73,6 +74,7 @@ EXACT_HIGH = (
 )
 ROUNDING_HIGH = (
     "expand-powers",
+    "flatten-convolutions",
     "fold-dilated-convolutions",
     "fold-into-weights",
     "fold-transposes-into-matmul",
@@ -112,6 +114,7 @@ FAVOURITES: dict[str, tuple[Step, ...]] = {
     "canonicalize": (step_limits, step_casts, step_parts, step_gather),
     "deduplicate": (step_twice,),
     "expand-powers": (step_power,),
+    "flatten-convolutions": (step_conv_of_volumes,),
     "fold-dilated-convolutions": (step_dealt_conv,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
     "gather-to-slice": (step_gather,),

@@ -1,0 +1,161 @@
+"""`flatten-convolutions`: convolutions along three axes or more become convolutions of images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+from glow_mlir.dialects.windows import Window, is_channels_last
+from glow_mlir.pass_statistics import tally
+from glow_mlir.storage import Storage
+from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+
+IMAGE_AXES = 2
+LEAST_OUTPUTS = 32
+"""Filters whose products outweigh that the image is copied for each tap."""
+LEAST_CHANNELS = 8
+"""Channels of which the algorithms for images make use."""
+
+
+@dataclass(frozen=True)
+class FlattenConvolutionsPass(ModulePass):
+    """
+    Turn convolutions along three spatial axes or more into convolutions along two, for which kernels have algorithms
+    with fewer products (Winograd's), and take taps as channels where that makes them possible.
+
+    A first axis along which the filter has one tap joins the batch; neighbouring axes with one tap each are one axis;
+    and the images that the taps along the first axis meet are channels behind each other, where the rest of the window
+    is 3×3, in single steps. Channels are last; taps become channels only where there is one group.
+    """
+
+    name = "flatten-convolutions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in high_functions(op):
+            for candidate in list(function.block.ops):
+                if isinstance(candidate, ConvOp) and is_channels_last(candidate.layout) and size_of(candidate.result):
+                    _flatten(candidate, storage)
+            erase_dead(function.block)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution on its way: image and filter with the channels last, and the window over the spatial axes."""
+
+    image: SSAValue
+    filter: SSAValue
+    window: Window
+
+    def without(self, axis: int, image: SSAValue, filter_: SSAValue) -> Convolution:
+        """The same without one of the spatial axes, which image and filter do not have any more."""
+        window, rank = self.window, len(self.window.kernel)
+
+        def rest(values: Sequence[int]) -> Shape:
+            return (*values[:axis], *values[axis + 1 :])
+
+        pads = (*rest(window.pads[:rank]), *rest(window.pads[rank:]))
+        smaller = Window(rest(window.kernel), rest(window.strides), pads, rest(window.dilations))
+        return Convolution(image, filter_, smaller)
+
+
+def _flatten(op: ConvOp, storage: Storage) -> None:
+    """Take away axes of one convolution as long as that can be done."""
+    emit, window = Emitter(op, storage), op.window()
+    found: Convolution | None = Convolution(op.input, op.filter, window)
+    flat = found
+    while found is not None and len(found.window.kernel) > IMAGE_AXES:
+        steps: tuple[Callable[[], Convolution | None], ...] = (
+            lambda now=found: _joined_to_batch(now, emit),
+            lambda now=found: _merged(now, emit),
+            lambda now=found: _taps_as_channels(now, emit) if integer(op.group) == 1 else None,
+        )
+        found = next((result for step in steps if (result := step()) is not None), None)
+        flat = found or flat
+    if flat.window == window:
+        return
+    result = emit(
+        ConvOp,
+        flat.image,
+        flat.filter,
+        op.bias,
+        strides=flat.window.strides,
+        pads=flat.window.pads,
+        dilations=flat.window.dilations,
+        group=op.group,
+        layout=op.layout,
+    )
+    tally("convolutions flattened")
+    replace(op, [emit(ReshapeOp, result, shape=shape_of(op.result))])
+
+
+def _images(of: Convolution, emit: Emitter) -> list[SSAValue]:
+    """For each tap along the first axis, the images that it meets."""
+    window, shape = of.window, list(shape_of(of.image))
+    before, after = window.padding(0)
+    image = of.image
+    if before or after:
+        none = [0] * (len(shape) - 2)
+        image = emit(PadOp, image, pads=(0, before, *none, 0, after, *none))
+    count, stride = window.output(0, shape[1]), window.strides[0]
+    starts, ends, steps = [0] * len(shape), list(shape_of(image)), [1] * len(shape)
+    found: list[SSAValue] = []
+    for tap in range(window.kernel[0]):
+        starts[1], steps[1] = tap * window.dilations[0], stride
+        ends[1] = starts[1] + (count - 1) * stride + 1
+        whole = ends[1] - starts[1] == shape_of(image)[1] and stride == 1
+        found.append(image if whole else emit(SliceOp, image, starts=starts, ends=ends, steps=steps))
+    return found
+
+
+def _joined_to_batch(of: Convolution, emit: Emitter) -> Convolution | None:
+    """A first axis with one tap is a larger batch."""
+    if of.window.kernel[0] != 1:
+        return None
+    (image,) = _images(of, emit)
+    batch, count, *rest = shape_of(image)
+    outputs, _, *filter_rest = shape_of(of.filter)
+    image = emit(ReshapeOp, image, shape=(batch * count, *rest))
+    return of.without(0, image, emit(ReshapeOp, of.filter, shape=(outputs, *filter_rest)))
+
+
+def _merged(of: Convolution, emit: Emitter) -> Convolution | None:
+    """Two neighbouring axes with one tap each, nothing left out, are one axis."""
+    window = of.window
+    single = [
+        kernel == 1 and window.strides[axis] == 1 and not any(window.padding(axis))
+        for axis, kernel in enumerate(window.kernel)
+    ]
+    axis = next((axis for axis in range(len(single) - 1) if single[axis] and single[axis + 1]), None)
+    if axis is None:
+        return None
+    shape, taps = list(shape_of(of.image)), list(shape_of(of.filter))
+    shape[axis + 1 : axis + 3] = [math.prod(shape[axis + 1 : axis + 3])]
+    del taps[axis + 1]
+    return of.without(axis, emit(ReshapeOp, of.image, shape=shape), emit(ReshapeOp, of.filter, shape=taps))
+
+
+def _taps_as_channels(of: Convolution, emit: Emitter) -> Convolution | None:
+    """What the taps of the first axis meet is a channel each, for a window of 3×3 along the others."""
+    window, rest = of.window, len(of.window.kernel) - 1
+    outputs, taps, *inner, channels = shape_of(of.filter)
+    plain = all(values[1:] == (1,) * rest for values in (window.strides, window.dilations))
+    if window.kernel[1:] != (3, 3) or not plain or outputs < LEAST_OUTPUTS or channels < LEAST_CHANNELS:
+        return None
+    image = emit(ConcatOp, _images(of, emit), axis=rest + 2)
+    batch, count, *sizes, depth = shape_of(image)
+    order = (0, *range(2, rest + 2), 1, rest + 2)
+    filter_ = emit(TransposeOp, of.filter, permutation=order)
+    filter_ = emit(ReshapeOp, filter_, shape=(outputs, *inner, taps * channels))
+    return of.without(0, emit(ReshapeOp, image, shape=(batch * count, *sizes, depth)), filter_)
