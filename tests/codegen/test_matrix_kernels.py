@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guarded, sum_and_relu
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.copies import Box
+from glow_mlir.codegen.kernel import Operand
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
+from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -164,28 +169,54 @@ def test_epilogue_of_convolution(name: str, seed: int, depthwise: bool):
     check(result, np.maximum(total, 0), np.float32)
 
 
-@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("name", TARGETS)
-def test_packing_at_run_time(name: str, transposed: bool):
+def test_packing_at_run_time(name: str):
     target = PRESETS[name]
-    panel = tile_for(target, f32).panel
-    for n, k in [(panel, 3), (panel + 5, 4), (3, 7)]:
+    tile = tile_for(target, f32)
+    for n, k in [(tile.panel, 3), (tile.panel + 5, 4), (3, 7)]:
         matrix = np.random.default_rng(0).standard_normal((k, n)).astype(np.float32)
-        given = np.ascontiguousarray(matrix.T) if transposed else matrix
 
         def fixed(b: Builder, arguments: list[Value], n: int = n, k: int = k) -> None:
-            emit_pack_panels(b, arguments[0], arguments[1], n, k, k if transposed else n, transposed=transposed)
+            emit_pack_panels(b, arguments[0], arguments[1], n, k, n)
 
         def dynamic(b: Builder, arguments: list[Value]) -> None:
             packed, source, columns, rows = arguments
-            emit_pack_panels(b, packed, source, columns, rows, rows if transposed else columns, transposed=transposed)
+            emit_pack_panels(b, packed, source, columns, rows, columns)
 
-        expected = pack_panels(matrix, panel)
+        expected = pack_panels(matrix, tile.panel)
         for body in (fixed, dynamic):
             result = guarded(expected.size, np.float32)
-            compiled(target, 2, 2, body)(result, given, n, k)
-            np.testing.assert_array_equal(result[: expected.size].reshape(expected.shape), expected)
+            compiled(target, 2, 2, body)(result, matrix, n, k)
+            packed = result[: expected.size].reshape(expected.shape)
+            np.testing.assert_array_equal(packed[:-1], expected[:-1])
+            used = -(-(n % tile.panel or tile.panel) // tile.lanes) * tile.lanes
+            np.testing.assert_array_equal(packed[-1, :, :used], expected[-1, :, :used])
             assert (result[expected.size :] == GUARD).all()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("name", TARGETS)
+def test_packing_of_transposed_matrices_at_run_time(name: str, channels: int):
+    target = PRESETS[name]
+    panel = tile_for(target, f32).panel
+    for n, taps in [(panel, 1), (2 * panel + 5, 4), (3, 9), (panel - 1, 16)]:
+        k, pitch = taps * channels, taps * channels + 2
+        matrix = np.random.default_rng(0).standard_normal((n, pitch)).astype(np.float32)
+
+        def body(b: Builder, arguments: list[Value], n: int = n, k: int = k, pitch: int = pitch) -> None:
+            typed = Block(arg_types=[MemRefType(f32, [1])]).args[0]
+            packed, source = (Operand(argument, typed) for argument in arguments)
+            emit_pack_transposed(b, Box(packed, ()), Box(source, (pitch, 1)), n, k, channels=channels)
+
+        ordered = matrix[:, :k].reshape(n, taps, channels).transpose(2, 1, 0).reshape(k, n)
+        expected = pack_panels(ordered, panel)
+        result = guarded(expected.size, np.float32)
+        compiled(target, 2, 0, body)(result, matrix)
+        packed = result[: expected.size].reshape(expected.shape)
+        np.testing.assert_array_equal(packed[:-1], expected[:-1])
+        rest = n % panel or panel
+        np.testing.assert_array_equal(packed[-1, :, :rest], expected[-1, :, :rest])
+        assert (result[expected.size :] == GUARD).all()
 
 
 def random_shape(random: np.random.Generator, depthwise: bool) -> tuple[list[int], ConvShape]:

@@ -19,11 +19,12 @@ from xdsl.ir import Attribute, Block, Operation
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of
 from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
-from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_pack_panels, emit_panels
+from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
+from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.nests import Index, chunks, linear
@@ -203,17 +204,10 @@ class _Head:
             start += pieces * rows
 
     def _pack_keys(self) -> None:
-        """Turn keys into columns of panels. Columns behind the last key stay as they are: they are never stored."""
-        panel, depth = self.plan.tile.panel, self.plan.depth
-        key, packed = self.matrices["key"], self.scratch["keys"]
-        pitch = key.strides[-2]
-        panels, rest = divmod(self.plan.keys, panel)
-        if panels:
-            whole = Box(key, (panel * pitch, pitch, 1))
-            copy_box(self.b, (panels, panel, depth), Box(packed, (panel * depth, 1, panel)), whole)
-        if rest:
-            target = Box(packed, (1, panel), panels * panel * depth)
-            copy_box(self.b, (rest, depth), target, Box(key, (pitch, 1), panels * panel * pitch))
+        """Turn keys into columns of panels."""
+        plan, key = self.plan, self.matrices["key"]
+        matrix = Box(key, (key.strides[-2], 1))
+        emit_pack_transposed(self.b, Box(self.scratch["keys"], ()), matrix, plan.keys, plan.depth, tile=plan.tile)
 
     def _pack_values(self) -> None:
         """Copy values to panels."""

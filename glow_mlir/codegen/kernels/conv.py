@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, epilogue_of, prologue_of
+from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import (
     Kernel,
     KernelCall,
@@ -22,7 +23,8 @@ from glow_mlir.codegen.kernel import (
 )
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_pack_panels, product_tiles
+from glow_mlir.codegen.kernels.gemm import GemmOptions, product_tiles
+from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
@@ -480,15 +482,12 @@ class ConvKernel(Kernel):
         groups, panels, depth, panel = scratch.shape
         per_group = filter_.shape[0] // groups
         with call.b.loop(0, groups) as group:
-            emit_pack_panels(
+            emit_pack_transposed(
                 call.b,
-                scratch.pointer.at(group * (panels * depth * panel), scratch.element),
-                filter_.pointer.at(group * (per_group * depth), scratch.element),
+                Box(scratch, (), group * (panels * depth * panel)),
+                Box(filter_, (depth, 1), group * (per_group * depth)),
                 per_group,
                 depth,
-                depth,
-                transposed=True,
                 channels=filter_.shape[-1] if reads_by_channel(call.op) else 1,
-                element=scratch.element,
             )
         return scratch.pointer

@@ -22,7 +22,7 @@ from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.types import f32, vector
+from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Index, Value
 
 BLOCK_ROWS = 96
@@ -333,77 +333,3 @@ class Ahead:
         size = self.depth * kernel.tile.panel
         following = self.columns.weights.at(size, kernel.element)
         return {"ahead": following.at(row * size // self.rows, kernel.element), "ahead_step": step}
-
-
-def emit_pack_panels(
-    b: Builder,
-    packed: Value,
-    matrix: Value,
-    n: Index,
-    k: Index,
-    row_pitch: Index,
-    *,
-    transposed: bool = False,
-    channels: int = 1,
-    element: Attribute = f32,
-    tile: Tile | None = None,
-    share: Share = ALL,
-) -> None:
-    """
-    Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
-
-    `matrix` points to `[k, n]`, or, `transposed`, to `[n, k]`; its rows are `row_pitch` elements apart. `packed`
-    has room for `ceil(n / panel) * k * panel` elements. With `channels`, the rows of a transposed matrix are themselves
-    `[k / channels, channels]`, and packed channel by channel. A share is one of the panels.
-    """
-    tile = tile or tile_for(b.target, element)
-    panel = tile.panel
-    type_ = vector(element, tile.lanes)
-    zero = b.constant(0.0, type_)
-
-    def column(target: Value, start: Index, limit: Index) -> None:
-        """Copy column `start` of a transposed matrix, or zeros beyond the last one, to stride `panel`."""
-        taps = k if channels == 1 else k // channels
-        with b.loop(0, channels) as channel, b.loop(0, taps) as tap:
-            inside = b.index(start) < limit
-            source = start * row_pitch + tap * channels + channel
-            value = b.either(
-                inside,
-                lambda: [matrix.at(source, element).load(element)],
-                lambda: [b.constant(0.0, element)],
-            )
-            target.at((channel * taps + tap) * panel, element).store(value[0])
-
-    def rows(columns: Columns) -> None:
-        with b.loop(0, k) as row:
-            target = columns.weights.at(row * panel, element)
-            source = matrix.at(row * row_pitch + columns.start, element)
-            for v in range(tile.vectors):
-                _copy_vector(b, target, source, v, columns, tile, element, zero)
-
-    def columns_of(columns: Columns) -> None:
-        with b.loop(0, panel) as index:
-            column(columns.weights.at(index, element), columns.start + index, n)
-
-    emit_panels(b, packed, n, k, tile, element, columns_of if transposed else rows, share)
-
-
-def _copy_vector(
-    b: Builder, target: Value, source: Value, v: int, columns: Columns, tile: Tile, element: Attribute, zero: Value
-) -> None:
-    """Copy one vector of a row of a panel; lanes and vectors beyond the last column become zero."""
-    start = v * tile.lanes
-    address = target.at(start, element)
-    if v >= columns.vectors:
-        address.store(zero)
-    elif not columns.partial:
-        address.store(source.at(start, element).load(zero.type))
-    elif tile.lanes == 1:
-        value = b.either(
-            b.index(columns.count) > start, lambda: [source.at(start, element).load(element)], lambda: [zero]
-        )
-        address.store(value[0])
-    else:
-        left = columns.count - start
-        mask = b.mask(left, tile.lanes, element_bits(element))
-        address.store(b.load_masked(source.at(start, element), zero.type, mask))

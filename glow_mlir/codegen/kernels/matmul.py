@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, epilogue_of
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import (
     Kernel,
     KernelCall,
@@ -22,7 +23,8 @@ from glow_mlir.codegen.kernel import (
     tiles_of,
     whole_constant,
 )
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_pack_panels, product_cut, product_tiles
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_cut, product_tiles
+from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -246,33 +248,32 @@ class MatMulKernel(Kernel):
         if isinstance(packing, DictionaryAttr):
             nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)
             return
-        scratch = call.many("scratch")[0].pointer
+        scratch = call.many("scratch")[0]
         right_steps = batch_strides(right, batch)
         if not _is_batched(call.op):
             if call.runs("pack"):
                 self._pack(call, right, 0, scratch, columns, depth)
             if call.runs("batches", "rows", "columns"):
-                nest(call.b, batch, lambda indices: product(indices, scratch), batches)
+                nest(call.b, batch, lambda indices: product(indices, scratch.pointer), batches)
             return
 
         def both(indices: list[Index]) -> None:
             self._pack(call, right, linear(indices, right_steps), scratch, columns, depth)
-            product(indices, scratch)
+            product(indices, scratch.pointer)
 
         nest(call.b, batch, both, batches)
 
-    def _pack(self, call: KernelCall, right: Operand, offset: Index, scratch: Value, columns: int, depth: int) -> None:
-        emit_pack_panels(
-            call.b,
-            scratch,
-            right.pointer.at(offset, right.element),
-            columns,
-            depth,
-            right.strides[-2],
-            transposed=_flag(call.op, "transpose_right"),
-            element=right.element,
-            share=call.share("pack"),
-        )
+    def _pack(
+        self, call: KernelCall, right: Operand, offset: Index, scratch: Operand, columns: int, depth: int
+    ) -> None:
+        share, pitch = call.share("pack"), right.strides[-2]
+        if _flag(call.op, "transpose_right"):
+            matrix = Box(right, (pitch, 1), offset)
+            emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, share=share)
+            return
+        source = right.pointer.at(offset, right.element)
+        packed, element = scratch.pointer, right.element
+        emit_pack_panels(call.b, packed, source, columns, depth, pitch, element=element, share=share)
 
 
 def _is_batched(op: Instruction) -> bool:

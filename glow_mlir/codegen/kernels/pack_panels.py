@@ -1,0 +1,105 @@
+"""Packing of matrices in panels at run time, as `glow_mlir/packing.py` does it for constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.kernels.gemm import Columns, emit_panels
+from glow_mlir.codegen.kernels.tiles import Tile, tile_for
+from glow_mlir.codegen.share import ALL, Share
+from glow_mlir.codegen.target import element_bits
+from glow_mlir.codegen.types import f32, vector
+from glow_mlir.codegen.value import Index, Value
+
+
+def emit_pack_panels(
+    b: Builder,
+    packed: Value,
+    matrix: Value,
+    n: Index,
+    k: Index,
+    row_pitch: Index,
+    *,
+    element: Attribute = f32,
+    tile: Tile | None = None,
+    share: Share = ALL,
+) -> None:
+    """
+    Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
+
+    `matrix` points to `[k, n]`; its rows are `row_pitch` elements apart. `packed` has room for `ceil(n / panel) * k *
+    panel` elements; of the last panel, vectors without a column are left alone. A share is one of the panels.
+    """
+    tile = tile or tile_for(b.target, element)
+    zero = b.constant(0.0, vector(element, tile.lanes))
+
+    def rows(columns: Columns) -> None:
+        with b.loop(0, k) as row:
+            target = columns.weights.at(row * tile.panel, element)
+            source = matrix.at(row * row_pitch + columns.start, element)
+            for v in range(columns.vectors):
+                _copy_vector(b, target, source, v, columns, tile, element, zero)
+
+    emit_panels(b, packed, n, k, tile, element, rows, share)
+
+
+def _copy_vector(
+    b: Builder, target: Value, source: Value, v: int, columns: Columns, tile: Tile, element: Attribute, zero: Value
+) -> None:
+    """Copy one vector of a row of a panel; lanes beyond the last column become zero."""
+    start = v * tile.lanes
+    address = target.at(start, element)
+    if not columns.partial:
+        address.store(source.at(start, element).load(zero.type))
+    elif tile.lanes == 1:
+        value = b.either(
+            b.index(columns.count) > start, lambda: [source.at(start, element).load(element)], lambda: [zero]
+        )
+        address.store(value[0])
+    else:
+        left = columns.count - start
+        mask = b.mask(left, tile.lanes, element_bits(element))
+        address.store(b.load_masked(source.at(start, element), zero.type, mask))
+
+
+def emit_pack_transposed(
+    b: Builder,
+    packed: Box,
+    matrix: Box,
+    n: int,
+    k: int,
+    *,
+    channels: int = 1,
+    tile: Tile | None = None,
+    share: Share = ALL,
+) -> None:
+    """
+    Emit the packing of a transposed matrix `[n, k]`, of which the strides are those of `matrix`, as `emit_pack_panels`
+    does it; squares are transposed in registers. `packed` has only its operand and offset.
+
+    Columns behind the last stay as they are: what is computed with them is never stored. With `channels`, the rows are
+    themselves `[k / channels, channels]`, and packed channel by channel.
+    """
+    element = packed.operand.element
+    tile = tile or tile_for(b.target, element)
+    panel, taps, (pitch, step) = tile.panel, k // channels, matrix.strides
+    whole, rest = divmod(n, panel)
+
+    def pack(number: Index, columns: int) -> None:
+        target = replace(packed, strides=(1, panel, taps * panel), offset=packed.offset + number * (panel * k))
+        source = replace(
+            matrix, strides=(pitch, channels * step, step), offset=matrix.offset + number * (panel * pitch)
+        )
+        copy_box(b, (columns, taps, channels), target, source)
+
+    panels = whole + (rest > 0)
+    if whole:
+        with b.loop(*share.within(panels, 0, whole)) as number:
+            pack(number, panel)
+    if rest:
+        with b.loop(*share.within(panels, whole, 1)):
+            pack(whole, rest)
