@@ -119,6 +119,16 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
         ),
         "initializer 'w' cannot be read",
     ),
+    "initializer of a negative size": (
+        model_of(
+            [node("Add", "x w")], initializers=[TensorProto(name="w", data_type=FLOATS, dims=[-1], float_data=[1])]
+        ),
+        "initializer 'w' cannot be read: its shape is [-1] (hint: ",
+    ),
+    "external data in a file without a name": (
+        model_of([node("Add", "x w")], initializers=[external("w", "")]),
+        "initializer 'w' has its data in another file, and does not say in which (hint: ",
+    ),
     "external data without a file": (
         model_of([node("Add", "x w")], initializers=[external("w", "weights.bin")]),
         "'w' has its data in another file, and the model has no folder (hint: import the model by its path)",

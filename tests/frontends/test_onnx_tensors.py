@@ -125,6 +125,20 @@ def test_external_data_beyond_the_end_of_its_file_is_refused(tmp_path: Path) -> 
         import_model(path)
 
 
+@pytest.mark.parametrize("name", [None, "", "\0"])
+def test_external_data_in_a_file_without_a_name_is_refused(name: str | None, tmp_path: Path) -> None:
+    """A reference to the model's own file is none that a model may have."""
+    model, path = nested_model(), tmp_path / "m.onnx"
+    tensor = TensorProto(name="c", data_type=TensorProto.BOOL, data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", name), ("length", "1")):
+        if value is not None:
+            tensor.external_data.add(key=key, value=value)
+    model.graph.initializer[1].CopyFrom(tensor)
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match=r"'c' .*\(hint"):
+        import_model(path)
+
+
 def test_external_data_is_mapped(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(nested_model(), path, save_as_external_data=True, location="w.bin")

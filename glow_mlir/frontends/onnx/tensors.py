@@ -15,6 +15,10 @@ from onnx.external_data_helper import uses_external_data
 from glow_mlir.deferred import FileMap
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.wire import INSIDE
+
+_COMPLETE_MODEL = "the model is damaged, check that the download is complete"
+_COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
 
 
 def mapped(path: Path) -> memoryview:
@@ -41,29 +45,38 @@ class Tensors:
 
     def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
         """The content of a tensor, to read only; raises `ModelError` about `what` where it cannot be read."""
-        inside = is_inside(proto)
-        if uses_external_data(proto) and self._directory is None and not inside:
-            hint = "import the model by its path"
-            raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
         try:
-            if not uses_external_data(proto):
+            if any(size < 0 for size in proto.dims):
+                raise ValueError(f"its shape is {list(proto.dims)}")
+            if not uses_external_data(proto) and not is_inside(proto):
                 return numpy_helper.to_array(proto)
             info: Any = external_data_helper.ExternalDataInfo(proto)
-            data = self._content if inside else self._file(proto, info.location)
-            if data is None:
-                raise ValueError("there is no file")
+            data = self._inside(proto) if is_inside(proto) else self._file(proto, info.location, what)
             return _array(proto, _extent(data, info.offset or 0, info.length))
         except (ValueError, OSError, KeyError, TypeError, checker.ValidationError) as error:
-            raise ModelError(f"{what} cannot be read: {' '.join(str(error).split())}") from error
+            hint = _COMPLETE_FILES if uses_external_data(proto) and not is_inside(proto) else _COMPLETE_MODEL
+            raise ModelError(f"{what} cannot be read: {' '.join(str(error).split())}", hint=hint) from error
 
-    def _file(self, proto: onnx.TensorProto, location: str) -> memoryview:
+    def _inside(self, proto: onnx.TensorProto) -> memoryview:
+        """The serialized model; raises `ValueError` where the tensor has other content than that which lies there."""
+        has_others = proto.HasField("raw_data") or proto.float_data or proto.double_data
+        if self._content is None or has_others or len(proto.external_data) != 3 or not uses_external_data(proto):
+            raise ValueError("its content is in several places")
+        return self._content
+
+    def _file(self, proto: onnx.TensorProto, location: str, what: str) -> memoryview:
         """The content of a file with external data."""
+        if not location:
+            hint = "the model is damaged, export it again"
+            raise ModelError(f"{what} has its data in another file, and does not say in which", hint=hint)
+        if self._directory is None:
+            hint = "import the model by its path"
+            raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
         if location not in self._files:
             # ONNX refuses paths that leave the folder: it gets to read nothing of the file.
             probe = onnx.TensorProto(name=proto.name, data_location=onnx.TensorProto.EXTERNAL)
             for key, value in (("location", location), ("length", "0")):
                 probe.external_data.add(key=key, value=value)
-            assert self._directory is not None
             external_data_helper.load_external_data_for_tensor(probe, self._directory)
             self._files[location] = mapped(Path(self._directory, location))
         return self._files[location]
@@ -71,9 +84,7 @@ class Tensors:
 
 def is_inside(proto: onnx.TensorProto) -> bool:
     """Whether a tensor has its content in the file of its model, behind a reference that `wire` left."""
-    return uses_external_data(proto) and not any(
-        entry.value for entry in proto.external_data if entry.key == "location"
-    )
+    return any(entry.key == "location" and entry.value == INSIDE for entry in proto.external_data)
 
 
 def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
