@@ -1,4 +1,15 @@
-"""What a file is, and what is in it, without reading it again."""
+"""
+What a file is, and what is in it, without reading it again.
+
+Device, inode, size and times tell a content from every later one of a file, as git and make take them to do: the time
+of change (`ctime`) is set by the system at each write and rename, and no program can set it back. It is no more precise
+than the clock behind it, so it says nothing where the next write may come within the same tick (git calls such entries
+racily clean). Hence `SETTLED_NS`: only of a file that had been at rest for longer, when it was about to be read, is the
+digest kept. A sample of the content would add nothing to that: two versions of a model may differ in one byte.
+
+What this rests on: the clock of the file system runs at most `SETTLED_NS` behind that of this machine, is not set back,
+and nobody writes to the file through a shared mapping that is older, which the system may not date.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +20,7 @@ import time
 from pathlib import Path
 
 SETTLED_NS = 2_000_000_000
-"""How long ago a file must have changed for its times to tell it from any later content; clocks of files are coarse."""
+"""Nanoseconds for which a file must be at rest for its times to tell it from later content: the tick of FAT's clock."""
 
 MOST_ENTRIES = 1000
 
@@ -33,8 +44,9 @@ class ContentIndex:
     """
     The digests of files, kept in a folder under the identities of the files, so that each is read once.
 
-    A file that changed a moment ago is read again the next time: another change might leave its times as they are.
-    Several processes may use a folder at once. One that another user owns, or may write to, is ignored.
+    A file that changed a moment before it was read is read again the next time: another change, also one while it was
+    read, might leave its times as they are. Several processes may use a folder at once. One that another user owns, or
+    may write to, is ignored.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -42,22 +54,28 @@ class ContentIndex:
 
     def digest(self, path: Path) -> str:
         """The digest of what is in a file; raises `OSError` where it cannot be read."""
+        # The time comes first: whatever changes later has another one.
+        now = time.time_ns()
         identity = file_identity(path)
         entry = self.directory / hashlib.sha256(repr(identity).encode()).hexdigest()
         if is_ours(self.directory) and (known := _read(entry)):
             return known
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
-        if file_identity(path) == identity and time.time_ns() - max(identity[3:]) > SETTLED_NS:
+        if now - max(identity[3:]) > SETTLED_NS and file_identity(path) == identity:
             with contextlib.suppress(OSError):
                 self._write(entry, found)
         return found
 
     def _write(self, entry: Path, digest: str) -> None:
+        """Write an entry, atomically; raises `OSError`, and leaves nothing, where that is impossible."""
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         partial = entry.with_name(f".{entry.name}.{os.getpid()}")
-        partial.write_text(digest)
-        partial.replace(entry)
+        try:
+            partial.write_text(digest)
+            partial.replace(entry)
+        finally:
+            partial.unlink(missing_ok=True)
         self._trim()
 
     def _trim(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +58,44 @@ def test_file_that_changed_a_moment_ago_is_not_trusted(
     assert index.digest(path) == index.digest(path)
     assert len(reads) == 2
     assert not index.directory.exists()
+
+
+def test_file_that_may_change_while_it_is_read_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change within the tick of the clock in which reading began shows in no time, however long reading takes."""
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    path.write_bytes(b"one")
+    known = identity.file_identity(path)
+    clock = max(known[3:]) + 1
+    digest = hashlib.file_digest
+
+    def slow(file: Any, name: str) -> Any:
+        nonlocal clock
+        found = digest(file, name)
+        path.write_bytes(b"two")
+        clock += 10 * identity.SETTLED_NS
+        return found
+
+    monkeypatch.setattr(hashlib, "file_digest", slow)
+    monkeypatch.setattr(identity.time, "time_ns", lambda: clock)
+    monkeypatch.setattr(identity, "file_identity", lambda _: known)
+    assert index.digest(path) == hashlib.sha256(b"one").hexdigest()
+    assert index.digest(path) == hashlib.sha256(b"two").hexdigest()
+
+
+@pytest.mark.parametrize("step", ["write_text", "replace"])
+def test_full_disk_leaves_no_part_of_an_entry(
+    tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path, index = tmp_path / "m.onnx", ContentIndex(tmp_path / "index")
+    path.write_bytes(b"one")
+
+    def full(self: Path, *_: object) -> None:
+        self.touch()
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(Path, step, full)
+    assert index.digest(path) == hashlib.sha256(b"one").hexdigest()
+    assert not list(index.directory.iterdir())
 
 
 @pytest.mark.parametrize("damage", [b"", b"zz" * 32, b"\xff" * 64])
