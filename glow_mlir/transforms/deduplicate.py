@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -81,7 +82,7 @@ def _splat_uniform(block: Block, storage: Storage) -> None:
     for op in list(block.ops):
         small = isinstance(op, GetOp) and 0 < size_of(op.result.type) <= MOST_COMPARED
         array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
-        if array is None or (array != array.reshape(-1)[0]).any():
+        if array is None or not _is_uniform(array):
             continue
         assert isinstance(op, GetOp)
         users = [use for use in op.result.uses if isinstance(use.operation, Elementwise)]
@@ -92,6 +93,12 @@ def _splat_uniform(block: Block, storage: Storage) -> None:
         block.insert_op_after(splat, op)
         for use in users:
             use.operation.operands[use.index] = splat.result
+
+
+def _is_uniform(array: np.ndarray) -> bool:
+    """Whether all elements are one number, bit for bit: 0 and -0 differ, and NaN is none."""
+    first = array.reshape(-1)[0]
+    return bool((array == first).all()) and array.tobytes() == first.tobytes() * array.size
 
 
 def _order_operands(block: Block, storage: Storage) -> None:

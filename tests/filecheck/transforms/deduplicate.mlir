@@ -76,3 +76,27 @@ glow_high.func @apart(@x, @a, @b, @c, @d) {
   glow_high.save %3, @c
   glow_high.save %4, @d
 }
+
+// -----
+
+// 0 and -0 are not one number: 1 / x is infinite with either sign. All of one sign are a splat, with that sign.
+
+// CHECK-LABEL: glow_high.func @signs(
+// CHECK:         %[[MIXED:.*]] = glow_high.get @mixed
+// CHECK:         %[[NEGATIVE:.*]] = glow_high.splat {value = -0.0, shape = [2]} : tensor<2xf32>
+// CHECK:         glow_high.div %x, %[[MIXED]]
+// CHECK-NEXT:    glow_high.div %x, %[[NEGATIVE]]
+glow_high.constant @mixed : tensor<2xf32> {value = dense<[0.0, -0.0]> : tensor<2xf32>}
+glow_high.constant @negative : tensor<2xf32> {value = dense<[-0.0, -0.0]> : tensor<2xf32>}
+glow_high.placeholder @x : tensor<2xf32> {input}
+glow_high.placeholder @a : tensor<2xf32> {output}
+glow_high.placeholder @b : tensor<2xf32> {output}
+glow_high.func @signs(@x, @a, @b) {
+  %x = glow_high.get @x : tensor<2xf32>
+  %mixed = glow_high.get @mixed : tensor<2xf32>
+  %negative = glow_high.get @negative : tensor<2xf32>
+  %1 = glow_high.div %x, %mixed : tensor<2xf32>
+  %2 = glow_high.div %x, %negative : tensor<2xf32>
+  glow_high.save %1, @a
+  glow_high.save %2, @b
+}
