@@ -19,7 +19,7 @@ from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.executable import Executable, describe
-from glow_mlir.runtime.identity import file_identity
+from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.pool import MOST_THREADS, usable_cores
 from glow_mlir.runtime.sources import source_stamp
 
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from glow_mlir.compiler import Compilation, Observer
-    from glow_mlir.frontends.onnx.importer import ModelSource
+    from glow_mlir.frontends.onnx.importer import Model, ModelSource
     from glow_mlir.pipelines import PassObserver, Pipeline
+
+MOST_ATTEMPTS = 3
+"""How often a model is compiled that changes meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class InferenceSession:
             self._runner: Any = Executable(self._artifact(source, cache), self._threads)
             self._bindings: Sequence[Binding] = self._runner.manifest.bindings
         else:
-            self._runner = InterpreterRunner(self._compile(source))
+            self._runner = InterpreterRunner(self._compile(source, in_memory=True))
             self._bindings = self._runner.bindings
         self._inputs = {b.name: (b, np.dtype(b.dtype)) for b in self._bindings if b.role == "input"}
         self._outputs = [b.name for b in self._bindings if b.role == "output"]
@@ -178,14 +181,26 @@ class InferenceSession:
         return checked
 
     def _artifact(self, model: Any, use_cache: bool) -> Artifact:
-        from glow_mlir.runtime.host import host_name
-
+        """The artifact of a model, from the cache or new; raises `ModelError` where its files do not keep still."""
         if not use_cache:
             return self._build(self._compile(model), None)
         cache = ArtifactCache()
         directory = model.parent if isinstance(model, Path) else None
-        key = cache_key(
-            model_identity(model, cache),
+        for _ in range(MOST_ATTEMPTS):
+            files = Snapshot(cache.contents)
+            key = self._key(model_identity(model, files))
+            found = cache.load(key, directory) or self._stored(model, key, cache, files)
+            if found is not None:
+                return found
+        hint = "wait until whoever writes it is done"
+        raise ModelError("its files change while it is compiled", file=str(model), hint=hint)
+
+    def _key(self, identity: bytes | str) -> str:
+        """The key of the artifact that this session makes of a model of that identity."""
+        from glow_mlir.runtime.host import host_name
+
+        return cache_key(
+            identity,
             repr(sorted(self._dimensions.items())),
             f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads} {self._tune}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
@@ -194,23 +209,30 @@ class InferenceSession:
             source_stamp(),
             f"{sys.byteorder}",
         )
-        if (found := cache.load(key, directory)) is not None:
-            return found
-        external = {} if directory is None or is_ir(model) else external_files_of(model)
+
+    def _stored(self, model: Any, key: str, cache: ArtifactCache, files: Snapshot) -> Artifact | None:
+        """A new artifact, which goes into the cache; `None` where a file changed since its identity was taken."""
+        external: dict[str, str] = {}
+        if isinstance(model, Path) and not is_ir(model):
+            model, external = _opened(model, files)
         with cache.draft() as draft:
             artifact = self._build(self._compile(model), draft.room)
+            if files.changed():
+                return None
             manifest = replace(artifact.manifest, external=external)
             cache.store(key, replace(artifact, manifest=manifest), draft)
         return artifact
 
-    def _compile(self, model: Any) -> Compilation:
+    def _compile(self, model: Any, in_memory: bool = False) -> Compilation:
+        """The module of a model, compiled as far as its backend needs it; `in_memory`, it outlives its files."""
         import time
 
         from glow_mlir.compiler import Compilation
 
         start = time.perf_counter()
         # Who looks at modules finds the same digests each time.
-        module = import_any(model, self._dimensions, by_content=bool(self._observers or self._pass_observers))
+        by_content = bool(self._observers or self._pass_observers)
+        module = import_any(model, self._dimensions, by_content, in_memory)
         compilation = Compilation(
             module,
             self._backend,
@@ -333,7 +355,7 @@ def is_ir(model: Any) -> bool:
     return hasattr(model, "walk")
 
 
-def model_identity(model: Any, cache: ArtifactCache) -> bytes | str:
+def model_identity(model: Any, files: Snapshot) -> bytes | str:
     """
     What identifies a model: its bytes, or a digest of its file; raises `ModelError` where the file cannot be read.
 
@@ -342,10 +364,7 @@ def model_identity(model: Any, cache: ArtifactCache) -> bytes | str:
     if isinstance(model, bytes):
         return model
     if isinstance(model, Path):
-        try:
-            return cache.contents.digest(model)
-        except OSError as error:
-            raise ModelError(f"cannot be read: {error.strerror}", file=str(model)) from error
+        return _digest(model, files)
     if is_ir(model):
         from glow_mlir.textual import module_text
 
@@ -353,27 +372,37 @@ def model_identity(model: Any, cache: ArtifactCache) -> bytes | str:
     return model.SerializeToString(deterministic=True)
 
 
-def external_files_of(model: str | Path) -> dict[str, list[int]]:
-    """The files beside an ONNX model that hold its weights, as they are now; a compiled model is valid as long."""
+def _opened(path: Path, files: Snapshot) -> tuple[Model, dict[str, str]]:
+    """The model in a file, and the digests of the files beside it that hold its weights, by their names."""
     from glow_mlir.frontends.onnx.external import external_files
+    from glow_mlir.frontends.onnx.importer import open_model
 
-    found: dict[str, list[int]] = {}
-    for name in external_files(model):
-        with contextlib.suppress(OSError):
-            found[name] = file_identity(Path(model).parent / name)
-    return found
+    model = open_model(path)
+    # The importer has better words for what is no file, or not there; a device might have no end.
+    present = [name for name in external_files(model) if (path.parent / name).is_file()]
+    return model, {name: _digest(path.parent / name, files) for name in present}
 
 
-def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = True) -> ModuleOp:
+def _digest(path: Path, files: Snapshot) -> str:
+    """The digest of what is in a file; raises `ModelError` where it cannot be read."""
+    try:
+        return files.digest(path)
+    except OSError as error:
+        hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
+        raise ModelError(f"cannot be read: {error.strerror}", file=str(path), hint=hint) from error
+
+
+def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = True, in_memory: bool = False) -> ModuleOp:
     """
     The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
 
-    `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`.
+    `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`; weights
+    are mapped, and their files must not change as long as the module is used, unless they are `in_memory`.
     """
     if not is_ir(model):
         from glow_mlir.frontends.onnx.importer import import_model
 
-        return import_model(model, dimensions, by_content=by_content)
+        return import_model(model, dimensions, by_content=by_content, in_memory=in_memory)
     if dimensions:
         raise OptionError(
             "a module of ours has no free dimensions", hint="sizes are given when the ONNX model is imported"
@@ -383,7 +412,7 @@ def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = Tru
     from glow_mlir.transforms.rewriting import functions
 
     is_file = isinstance(model, str | Path)
-    module: ModuleOp = read_module(Path(model), new_context()) if is_file else model.clone()
+    module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else model.clone()
     if (count := len(functions(module))) != 1:
         file = str(model) if is_file else ""
         raise ModelError(

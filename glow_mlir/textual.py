@@ -159,16 +159,17 @@ def first_invalid(module: ModuleOp) -> Operation | None:
     return None
 
 
-def read_module(source: Path | str, context: Context) -> ModuleOp:
+def read_module(source: Path | str, context: Context, in_memory: bool = False) -> ModuleOp:
     """
     Read a module from a file (a `Path`) or from text (a `str`), verified; of a file, the weights beside it as well.
 
+    Weights are mapped, and their file must not change as long as the module is used, unless they are `in_memory`.
     Raises `ParseFailure` for a file or text that is no module.
     """
     if isinstance(source, str):
         return parse_module(source, context)
     text = read_text(source)
-    kept = read_weights_of(source)
+    kept = read_weights_of(source, in_memory)
     module = parse_module(text, context, str(source))
     del kept  # The module keeps them now.
     return module
@@ -189,16 +190,18 @@ def weights_path(path: Path) -> Path:
     return path.with_suffix(WEIGHTS_SUFFIX)
 
 
-def read_weights_of(path: Path) -> Sequence[str]:
+def read_weights_of(path: Path, in_memory: bool = False) -> Sequence[str]:
     """
-    Load the weight file beside the module file `path`, if there is one; raises `ModelError` for a damaged one.
+    Load the weight file beside the module file `path`, if there is one, mapped or `in_memory`.
+
+    Raises `ModelError` for a damaged one.
 
     The digests returned keep the weights loaded until a module is parsed that refers to them.
     """
     if (weights := weights_path(path)).exists():
         from glow_mlir.weights import read_weights
 
-        return read_weights(weights)
+        return read_weights(weights, in_memory)
     return ()
 
 

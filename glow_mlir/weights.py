@@ -125,11 +125,15 @@ def write_weights(path: Path, digests: Iterable[str]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_weights(path: Path) -> list[Digest]:
-    """Map the weight file `path` into the store and return what keeps it; raises `ModelError` where it is damaged."""
+def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
+    """
+    Map the weight file `path` into the store, or read it `in_memory`, and return what keeps it.
+
+    A mapped file must not be cut off as long as its weights are used. Raises `ModelError` where it is damaged.
+    """
     try:
         with path.open("rb") as file:
-            data = memoryview(FileMap.of(file))
+            data = memoryview(file.read() if in_memory else FileMap.of(file))
         size = int.from_bytes(data[:8], "little")
         header = json.loads(bytes(data[8 : 8 + size]))
         kinds = {short: name for name, short in _KINDS.items()}
@@ -140,5 +144,6 @@ def read_weights(path: Path) -> list[Digest]:
             array = np.frombuffer(raw, dtype=kinds[entry["dtype"]]).reshape(entry["shape"])
             found.append(_held(name, Stored(array, name)))
         return found
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"the weight file cannot be read: {error}", file=str(path)) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        hint = "the weight file is damaged, or not the one that was written with the .mlir file"
+        raise ModelError(f"the weights cannot be read: {error}", file=str(path), hint=hint) from error

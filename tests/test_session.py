@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +16,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.codegen.llvm import host
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.runtime.cache import ArtifactCache
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.session import InferenceSession
+from glow_mlir.textual import write_module
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 
@@ -77,6 +80,93 @@ def test_same_model_beside_other_weights_is_another_model(tmp_path: Path) -> Non
         os.utime(folder / "w.bin", ns=(5, 5))
         results.append(float(result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0]))
     assert results == [1, 5]
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "w.bin"])
+@pytest.mark.parametrize("times", [1, 99])
+def test_file_that_changes_while_it_is_compiled(
+    name: str, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found under the digest of a file is never made of a later content."""
+    path, left = tmp_path / "m.onnx", times
+
+    def save(weight: float) -> None:
+        (tmp_path / "w.bin").unlink(missing_ok=True)
+        model = adding(weight=weight)
+        onnx.save(model, path, save_as_external_data=name == "w.bin", location="w.bin", size_threshold=0)
+
+    save(1.0)
+    first = [path.read_bytes() for path in (path, tmp_path / name)]
+    compiled = InferenceSession._compile  # pyright: ignore[reportPrivateUsage]
+
+    def disturbed(self: InferenceSession, *arguments: Any) -> Any:
+        nonlocal left
+        if left:
+            left -= 1
+            save(5.0 + left)
+        return compiled(self, *arguments)
+
+    monkeypatch.setattr(InferenceSession, "_compile", disturbed)
+    if times > 1:
+        with pytest.raises(ModelError, match=r"m\.onnx: its files change while it is compiled \(hint: "):
+            InferenceSession(path)
+        left = 0
+    else:
+        assert result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0] == 5
+    for file, content in zip((path, tmp_path / name), first, strict=True):
+        file.write_bytes(content)
+    assert result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0] == 1
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", ["m.onnx", "w.bin", "m.weights"])
+def test_model_outlives_its_files(name: str, backend: str, tmp_path: Path) -> None:
+    """A mapped file that is cut off would end the process."""
+    path, shape = tmp_path / "m.onnx", (200, 300)
+    model = adding(shape, range(300))
+    onnx.save(model, path, save_as_external_data=name == "w.bin", location="w.bin")
+    if name == "m.weights":
+        path = tmp_path / "m.mlir"
+        write_module(import_model(model), path)
+        gc.collect()
+    session = InferenceSession(path, backend=backend)
+    gc.collect()
+    maps = Path("/proc/self/maps")
+    # Where the system does not tell, the next lines do, in a worse way.
+    assert not maps.exists() or str(tmp_path / name) not in maps.read_text()
+    os.truncate(tmp_path / name, 10)
+    assert (result(session, np.zeros(shape, np.float32)) == np.arange(300)).all()
+
+
+def test_weights_of_a_function_belong_to_the_model(tmp_path: Path) -> None:
+    """The artifact depends on files that only a function of the model refers to."""
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2, 3], data_location=TensorProto.EXTERNAL)
+    weight.external_data.add(key="location", value="w.bin")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    body = [helper.make_node("Constant", [], ["w"], value=weight), helper.make_node("Add", ["a", "w"], ["b"])]
+    model = adding()
+    model.functions.append(helper.make_function("local", "Shift", ["a"], ["b"], body, opsets[:1]))
+    model.graph.node[0].CopyFrom(helper.make_node("Shift", ["x"], ["y"], domain="local"))
+    model.opset_import.append(opsets[1])
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    for number in (1.0, 5.0):
+        (tmp_path / "w.bin").write_bytes(np.full(6, number, np.float32).tobytes())
+        assert result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0] == number
+
+
+def test_model_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, parsed = tmp_path / "m.onnx", list[bytes]()
+    onnx.save(adding(), path)
+    load = onnx.load_model_from_string
+
+    def counted(data: bytes) -> onnx.ModelProto:
+        parsed.append(data)
+        return load(data)
+
+    monkeypatch.setattr(onnx, "load_model_from_string", counted)
+    InferenceSession(path)
+    assert len(parsed) == 1
 
 
 def test_artifact_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

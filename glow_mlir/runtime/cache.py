@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from glow_mlir.runtime.artifact import Artifact, Manifest
-from glow_mlir.runtime.identity import ContentIndex, file_identity, is_ours
+from glow_mlir.runtime.identity import ContentIndex, is_ours
 
 DEFAULT_LIMIT = 4 << 30
-_FORMAT = 2
+_FORMAT = 3
 _PARTIAL = ".partial-"
 _CONSTANTS = "constants.bin"
 _PARTIAL_SECONDS = 3600
@@ -99,7 +99,7 @@ class ArtifactCache:
             return None
         try:
             manifest = Manifest.from_json((folder / "manifest.json").read_text())
-            _check_external(manifest, model_directory)
+            self._check_external(manifest, model_directory)
             constants = _mapped(folder / _CONSTANTS, manifest.constants)
             code = (folder / "code.o").read_bytes()
             if manifest.digests != _digests(code, constants, manifest):
@@ -111,6 +111,12 @@ class ArtifactCache:
         with contextlib.suppress(OSError):
             os.utime(folder)
         return Artifact(code, constants, manifest)
+
+    def _check_external(self, manifest: Manifest, directory: Path | None) -> None:
+        """Raise `ValueError` where weights in another file have changed, `OSError` where they are gone."""
+        for name, digest in manifest.external.items():
+            if self.contents.digest(Path(directory or ".") / name) != digest:
+                raise ValueError(f"{name} has changed")
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:
@@ -189,13 +195,6 @@ def _is_artifact(folder: Path) -> bool:
     """Whether a folder has the name and the manifest of an artifact."""
     is_key = len(folder.name) == 64 and set(folder.name) <= set("0123456789abcdef")
     return is_key and (folder / "manifest.json").is_file()
-
-
-def _check_external(manifest: Manifest, directory: Path | None) -> None:
-    """Raise `ValueError` where weights in another file have changed, `OSError` where they are gone."""
-    for name, identity in manifest.external.items():
-        if file_identity(Path(directory or ".") / name) != identity:
-            raise ValueError(f"{name} has changed")
 
 
 def _mapped(path: Path, size: int) -> np.ndarray:

@@ -86,6 +86,32 @@ class ContentIndex:
             os.unlink(path)
 
 
+class Snapshot:
+    """What is in some files at one moment; tells whether it still is, of files that are read meanwhile."""
+
+    def __init__(self, contents: ContentIndex) -> None:
+        self._contents = contents
+        self._files: dict[Path, tuple[list[int], str]] = {}
+
+    def digest(self, path: Path) -> str:
+        """The digest of what is in a file, remembered; raises `OSError` where it cannot be read."""
+        self._files[path] = self._look(path)
+        return self._files[path][1]
+
+    def changed(self) -> list[Path]:
+        """The files that are not what they were, in identity or content."""
+        return [path for path, state in self._files.items() if not self._is(path, state)]
+
+    def _is(self, path: Path, state: tuple[list[int], str]) -> bool:
+        try:
+            return self._look(path) == state
+        except OSError:
+            return False
+
+    def _look(self, path: Path) -> tuple[list[int], str]:
+        return file_identity(path), self._contents.digest(path)
+
+
 def _read(entry: Path) -> str:
     """The digest in an entry; nothing where there is none, or it is damaged."""
     try:

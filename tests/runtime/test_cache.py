@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glow_mlir.runtime import identity
 from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.identity import file_identity
@@ -18,7 +19,7 @@ from glow_mlir.runtime.sources import stamp_of
 KEY, OTHER = cache_key("one"), cache_key("other")
 
 
-def artifact(size: int = 100, external: dict[str, list[int]] | None = None) -> Artifact:
+def artifact(size: int = 100, external: dict[str, str] | None = None) -> Artifact:
     manifest = Manifest("main", (), 0, 0, size, "host", external=external or {})
     return Artifact(b"code", np.arange(size, dtype=np.uint8), manifest)
 
@@ -142,9 +143,21 @@ def test_files_of_equal_size_and_time_differ(tmp_path: Path) -> None:
         (tmp_path / name / "w.bin").write_bytes(name.encode())
         os.utime(tmp_path / name / "w.bin", ns=(5, 5))
     cache = ArtifactCache(tmp_path / "cache")
-    cache.store(KEY, artifact(external={"w.bin": file_identity(tmp_path / "a" / "w.bin")}))
+    cache.store(KEY, artifact(external={"w.bin": cache.contents.digest(tmp_path / "a" / "w.bin")}))
     assert cache.load(KEY, tmp_path / "a") is not None
     assert cache.load(KEY, tmp_path / "b") is None
+
+
+def test_file_that_is_written_again_within_a_tick_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its size nor its times tell that it changed, so its content has to."""
+    path, cache = tmp_path / "w.bin", ArtifactCache(tmp_path / "cache")
+    path.write_bytes(b"a")
+    now = file_identity(path)
+    monkeypatch.setattr(identity, "file_identity", {path: now}.__getitem__)
+    cache.store(KEY, artifact(external={"w.bin": cache.contents.digest(path)}))
+    assert cache.load(KEY, tmp_path) is not None
+    path.write_bytes(b"b")
+    assert cache.load(KEY, tmp_path) is None
 
 
 def test_stamp_follows_the_sources_and_linked_folders(tmp_path: Path) -> None:

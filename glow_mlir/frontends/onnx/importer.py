@@ -15,7 +15,7 @@ from glow_mlir.collector import without_collector
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.places import Places
-from glow_mlir.frontends.onnx.tensors import Tensors, mapped
+from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
 
 OLDEST_OPSET = 7
@@ -32,12 +32,18 @@ class Model:
     tensors: Tensors
 
 
-def open_model(source: ModelSource) -> Model:
-    """The model without the content of its large tensors; raises `ModelError` for what is no ONNX model."""
+def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
+    """
+    The model without the content of its large tensors; raises `ModelError` for what is no ONNX model.
+
+    That content stays in the files, which must not change as long as it is used, or else is read `in_memory`.
+    """
+    if isinstance(source, Model):
+        return source
     if isinstance(source, onnx.ModelProto):
         return Model(source, None, Tensors())
-    content, path = _content(source)
-    tensors = Tensors(content, None if path is None else str(path.parent))
+    content, path = _content(source, in_memory)
+    tensors = Tensors(content, None if path is None else str(path.parent), in_memory)
     return Model(_parsed(lambda: without_tensors(content), path), path, tensors)
 
 
@@ -49,12 +55,12 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
     return _parsed(lambda: bytes(content), path), path
 
 
-def _content(source: str | Path | bytes) -> tuple[memoryview, Path | None]:
-    """The serialized model and its file, if it has one."""
+def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memoryview, Path | None]:
+    """The serialized model, mapped or `in_memory`, and its file, if it has one."""
     if isinstance(source, bytes):
         return memoryview(source), None
     try:
-        return mapped(Path(source)), Path(source)
+        return content_of(Path(source), in_memory), Path(source)
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}", file=str(source)) from error
 
@@ -75,17 +81,22 @@ def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
 
 @without_collector()
 def import_model(
-    source: ModelSource, dimensions: Mapping[str, int] | None = None, name: str = "main", by_content: bool = True
+    source: ModelSource | Model,
+    dimensions: Mapping[str, int] | None = None,
+    name: str = "main",
+    by_content: bool = True,
+    in_memory: bool = False,
 ) -> ModuleOp:
     """
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
 
     `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store;
-    large ones stay in their files, which must not change as long as the module is used. Unless `by_content`, their
-    digests mean nothing outside this process, and are had without reading them. Raises `ModelError` for a damaged or
+    large ones stay in their files, which must not change as long as the module is used, unless they are to be
+    `in_memory`. Unless `by_content`, their digests mean nothing outside this process, and are had without reading them.
+    Raises `ModelError` for a damaged or
     contradictory model, and `UnsupportedError` that lists every unsupported node.
     """
-    model = open_model(source)
+    model = open_model(source, in_memory)
     try:
         check_names(model.proto.graph)
         opsets = _opsets(model.proto)

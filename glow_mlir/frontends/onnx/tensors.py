@@ -21,9 +21,16 @@ _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
 _COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
 
 
-def mapped(path: Path) -> memoryview:
-    """The content of a file, mapped where that is possible; raises `OSError` where it cannot be read."""
+def content_of(path: Path, in_memory: bool = False) -> memoryview:
+    """
+    The content of a file, mapped where that is possible, unless it has to be `in_memory`.
+
+    A mapped file must not be cut off as long as its content is used: to read behind the end kills the process. Raises
+    `OSError` where the file cannot be read.
+    """
     with path.open("rb") as file:
+        if in_memory:
+            return memoryview(file.read())
         try:
             return memoryview(FileMap.of(file))
         except (ValueError, OSError):  # Of no length, or a pipe.
@@ -35,12 +42,16 @@ class Tensors:
     The tensors of one model.
 
     `content` is the serialized model, to which references without a file name lead; `directory` is where other files
-    with external data lie, `None` where the model has no place in the file system.
+    with external data lie, `None` where the model has no place in the file system. They are mapped, unless they have
+    to be read `in_memory`.
     """
 
-    def __init__(self, content: memoryview | None = None, directory: str | None = None) -> None:
+    def __init__(
+        self, content: memoryview | None = None, directory: str | None = None, in_memory: bool = False
+    ) -> None:
         self._content = content
         self._directory = directory
+        self._in_memory = in_memory
         self._files: dict[str, memoryview] = {}
 
     def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
@@ -78,7 +89,7 @@ class Tensors:
             for key, value in (("location", location), ("length", "0")):
                 probe.external_data.add(key=key, value=value)
             external_data_helper.load_external_data_for_tensor(probe, self._directory)
-            self._files[location] = mapped(Path(self._directory, location))
+            self._files[location] = content_of(Path(self._directory, location), self._in_memory)
         return self._files[location]
 
 
