@@ -10,6 +10,7 @@ from single_node import SingleNode, assert_equal
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.importer import import_model
 
 
@@ -55,6 +56,40 @@ def test_attention(case: str) -> None:
     node = SingleNode("Attention", operands, 23, attributes, outputs)
     assert attentions(import_model(node.model())) == 1
     assert_equal(node.by_us(), node.by_reference()[:outputs], rtol=1e-5, atol=1e-5)
+
+
+WRONG: dict[str, tuple[Operands, dict[str, Any], str]] = {
+    "no heads": ([*FLAT], {"q_num_heads": 0, "kv_num_heads": 3}, "operand 0 of Attention cannot have 0 heads"),
+    "no heads of keys": ([*FLAT], {"q_num_heads": 3, "kv_num_heads": 0}, "operand 1 of Attention cannot have 0 heads"),
+    "fewer than none": ([*FLAT], {"q_num_heads": -3, "kv_num_heads": 3}, "operand 0 of Attention cannot have -3 heads"),
+    "heads of unequal size": (
+        [*FLAT],
+        {"q_num_heads": 5, "kv_num_heads": 3},
+        "operand 0 of Attention cannot have 5 heads of 24 elements together",
+    ),
+    "values of unequal size": (
+        [*FLAT],
+        {"q_num_heads": 8, "kv_num_heads": 8},
+        "operand 2 of Attention cannot have 8 heads of 15 elements together",
+    ),
+    "uneven groups": ([numbers(2, 4, 4, 8), *HEADS[1:]], {}, "4 heads of queries cannot share 3 of keys"),
+    "more keys than queries": ([*FLAT[:2], numbers(2, 6, 24)], {"q_num_heads": 2, "kv_num_heads": 4}, "2 heads of"),
+    "empty heads": ([*HEADS[:1], numbers(2, 0, 6, 8), numbers(2, 0, 6, 5)], {}, "operand 1 of Attention cannot have 0"),
+    "matrices": ([numbers(4, 8), numbers(6, 8), numbers(6, 5)], {}, "operand 0 of Attention has 2 axes"),
+    "flat cache": ([*HEADS, None, numbers(2, 2, 24), CACHE[1]], {}, "operand 4 of Attention has 3 axes"),
+    "no count": ([*FLAT], {}, "Attention has no attribute 'q_num_heads'"),
+}
+
+
+@pytest.mark.parametrize("softcap", [0.0, 1.0])
+@pytest.mark.parametrize("case", WRONG)
+def test_heads_that_cannot_be_are_refused(case: str, softcap: float) -> None:
+    """Also where the parts of the standard, not the operator, would compute them."""
+    operands, attributes, expected = WRONG[case]
+    model = SingleNode("Attention", operands, 23, {**attributes, "softcap": softcap}, 1).model()
+    model.graph.node[0].name = "heads"
+    with pytest.raises(ModelError, match=f"^node 'heads': {expected}"):
+        import_model(model)
 
 
 @pytest.mark.parametrize(("attributes", "outputs"), [({"softcap": 2.0}, 1), ({"softmax_precision": 1}, 1), ({}, 4)])

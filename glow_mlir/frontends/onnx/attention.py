@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, Tran
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, WhereOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.registry import onnx_operator
 
@@ -21,6 +22,7 @@ from glow_mlir.registry import onnx_operator
 @onnx_operator("Attention", since=23)
 def attention(node: Node) -> Sequence[SSAValue | None] | None:
     """One operator; the standard's parts where it caps scores, shows them, or hides keys in a way of its own."""
+    _check_operands(node)
     if not _is_plain(node):
         return node.expanded()
     query, key, value = (_heads(node, position) for position in range(3))
@@ -67,9 +69,42 @@ def _heads(node: Node, position: int) -> SSAValue:
     if node.rank(position) == 4:
         return value
     batch, length, width = node.shape(position)
-    heads = node.int("kv_num_heads" if position else "q_num_heads")
+    heads = _head_count(node, position)
     split = node.emit(ReshapeOp, value, shape=(batch, length, heads, width // heads))
     return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
+
+
+def _check_operands(node: Node) -> None:
+    """Raise `ModelError` for queries, keys, values or a cache that do not make heads."""
+    for position in range(3):
+        if node.rank(position) not in (3, 4):
+            hint = "queries, keys and values are [batch, length, elements] or [batch, heads, length, elements]"
+            raise ModelError(
+                f"operand {position} of {node.kind} has {node.rank(position)} axes", node=node.name, hint=hint
+            )
+    for position in (4, 5):
+        if node.optional(4) is not None and node.rank(position) != 4:
+            hint = "earlier keys and values are [batch, heads, length, elements]"
+            raise ModelError(
+                f"operand {position} of {node.kind} has {node.rank(position)} axes", node=node.name, hint=hint
+            )
+    queries, keys, _ = (_head_count(node, position) for position in range(3))
+    if queries % keys:
+        hint = "as many heads of queries have to share each head of keys and values"
+        raise ModelError(f"{queries} heads of queries cannot share {keys} of keys", node=node.name, hint=hint)
+
+
+def _head_count(node: Node, position: int) -> int:
+    """The number of heads of an operand; raises `ModelError` where it is none, or does not divide the elements."""
+    if node.rank(position) == 4:
+        heads, width = node.shape(position)[1], 0
+    else:
+        heads, width = node.int("kv_num_heads" if position else "q_num_heads"), node.shape(position)[2]
+    if heads < 1 or width % heads:
+        hint = "q_num_heads and kv_num_heads are at least 1, and divide the elements of queries, keys and values"
+        reason = f"operand {position} of {node.kind} cannot have {heads} heads"
+        raise ModelError(reason + f" of {width} elements together" * bool(width), node=node.name, hint=hint)
+    return heads
 
 
 @dataclass(frozen=True)
