@@ -119,6 +119,51 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
         ),
         "initializer 'w' cannot be read",
     ),
+    "blocks of no size": (
+        model_of([node("SpaceToDepth", name="blocks", blocksize=0)], [value("x", shape=(1, 2, 4, 4))]),
+        "node 'blocks': SpaceToDepth: Blocksize must be positive (hint: the standard says what SpaceToDepth takes",
+    ),
+    "no parts": (
+        model_of([node("Split", name="cut", num_outputs=0)]),
+        "node 'cut': Split: 1 outputs cannot take 0 parts (hint: ",
+    ),
+    "more parts than outputs": (
+        model_of([node("Split", name="cut", num_outputs=2**40)]),
+        "node 'cut': Split: 1 outputs cannot take 1099511627776 parts (hint: ",
+    ),
+    "window that stays": (
+        model_of(
+            [node("MaxPool", name="pool", kernel_shape=[2], strides=[0], auto_pad="SAME_UPPER")],
+            [value("x", shape=(1, 1, 4))],
+        ),
+        "node 'pool': MaxPool: Attribute strides must only contain positive values (hint: ",
+    ),
+    "window of too few axes": (
+        model_of(
+            [node("LpPool", name="pool", kernel_shape=[2], auto_pad="SAME_UPPER")], [value("x", shape=(1, 1, 4, 4))]
+        ),
+        "node 'pool': LpPool: Attribute kernel_shape has incorrect size (hint: ",
+    ),
+    "weights of too few axes": (
+        model_of(
+            [node("Conv", "x w", name="conv", auto_pad="SAME_UPPER")],
+            [value("x", shape=(1, 1, 4, 4)), value("w", shape=(1, 1))],
+        ),
+        "node 'conv': Conv: an input of shape (1, 1, 4, 4) and weights of shape (1, 1) do not fit (hint: ",
+    ),
+    "recurrence that is a number": (
+        model_of(
+            [node("LSTM", "x w r", name="lstm", hidden_size=2)],
+            [value("x", shape=(3, 1, 2)), value("w", shape=(1, 8, 2)), value("r", shape=())],
+        ),
+        "node 'lstm': LSTM: operand 2 has the shape () (hint: ",
+    ),
+    "slice of an axis that is not there": (
+        model_of(
+            [node("Slice", "x i i", name="cut")], initializers=[numpy_helper.from_array(np.zeros(2, np.int64), "i")]
+        ),
+        "node 'cut': Slice: shape (2,) has no axis 1 (hint: ",
+    ),
     "initializer of a negative size": (
         model_of(
             [node("Add", "x w")], initializers=[TensorProto(name="w", data_type=FLOATS, dims=[-1], float_data=[1])]

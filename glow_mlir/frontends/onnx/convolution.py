@@ -7,14 +7,14 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
 from glow_mlir.registry import onnx_operator
 
 
 @onnx_operator("Conv")
 def conv(node: Node) -> SSAValue:
     """A channels-last convolution between transposes."""
-    kernel = node.shape(1)[2:]
+    kernel = kernel_shape(node)
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
     result = node.emit(
@@ -58,7 +58,7 @@ def _transposed_padding(
 @onnx_operator("ConvTranspose")
 def conv_transpose(node: Node) -> SSAValue:
     """A channels-last transposed convolution between transposes."""
-    kernel = node.shape(1)[2:]
+    kernel = kernel_shape(node)
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
     extra = node.ints("output_padding", (0,) * len(kernel))

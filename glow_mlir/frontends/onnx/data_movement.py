@@ -169,6 +169,10 @@ def _slice(
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{node.kind}: starts, ends, axes and steps do not fit each other", node=node.name)
     shape = node.shape()
+    if wrong := [axis for axis in axes if not -len(shape) <= axis < len(shape)]:
+        raise ModelError(
+            f"{node.kind}: shape {shape} has no axis {wrong[0]}", node=node.name, hint=f"axes are {list(axes)}"
+        )
     first, last, stride = [0] * len(shape), list(shape), [1] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         place = normalize_axis(axis, len(shape))
@@ -188,6 +192,11 @@ def split(node: Node) -> list[SSAValue]:
         sizes = list(node.integers(1, "the sizes"))
     else:
         count = node.int("num_outputs", len(node.proto.output))
+        if count != len(node.proto.output):
+            hint = "num_outputs is the number of the node's outputs"
+            raise ModelError(
+                f"Split: {len(node.proto.output)} outputs cannot take {count} parts", node=node.name, hint=hint
+            )
         part = -(-size // count)
         sizes = [max(0, min(part, size - part * position)) for position in range(count)]
     if sum(sizes) != size or min(sizes, default=0) < 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import onnx
-from onnx import defs
+from onnx import checker, defs, helper, shape_inference
 
 from glow_mlir.registry import IMPORTERS
 
@@ -29,6 +29,24 @@ def _schema(domain: str, kind: str, version: int) -> Any:
         return defs.get_schema(kind, version, domain)
     except defs.SchemaError:
         return None
+
+
+def contradiction(
+    node: onnx.NodeProto, domain: str, opsets: Mapping[str, int], types: Mapping[str, onnx.TypeProto]
+) -> str:
+    """What the standard finds wrong with a node, whose operands have those types by name; empty where nothing is."""
+    context = checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = dict(opsets)
+    schema = _schema(domain, node.op_type, opsets.get(domain, 0))
+    try:
+        checker.check_node(node, context)
+        if schema is not None:
+            imports = [helper.make_opsetid(name, version) for name, version in opsets.items()]
+            shape_inference.infer_node_outputs(schema, node, dict(types), opset_imports=imports)
+    except (checker.ValidationError, shape_inference.InferenceError) as invalid:
+        return str(invalid).splitlines()[0].rpartition("Error] ")[2]
+    return ""
 
 
 def standard_function(

@@ -45,6 +45,11 @@ def _gate_functions(node: Node, operator: type[Recurrent]) -> dict[str, Attribut
 def _layer(node: Node, operator: type[Recurrent], **properties: AttributeValue) -> Sequence[SSAValue]:
     if node.text("direction", "forward") not in DIRECTIONS:
         raise ModelError(f"{node.kind}: direction '{node.text('direction')}' does not exist", node=node.name)
+    for position in (1, 2):
+        if node.rank(position) != 3:
+            hint = "weights are [directions, gates, input], the recurrence is [directions, gates, hidden]"
+            reason = f"{node.kind}: operand {position} has the shape {node.shape(position)}"
+            raise ModelError(reason, node=node.name, hint=hint)
     given = properties | _gate_functions(node, operator) if _has_functions(node) else properties
     count = len(operator.get_irdl_definition().operands)
     return node.emit_all(

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import onnx
-from onnx import checker
 from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.functions import has_importer, instantiate, standard_function
+from glow_mlir.frontends.onnx.functions import contradiction, has_importer, instantiate, standard_function
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.types import onnx_type
@@ -102,7 +101,7 @@ class Scope:
         except VerifyException as error:
             raise ModelError(f"{proto.op_type}: {error}", node=name) from error
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise self._explained(proto, name, error) from error
+            raise self._explained(proto, domain, name, error) from error
         if results is None:
             return False
         self._bind(node, (results,) if isinstance(results, SSAValue) else results)
@@ -143,13 +142,10 @@ class Scope:
         names = [value.name for value in graph.output]
         return None if scope.lacks(names) else [scope.lookup(name) for name in names]
 
-    def _explained(self, proto: onnx.NodeProto, name: str, error: Exception) -> Exception:
+    def _explained(self, proto: onnx.NodeProto, domain: str, name: str, error: Exception) -> Exception:
         """What is wrong with a node that made its importer fail; the failure itself where the node is right."""
-        context = checker.C.CheckerContext()
-        context.ir_version = onnx.IR_VERSION
-        context.opset_imports = dict(self.opsets)
-        try:
-            checker.check_node(proto, context)
-        except checker.ValidationError as invalid:
-            return ModelError(str(invalid).splitlines()[0], node=name)
+        types = {operand: onnx_type(self.lookup(operand)) for operand in proto.input if operand}
+        if reason := contradiction(proto, domain, self.opsets, types):
+            hint = f"the standard says what {proto.op_type} takes: https://onnx.ai/onnx/operators"
+            return ModelError(f"{proto.op_type}: {reason}", node=name, hint=hint)
         return error
