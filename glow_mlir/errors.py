@@ -23,8 +23,12 @@ class GlowError(Exception):
         where = ": ".join(part for part in (self.file, f"node '{self.node}'" if self.node else "") if part)
         line = f"{where}: {self.reason}" if where else self.reason
         line = f"{line} (hint: {self.hint})" if self.hint else line
-        # A damaged model may have any character in its names.
-        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+        return printable(line)
+
+
+def printable(text: str) -> str:
+    """A text in one line: a damaged model may have any character in its names."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 class ModelError(GlowError):

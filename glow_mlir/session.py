@@ -134,7 +134,7 @@ class InferenceSession:
     def executable(self) -> Executable:
         """The loaded machine code; raises `OptionError` for a backend without."""
         if not isinstance(self._runner, Executable):
-            raise OptionError(f"the backend '{self._backend}' has no machine code")
+            raise OptionError(f"the backend '{self._backend}' has no machine code", hint="backend='cpu'")
         return self._runner
 
     def get_inputs(self) -> list[NodeArg]:
@@ -155,7 +155,7 @@ class InferenceSession:
         wanted = self._outputs if output_names is None else output_names
         for name in wanted:
             if name not in self._outputs:
-                raise InputError(f"there is no output '{name}'")
+                raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
         checked = self._checked(inputs)
         with self._turn:
             results = self._runner.run(checked, self._state)
@@ -174,7 +174,8 @@ class InferenceSession:
                 array = array.astype(array.dtype.newbyteorder("="))
             if array.dtype != dtype or array.shape != binding.shape:
                 given = f"{array.dtype.name}{list(array.shape)}"
-                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}")
+                hint = "convert the array, or import the model with other sizes"
+                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}", hint=hint)
             if not (array.flags.c_contiguous and array.flags.aligned):
                 array = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
             checked[name] = array
@@ -305,7 +306,8 @@ def _settings_of(pipeline: Pipeline, backend: str, target: str, profile: bool) -
     if target != "host" or profile:
         raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
     if backend == "cpu" and pipeline.stage_names[-2:] != ("allocated", "llvm"):
-        raise OptionError(f"pipeline '{pipeline.name}' does not end with the stages 'allocated' and 'llvm'")
+        reason = f"pipeline '{pipeline.name}' does not end with the stages 'allocated' and 'llvm'"
+        raise OptionError(reason, hint="Backend.pipeline() gives one that does")
     last = "glow-low-to-llvm"
     return str(pipeline.option(last, "target", "host")), bool(pipeline.option(last, "profile", False))
 
@@ -359,12 +361,19 @@ def model_identity(model: Any, files: Snapshot) -> bytes | str:
     """
     What identifies a model: its bytes, or a digest of its file; raises `ModelError` where the file cannot be read.
 
-    The text of a module has the digests of its weights, so it identifies them too.
+    The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
+    module, anything may lie under the name of its weights.
     """
     if isinstance(model, bytes):
         return model
     if isinstance(model, Path):
-        return _digest(model, files)
+        found = _digest(model, files)
+        if not is_ir(model):
+            return found
+        from glow_mlir.textual import weights_path
+
+        weights = weights_path(model)
+        return f"{found} {_digest(weights, files)}" if weights.exists() else found
     if is_ir(model):
         from glow_mlir.textual import module_text
 
@@ -416,6 +425,8 @@ def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = Tru
     if (count := len(functions(module))) != 1:
         file = str(model) if is_file else ""
         raise ModelError(
-            f"the module has {count} functions of glow_high or glow_low, and a session runs one", file=file
+            f"the module has {count} functions of glow_high or glow_low, and a session runs one",
+            file=file,
+            hint="split the module into files with a function each",
         )
     return module

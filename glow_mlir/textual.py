@@ -33,7 +33,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
-from glow_mlir.errors import OptionError, ParseFailure
+from glow_mlir.errors import ModelError, OptionError, ParseFailure
 
 WEIGHTS_SUFFIX = ".weights"
 
@@ -172,7 +172,24 @@ def read_module(source: Path | str, context: Context, in_memory: bool = False) -
     kept = read_weights_of(source, in_memory)
     module = parse_module(text, context, str(source))
     del kept  # The module keeps them now.
+    _check_weights(module, weights_path(source))
     return module
+
+
+def _check_weights(module: ModuleOp, path: Path) -> None:
+    """Raise `ModelError` where weights, which came from that file, have another type than the module says."""
+    from glow_mlir.dialects.element_types import numpy_dtype
+    from glow_mlir.dialects.glow_high.storage import ConstantOp
+    from glow_mlir.weights import known_digest
+
+    for op in module.body.block.ops:
+        if not isinstance(op, ConstantOp) or op.weights is None or (known := known_digest(op.weights.data)) is None:
+            continue
+        dtype, shape = numpy_dtype(op.tensor_type.element_type), op.tensor_type.get_shape()
+        found = known.weights
+        if (found.dtype, found.shape) != (dtype, shape):
+            reason = f"weights {known} are {found.dtype.name}{list(found.shape)}, not {dtype.name}{list(shape)}"
+            raise ModelError(reason, file=str(path), hint="the weights belong to another module of this name")
 
 
 def read_text(path: Path) -> str:

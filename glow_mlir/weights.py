@@ -140,10 +140,12 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
         found: list[Digest] = []
         for name, entry in header.items():
             begin, end = entry["data_offsets"]
+            if not 0 <= begin <= end <= len(data) - 8 - size or min(entry["shape"], default=0) < 0:
+                raise ValueError(f"it has no bytes from {begin} to {end} of shape {entry['shape']}")
             raw = data[8 + size + begin : 8 + size + end]
             array = np.frombuffer(raw, dtype=kinds[entry["dtype"]]).reshape(entry["shape"])
             found.append(_held(name, Stored(array, name)))
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         hint = "the weight file is damaged, or not the one that was written with the .mlir file"
-        raise ModelError(f"the weights cannot be read: {error}", file=str(path), hint=hint) from error
+        raise ModelError(f"the weight file cannot be read: {error}", file=str(path), hint=hint) from error

@@ -155,6 +155,20 @@ def test_weights_of_a_function_belong_to_the_model(tmp_path: Path) -> None:
         assert result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0] == number
 
 
+def test_weights_of_a_module_in_a_file_belong_to_it(tmp_path: Path) -> None:
+    """Under the name of its weights, other ones may lie than those it was written with."""
+    module, paths = import_model(adding((20,), range(20))), [tmp_path / f"{name}.mlir" for name in "ab"]
+    for path in paths:
+        write_module(module, path)
+    x = np.zeros(20, np.float32)
+    assert result(InferenceSession(paths[0]), x)[1] == 1
+    weights = paths[1].with_suffix(".weights")
+    weights.write_bytes(weights.read_bytes().replace(np.float32(1).tobytes(), np.float32(9).tobytes()))
+    del module
+    gc.collect()
+    assert result(InferenceSession(paths[1]), x)[1] == 9
+
+
 def test_model_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, parsed = tmp_path / "m.onnx", list[bytes]()
     onnx.save(adding(), path)

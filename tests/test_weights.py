@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from validation import validate
 from glow_mlir.context import new_context
 from glow_mlir.deferred import Deferred, Stored
 from glow_mlir.errors import ModelError
-from glow_mlir.textual import parse_module
-from glow_mlir.weights import LEAST_DEFERRED, add_weights, weights
+from glow_mlir.textual import parse_module, read_module
+from glow_mlir.weights import LEAST_DEFERRED, add_weights, read_weights, weights
 
 LARGE = LEAST_DEFERRED // 4
 
@@ -107,3 +108,41 @@ def test_weights_live_as_long_as_a_module_or_digest() -> None:
     gc.collect()
     with pytest.raises(ModelError, match="not loaded"):
         weights(name)
+
+
+def weight_file(path: Path, header: bytes, content: bytes = b"") -> Path:
+    """A weight file with that header."""
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content)
+    return path
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"d": 5}',
+        b'{"d": {"dtype": "F32", "shape": [3]}}',
+        b'{"d": {"dtype": "F33", "shape": [3], "data_offsets": [0, 12]}}',
+        b'{"d": {"dtype": "F32", "shape": [3], "data_offsets": [0, 99]}}',
+        b'{"d": {"dtype": "F32", "shape": [3], "data_offsets": [0, null]}}',
+        b'{"d": {"dtype": "F32", "shape": 3.5, "data_offsets": [0, 12]}}',
+    ],
+)
+def test_damaged_weight_file_is_refused(header: bytes, in_memory: bool, tmp_path: Path) -> None:
+    path = weight_file(tmp_path / "m.weights", header, bytes(12))
+    with pytest.raises(ModelError, match=r"m\.weights: the weight file cannot be read: .* \(hint: "):
+        read_weights(path, in_memory)
+
+
+@pytest.mark.parametrize("kind", ["F32", "I32"])
+def test_weights_of_another_type_are_refused(kind: str, tmp_path: Path) -> None:
+    """A module does not read behind the end of its weights."""
+    (tmp_path / "m.mlir").write_text('glow_high.constant @w : tensor<20xf32> {weights = "sha256:5"}')
+    header = f'{{"sha256:5": {{"dtype": "{kind}", "shape": [{3 if kind == "F32" else 20}], "data_offsets": [0, %d]}}}}'
+    weight_file(tmp_path / "m.weights", (header % (12 if kind == "F32" else 80)).encode(), bytes(80))
+    with pytest.raises(ModelError, match=r"m\.weights: weights sha256:5 are .*, not float32\[20\] \(hint: "):
+        read_module(tmp_path / "m.mlir", new_context())

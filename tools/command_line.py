@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import IO, Any, NoReturn
 
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
 
 EXIT_OK = 0
 EXIT_ERROR = 1
@@ -111,6 +111,9 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
     """Print an error on stderr in one line, before it the traceback if asked for; the exit code that belongs to it."""
     if debug:
         traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        hint = "check the sizes of inputs, and constants that say how large a value is"
+        error = GlowError(f"the model does not fit into memory: {' '.join(str(error).split())}", hint=hint)
     if not isinstance(error, GlowError):
         error = CompilerBugError(
             f"internal error, a bug of ours: {type(error).__name__}: {' '.join(str(error).split())}",
@@ -125,7 +128,7 @@ def error_line(program: str, error: GlowError, stream: IO[str]) -> str:
     label = f"{_RED}error:{_PLAIN}" if has_colour(stream) else "error:"
     node = f"node '{error.node}': " if error.node else ""
     hint = f" (hint: {error.hint})" if error.hint else ""
-    return f"{error.file or program}: {label} {node}{error.reason}{hint}"
+    return f"{printable(error.file or program)}: {label} {printable(f'{node}{error.reason}{hint}')}"
 
 
 def has_colour(stream: IO[str]) -> bool:

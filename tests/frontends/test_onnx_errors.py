@@ -123,6 +123,13 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
         model_of([node("SpaceToDepth", name="blocks", blocksize=0)], [value("x", shape=(1, 2, 4, 4))]),
         "node 'blocks': SpaceToDepth: Blocksize must be positive (hint: the standard says what SpaceToDepth takes",
     ),
+    "numbers without end": (
+        model_of(
+            [node("Range", "a n b", name="count")],
+            initializers=[numpy_helper.from_array(np.array(n), name) for n, name in ((0, "a"), (2**50, "n"), (1, "b"))],
+        ),
+        "node 'count': Range: its results do not fit into memory (hint: check the constants",
+    ),
     "no parts": (
         model_of([node("Split", name="cut", num_outputs=0)]),
         "node 'cut': Split: 1 outputs cannot take 0 parts (hint: ",
@@ -235,6 +242,14 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         ),
         "node 'choice': the condition of If depends on an input of the model",
     ),
+    "input without end": (
+        model_of([RELU], [value("x", shape=(2**40, 2**40))]),
+        "a value of shape (1099511627776, 1099511627776) is too large (hint: check the sizes of inputs",
+    ),
+    "value without end": (
+        model_of([node("Tile", "x n", name="tile")], initializers=[numpy_helper.from_array(np.array([2**45]), "n")]),
+        "node 'tile': a value of shape (70368744177664,) is too large (hint: check the sizes",
+    ),
     "output of an operator that we do not give": (
         model_of([node("MaxPool", "x", "y i", "pool", kernel_shape=[2])], [value("x", shape=(1, 1, 4))], ["y", "i"]),
         "node 'pool': MaxPool: output 1 ('i') is not supported",
@@ -289,7 +304,7 @@ def test_body_of_a_standard_function_is_reported_as_its_caller() -> None:
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "absent.onnx"
-    assert refusal(path, ModelError) == f"{path}: cannot be read: No such file or directory"
+    assert refusal(path, ModelError).startswith(f"{path}: cannot be read: No such file or directory (hint: ")
 
 
 @pytest.mark.parametrize("size", [0, 1, 10, -1, -20])
@@ -332,10 +347,8 @@ def test_a_damaged_byte_never_gives_a_traceback(place: int, byte: int, cut: bool
 
 
 def test_name_that_is_no_text_is_refused() -> None:
-    assert (
-        refusal(DAMAGED.replace(b"softmax", b"soft\xff\xffx"), ModelError)
-        == "a name of node b'soft\\xff\\xffx' is not text"
-    )
+    line = refusal(DAMAGED.replace(b"softmax", b"soft\xff\xffx"), ModelError)
+    assert line.startswith("a name of node b'soft\\xff\\xffx' is not text (hint: the model is damaged")
 
 
 def test_errors_inside_a_file_name_file_and_node(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_compiled_model_is_kept_unless_forbidden(digits: Runner, tmp_path: Path)
     digits("--no-cache")
     assert not (tmp_path / "cache").exists()
     first = digits()
-    assert len(list((tmp_path / "cache").glob("v2/*"))) == 1
+    assert len(list((tmp_path / "cache").glob("v3/*"))) == 1
     assert digits() == first
 
 
@@ -401,6 +401,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["nowhere.onnx"], "nowhere.onnx: error: cannot be read: No such file or directory"),
     (["nowhere.mlir"], "nowhere.mlir: error: cannot be read: No such file or directory"),
     (["damaged.onnx"], "damaged.onnx: error: is not an ONNX model"),
+    (["lines.onnx"], r"lines.onnx: error: output 'y\n\x1b[1m' is computed by no node (hint: "),
+    (["large.onnx"], "error: the model does not fit into memory: "),
     (["empty.mlir"], "empty.mlir: error: the module has 0 functions"),
     (["{digits}", "--bind", "N=1", "--backend", "gpu"], "invalid choice: 'gpu'"),
     (["{digits}", "--bind", "N=1", "--target", "nowhere"], "no target is called 'nowhere'"),
@@ -469,6 +471,10 @@ def test_mistake_is_one_line_and_exit_code_1(
     for name, data in (("damaged.onnx", b"x"), ("damaged.ppm", b"P3 1 1 255 0"), ("cut.pgm", b"P5 8 8 255 x")):
         (tmp_path / name).write_bytes(data)
     (tmp_path / "large.pgm").write_bytes(b"P5 9 9 255 " + bytes(81))
+    for name, output, size in (("lines", "y\n\x1b[1m", 1), ("large", "x", 1 << 38)):
+        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [size])
+        graph = helper.make_graph([], "graph", [value], [onnx.ValueInfoProto(name=output)])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / f"{name}.onnx")
     (tmp_path / "module.mlir").write_text("builtin.module {}")
     (tmp_path / "empty.mlir").write_text("builtin.module {}")
     result = finished(tmp_path, *(argument.format(digits=DIGITS) for argument in arguments))
@@ -530,7 +536,7 @@ def test_model_is_compiled_again_when_its_weights_in_another_file_change(run: Ru
     run("m.onnx", "--outputs", "1.npz")
     np.full(3, 10, np.float32).tofile(tmp_path / "m.bin")
     run("m.onnx", "--outputs", "2.npz")
-    (kept,) = (tmp_path / "cache").glob("v2/*")
+    (kept,) = (tmp_path / "cache").glob("v3/*")
     time = kept.joinpath("code.o").stat().st_mtime_ns
     run("m.onnx")
     assert kept.joinpath("code.o").stat().st_mtime_ns == time, "the new one is in the place of the old one"

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.places import Places
@@ -25,6 +25,9 @@ from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.storage import Storage, constant_op, legal_name
+
+MOST_ELEMENTS = 1 << 40
+"""Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
 
 
 @dataclass
@@ -62,7 +65,8 @@ class GraphImporter:
         _check_unique("output", outputs)
         _check_unique("initializer", (proto.name for proto in self.graph.initializer))
         if self.graph.sparse_initializer:
-            raise UnsupportedError(f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse")
+            reason = f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse"
+            raise UnsupportedError(reason, hint="export the model with dense weights")
         scope = Scope(self, self.opsets, initializers=initializers)
         for input_, type_ in input_types(inputs, self.dimensions).items():
             scope.values[input_] = self._import_input(input_, type_)
@@ -75,7 +79,15 @@ class GraphImporter:
         return self.storage.module
 
     def insert(self, op: Operation) -> Operation:
-        """Append an op to the function; its results take their names from the location."""
+        """
+        Append an op to the function; its results take their names from the location.
+
+        Raises `UnsupportedError` for results of more than `MOST_ELEMENTS`.
+        """
+        for result in op.results:
+            if size_of(result.type) > MOST_ELEMENTS:
+                hint = "check the sizes of inputs, and constants that say how large a value is"
+                raise UnsupportedError(f"a value of shape {shape_of(result)} is too large", hint=hint)
         self.function.block.add_op(op)
         if isinstance(op.location, NameLoc):
             for result in op.results:
@@ -95,7 +107,8 @@ class GraphImporter:
         dtype = None if like is None else numpy_dtype(element_of(like))
         value = np.asarray(array, dtype)
         if value.dtype.name not in ELEMENT_TYPES:
-            raise UnsupportedError(f"element type {value.dtype.name} is not supported", node=name)
+            hint = f"element types are {', '.join(ELEMENT_TYPES)}"
+            raise UnsupportedError(f"element type {value.dtype.name} is not supported", node=name, hint=hint)
         # The names of outputs are kept for them.
         wish = f"{name}_constant" if any(name == output.name for output in self.graph.output) else name
         kept = value if self.places is None else self.places.stored(value)
@@ -154,7 +167,7 @@ class GraphImporter:
     def _import_output(self, scope: Scope, name: str) -> str:
         value = scope.lookup(name) if scope.knows(name) else None
         if value is None:
-            raise ModelError(f"output '{name}' is computed by no node")
+            raise ModelError(f"output '{name}' is computed by no node", hint="the model is cut off or edited wrongly")
         symbol = self.storage.unique_name(name)
         type_ = tensor(shape_of(value), element_of(value))
         placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))
@@ -172,6 +185,6 @@ def _operands(value: SSAValue) -> Sequence[SSAValue]:
 def _check_unique(what: str, names: Iterable[str]) -> None:
     counted = Counter(names)
     if "" in counted:
-        raise ModelError(f"an {what} has no name")
+        raise ModelError(f"an {what} has no name", hint="give each a name of its own")
     if twice := [name for name, count in counted.items() if count > 1]:
-        raise ModelError(f"{what} '{twice[0]}' is listed twice")
+        raise ModelError(f"{what} '{twice[0]}' is listed twice", hint="give each a name of its own")

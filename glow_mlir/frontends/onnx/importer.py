@@ -20,6 +20,8 @@ from glow_mlir.frontends.onnx.wire import without_tensors
 
 OLDEST_OPSET = 7
 
+_DAMAGED = "the model is damaged, check that the download is complete"
+
 ModelSource = str | Path | bytes | onnx.ModelProto
 
 
@@ -62,7 +64,8 @@ def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memor
     try:
         return content_of(Path(source), in_memory), Path(source)
     except OSError as error:
-        raise ModelError(f"cannot be read: {error.strerror}", file=str(source)) from error
+        hint = "a model is given by the path of its file"
+        raise ModelError(f"cannot be read: {error.strerror}", file=str(source), hint=hint) from error
 
 
 def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
@@ -75,7 +78,8 @@ def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
             "is not an ONNX model, or is cut off", file=file, hint="check that the download is complete"
         ) from error
     if not model.HasField("graph") or not model.opset_import:
-        raise ModelError("is not an ONNX model: it has no graph or no opset", file=file)
+        hint = "export it again, or check that the download is complete"
+        raise ModelError("is not an ONNX model: it has no graph or no opset", file=file, hint=hint)
     return model
 
 
@@ -113,13 +117,13 @@ def check_names(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         texts = (node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute))
         if not all(map(_is_text, texts)):
-            raise ModelError(f"a name of node {node.name!r} is not text")
+            raise ModelError(f"a name of node {node.name!r} is not text", hint=_DAMAGED)
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 check_names(inner)
     for value in (*graph.input, *graph.output, *graph.initializer):
         if not _is_text(value.name):
-            raise ModelError(f"the name {value.name!r} is not text")
+            raise ModelError(f"the name {value.name!r} is not text", hint=_DAMAGED)
 
 
 def _is_text(name: object) -> bool:
@@ -136,7 +140,8 @@ def _opsets(model: onnx.ModelProto) -> dict[str, int]:
         raise UnsupportedError(reason, hint="convert the model with onnx.version_converter")
     if version > defs.onnx_opset_version():
         newest = defs.onnx_opset_version()
-        raise UnsupportedError(f"opset {version} is newer than {newest}, the newest that this onnx package knows")
+        reason = f"opset {version} is newer than {newest}, the newest that this onnx package knows"
+        raise UnsupportedError(reason, hint="install a newer onnx package, or export the model for an older opset")
     return opsets
 
 
@@ -155,4 +160,5 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return inliner.inline_local_functions(model)
     except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
-        raise ModelError(f"the model's functions cannot be inlined: {' '.join(str(error).split())}") from error
+        reason = f"the model's functions cannot be inlined: {' '.join(str(error).split())}"
+        raise ModelError(reason, hint="export the model without functions of its own") from error

@@ -60,7 +60,7 @@ class Scope:
             return value
         if self.outer is not None:
             return self.outer.lookup(name)
-        raise ModelError(f"'{name}' has no value")
+        raise ModelError(f"'{name}' has no value", hint="no node computes it, and it is no input or initializer")
 
     def lacks(self, names: Iterable[str]) -> bool:
         """Whether some of the names have no value for a reason, which is then reported."""
@@ -98,6 +98,9 @@ class Scope:
             error.node = error.node or name
             self.graph.reasons.append(error)
             return False
+        except MemoryError as error:
+            hint = "check the constants that say how large its results are"
+            raise ModelError(f"{proto.op_type}: its results do not fit into memory", node=name, hint=hint) from error
         except VerifyException as error:
             raise ModelError(f"{proto.op_type}: {error}", node=name) from error
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
