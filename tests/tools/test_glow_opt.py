@@ -23,7 +23,7 @@ from glow_mlir.dialects.element_types import element_type
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.textual import module_text, read_module, weights_path
-from glow_mlir.tools.command_line import error_line
+from glow_mlir.tools.command_line import error_line, report
 from glow_mlir.tools.glow_opt import main
 from glow_mlir.weights import add_weights, weights, write_weights
 
@@ -247,3 +247,9 @@ def test_the_completed_llvm_dialect_is_ours() -> None:
     finished = glow_opt(stdin=text)
     assert finished.code == 0, finished.stderr.decode()
     assert b"llvm.fptosi" in finished.stdout
+
+
+def test_model_that_no_memory_holds_is_no_bug_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report("tool", MemoryError("Unable to allocate\n2 TiB")) == 1
+    expected = "tool: error: the model does not fit into memory: Unable to allocate 2 TiB (hint: check the sizes"
+    assert capsys.readouterr().err.startswith(expected)

@@ -402,7 +402,6 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["nowhere.mlir"], "nowhere.mlir: error: cannot be read: No such file or directory"),
     (["damaged.onnx"], "damaged.onnx: error: is not an ONNX model"),
     (["lines.onnx"], r"lines.onnx: error: output 'y\n\x1b[1m' is computed by no node (hint: "),
-    (["large.onnx"], "error: the model does not fit into memory: "),
     (["empty.mlir"], "empty.mlir: error: the module has 0 functions"),
     (["{digits}", "--bind", "N=1", "--backend", "gpu"], "invalid choice: 'gpu'"),
     (["{digits}", "--bind", "N=1", "--target", "nowhere"], "no target is called 'nowhere'"),
@@ -471,10 +470,8 @@ def test_mistake_is_one_line_and_exit_code_1(
     for name, data in (("damaged.onnx", b"x"), ("damaged.ppm", b"P3 1 1 255 0"), ("cut.pgm", b"P5 8 8 255 x")):
         (tmp_path / name).write_bytes(data)
     (tmp_path / "large.pgm").write_bytes(b"P5 9 9 255 " + bytes(81))
-    for name, output, size in (("lines", "y\n\x1b[1m", 1), ("large", "x", 1 << 38)):
-        value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [size])
-        graph = helper.make_graph([], "graph", [value], [onnx.ValueInfoProto(name=output)])
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / f"{name}.onnx")
+    graph = helper.make_graph([], "graph", [], [onnx.ValueInfoProto(name="y\n\x1b[1m")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "lines.onnx")
     (tmp_path / "module.mlir").write_text("builtin.module {}")
     (tmp_path / "empty.mlir").write_text("builtin.module {}")
     result = finished(tmp_path, *(argument.format(digits=DIGITS) for argument in arguments))
