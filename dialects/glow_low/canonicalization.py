@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from glow_mlir.dialects.glow_low.loop import is_same_buffer
 from glow_mlir.dialects.glow_low.memory import CopyOp, ViewOp, root_of
 from glow_mlir.dialects.shapes import size_of
 
@@ -32,8 +33,7 @@ class CopyOfNothing(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CopyOp, rewriter: PatternRewriter, /) -> None:
-        is_itself = root_of(op.target) is root_of(op.source) and op.target.type == op.source.type
-        if is_itself or not size_of(op.target.type):
+        if is_same_buffer(op.target, op.source) or not size_of(op.target.type):
             rewriter.erase(op)
 
 

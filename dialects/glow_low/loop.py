@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -23,18 +23,18 @@ from xdsl.traits import NoTerminator, Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import parse_defined_value
-from glow_mlir.dialects.glow_low.base import BUFFER
+from glow_mlir.dialects.glow_low.base import BUFFER, Instruction
 from glow_mlir.dialects.glow_low.memory import (
     AddressOp,
     AllocOp,
     Buffer,
     DeallocOp,
+    FuncOp,
     WeightOp,
-    extent_of,
     root_of,
 )
 from glow_mlir.dialects.properties import integer, ints, ints_prop
-from glow_mlir.dialects.shapes import element_of, require
+from glow_mlir.dialects.shapes import require
 
 
 @irdl_op_definition
@@ -83,16 +83,22 @@ class LoopOp(IRDLOperation):
         return integer(self.trips)
 
     def verify_(self) -> None:
+        trips = self.trips
+        require(isinstance(trips, IntegerAttr) and trips.type == i64, "trips are counted by an i64")
         require(self.count > 0, "a loop has at least one trip")
         require([arg.type for arg in self.block.args] == [IndexType()], "the body takes the number of the trip")
-        declared = (AllocOp, DeallocOp, WeightOp)
-        require(not any(isinstance(op, declared) for op in self.block.ops), "a loop declares and frees no memory")
+        is_inside = isinstance(self.parent_op(), FuncOp | LoopOp | None)
+        require(is_inside, "a loop belongs in a function of instructions, or in another loop")
+        for op in self.block.ops:
+            require(not isinstance(op, AllocOp | DeallocOp | WeightOp), "a loop declares and frees no memory")
+            fits = isinstance(op, Instruction | AddressOp | LoopOp)
+            require(fits, f"a loop holds instructions, views, windows and loops, not {op.name}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.index)
         printer.print_string(f" = {self.count} ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes)
 
     @classmethod
@@ -119,6 +125,7 @@ class WindowOp(AddressOp):
     """
 
     name = "glow_low.window"
+    MOVES: ClassVar[bool] = True
 
     source = operand_def(BUFFER)
     indices = var_operand_def(IndexType())
@@ -158,7 +165,10 @@ class WindowOp(AddressOp):
         moves = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_move(parser))
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        parser.parse_type()
+        position = parser.pos
+        stated = parser.parse_type()
+        if stated != source.type:
+            parser.raise_error(f"what is viewed has type {source.type}, not {stated}", position, parser.pos)
         parser.parse_keyword("to")
         type_ = parser.parse_type()
         properties = {"steps": to_attribute(tuple(step for _, step in moves))}
@@ -170,13 +180,12 @@ class WindowOp(AddressOp):
         return [(loop_of(index).count, step) for index, step in zip(self.indices, ints(self.steps), strict=True)]
 
     def verify_(self) -> None:
-        require(element_of(self.source) == element_of(self.result), "a window keeps the element type")
         require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
         require(min(ints(self.steps), default=0) >= 0, "a window moves forwards")
-        require(all(_is_index(index) for index in self.indices), "a window moves with the number of a loop's trip")
-        available = extent_of(root_of(self.source))
-        needed = extent_of(self.result) + reach_of(self.result)
-        require(needed <= available, f"the window reaches {needed} elements into an allocation of {available}")
+        around = [_is_index_of_loop_around(index, self) for index in self.indices]
+        require(all(around), "a window moves with the number of the trip of a loop around it")
+        require(len(set(self.indices)) == len(self.indices), "a window moves once with each loop")
+        self.verify_address("a window", reach_of(self.result))
 
 
 def _print_move(printer: Printer, move: tuple[SSAValue, int]) -> None:
@@ -190,8 +199,9 @@ def _parse_move(parser: Parser) -> tuple[SSAValue, int]:
     return index, parser.parse_integer(allow_boolean=False)
 
 
-def _is_index(value: SSAValue) -> bool:
-    return isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), LoopOp)
+def _is_index_of_loop_around(value: SSAValue, op: Operation) -> bool:
+    loop = value.owner.parent_op() if isinstance(value.owner, Block) else None
+    return isinstance(loop, LoopOp) and loop.is_ancestor(op)
 
 
 def loop_of(index: SSAValue) -> LoopOp:
@@ -210,6 +220,24 @@ def moves_of(value: SSAValue) -> list[tuple[int, int]]:
 def reach_of(value: SSAValue) -> int:
     """How many elements further than its type says the last trip of all loops finds a buffer."""
     return sum((trips - 1) * step for trips, step in moves_of(value))
+
+
+def is_same_buffer(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two buffers are the same elements in the same order, in every trip of all loops."""
+    return root_of(one) is root_of(other) and are_alike(one, other)
+
+
+def are_alike(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two buffers are the same, or would be if their allocations were."""
+    return one.type == other.type and _motion(one) == _motion(other)
+
+
+def _motion(value: SSAValue) -> dict[SSAValue, int]:
+    """By how many elements each index moves a buffer."""
+    if not isinstance(value.owner, WindowOp):
+        return {}
+    moves = zip(value.owner.indices, ints(value.owner.steps), strict=True)
+    return {index: step for index, step in moves if step}
 
 
 def flattened(block: Block) -> Iterator[Operation]:

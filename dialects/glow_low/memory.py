@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     LocationAttr,
     MemRefType,
+    NoneAttr,
     StridedLayoutAttr,
     StringAttr,
     SymbolRefAttr,
@@ -248,8 +249,30 @@ class DeallocOp(Instruction):
 class AddressOp(IRDLOperation):
     """An op that gives another address in memory that is already there."""
 
+    MOVES: ClassVar[bool] = False
+    """Whether the address changes from trip to trip of a loop."""
+
     source = operand_def(BUFFER)
     result = result_def(BUFFER)
+
+    def verify_address(self, noun: str, moved: int = 0) -> None:
+        """Check that the result, `moved` elements further than its type says, is a part of the allocation."""
+        require(element_of(self.source) == element_of(self.result), f"{noun} keeps the element type")
+        # Offsets count from the start of the allocation: what is seen through a window would not move with it.
+        moving = isinstance(self.source.owner, AddressOp) and self.source.owner.MOVES
+        require(not moving, "a window cannot be viewed: it moves; take a window of the allocation")
+        require(min(shape_of(self.result), default=0) >= 0, f"{noun} has static sizes")
+        require(_is_forwards(self.result.type), f"offset and strides of {noun} are numbers from 0 on")
+        available, needed = extent_of(root_of(self.source)), extent_of(self.result) + moved
+        require(needed <= available, f"the {noun[2:]} reaches {needed} elements into an allocation of {available}")
+
+
+def _is_forwards(type_: Attribute) -> bool:
+    """Whether offset and strides of a buffer's type are known, and none leads backwards."""
+    assert isinstance(type_, MemRefType)
+    if not isinstance(layout := type_.layout, StridedLayoutAttr):
+        return isinstance(layout, NoneAttr)
+    return all(isinstance(item, IntAttr) and item.data >= 0 for item in (layout.offset, *layout.strides))
 
 
 @irdl_op_definition
@@ -282,11 +305,7 @@ class ViewOp(AddressOp, HasCanonicalizationPatternsInterface):
         return VIEW_PATTERNS
 
     def verify_(self) -> None:
-        require(element_of(self.source) == element_of(self.result), "a view keeps the element type")
-        root = root_of(self.source)
-        available = extent_of(root)
-        needed = extent_of(self.result)
-        require(needed <= available, f"the view reaches {needed} elements into an allocation of {available}")
+        self.verify_address("a view")
 
 
 def root_of(value: SSAValue) -> SSAValue:

@@ -20,6 +20,7 @@ from xdsl.ir.affine import AffineMap
 from glow_mlir.analysis.regions import Region, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import are_alike
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import rank_of
@@ -131,7 +132,7 @@ def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
     """
     uses = list(op.named_uses())
     (name, qualifier, written), (other, other_qualifier, read) = uses[output], uses[input_]
-    if qualifier is not Qualifier.OUT or other_qualifier is not Qualifier.IN or written.type != read.type:
+    if qualifier is not Qualifier.OUT or other_qualifier is not Qualifier.IN or not are_alike(written, read):
         return False
     if isinstance(op, StackOp):
         return op.maps.data[output] == op.maps.data[input_]

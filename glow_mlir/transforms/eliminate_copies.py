@@ -14,6 +14,7 @@ from glow_mlir.analysis.accesses import Access, Accesses
 from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.loop import is_same_buffer
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     Buffer,
@@ -125,8 +126,7 @@ class CopyElimination:
 
     def _is_void(self, copy: CopyOp) -> bool:
         """Erase a copy of a buffer to itself; whether it was one."""
-        root = root_of(copy.target)
-        is_void = root is root_of(copy.source) and copy.target.type == copy.source.type
+        is_void = is_same_buffer(copy.target, copy.source)
         if is_void:
             self._erase(copy)
         return is_void

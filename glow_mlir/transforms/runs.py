@@ -11,6 +11,7 @@ from glow_mlir.analysis.accesses import each_user
 from glow_mlir.analysis.cost import pays
 from glow_mlir.analysis.regions import region_of, regions_overlap
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import are_alike
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 
@@ -86,7 +87,7 @@ class Run:
         output = op.outputs()[0]
         for value in (*op.inputs(), output):
             for other, written in self.touched.get(root_of(value), ()):
-                apart = other.type == value.type if written else value is not output
+                apart = are_alike(other, value) if written else value is not output
                 if not apart and regions_overlap(region_of(other), region_of(value)):
                     return False
         return True

@@ -48,6 +48,19 @@ glow_low.func @empty(@y) {
   glow_low.dealloc @out %0
 }
 
+// Windows that move alike are the same buffer in every trip.
+
+// CHECK: glow_low.func @alike(
+glow_high.placeholder @s : tensor<8xf32> {state}
+glow_low.func @alike(@s) {
+  %s = glow_low.weight @s {mutable} : memref<8xf32>
+  glow_low.loop %i = 2 {
+    %a = glow_low.window %s[%i by 4] : memref<8xf32> to memref<4xf32>
+    %b = glow_low.window %s[%i by 4] : memref<8xf32> to memref<4xf32>
+    glow_low.relu @out %a, @in %b
+  }
+}
+
 // CHECK-NOT: glow_low.func
 
 // -----
@@ -196,4 +209,66 @@ glow_low.func @declared_twice(@s) {
   %0 = glow_low.weight @s {mutable} : memref<4xf32>
   // expected-error@+1 {{@s is declared twice}}
   %1 = glow_low.weight @s {mutable} : memref<4xf32>
+}
+
+// -----
+
+// Inside loops the same holds.
+
+glow_high.placeholder @y : tensor<8xf32> {output}
+glow_low.func @undefined_in_loop(@y) {
+  %y = glow_low.weight @y {mutable} : memref<8xf32>
+  %0 = glow_low.alloc : memref<8xf32>
+  glow_low.loop %i = 2 {
+    %a = glow_low.window %0[%i by 4] : memref<8xf32> to memref<4xf32>
+    %b = glow_low.window %y[%i by 4] : memref<8xf32> to memref<4xf32>
+    // expected-error@+1 {{glow_low.neg reads @in input before anything writes it}}
+    glow_low.neg @out %b, @in %a
+  }
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<8xf32> {input}
+glow_low.func @constant_in_loops(@x) {
+  %x = glow_low.weight @x : memref<8xf32>
+  glow_low.loop %i = 2 {
+    glow_low.loop %j = 2 {
+      %a = glow_low.window %x[%i by 4, %j by 2] : memref<8xf32> to memref<2xf32>
+      // expected-error@+1 {{glow_low.splat writes @out result, which is constant}}
+      glow_low.splat @out %a {value = 1.0, shape = [2]}
+    }
+  }
+}
+
+// -----
+
+glow_high.placeholder @y : tensor<8xf32> {output}
+glow_low.func @dead_in_loop(@y) {
+  %y = glow_low.weight @y {mutable} : memref<8xf32>
+  %0 = glow_low.alloc : memref<8xf32>
+  glow_low.splat @out %0 {value = 1.0, shape = [8]}
+  glow_low.dealloc @out %0
+  glow_low.loop %i = 2 {
+    %a = glow_low.window %0[%i by 4] : memref<8xf32> to memref<4xf32>
+    %b = glow_low.window %y[%i by 4] : memref<8xf32> to memref<4xf32>
+    // expected-error@+1 {{glow_low.neg uses @in input after its dealloc}}
+    glow_low.neg @out %b, @in %a
+  }
+}
+
+// -----
+
+// Windows that do not move alike are the same buffer in the first trip only.
+
+glow_high.placeholder @s : tensor<8xf32> {state}
+glow_low.func @moved(@s) {
+  %s = glow_low.weight @s {mutable} : memref<8xf32>
+  glow_low.loop %i = 2 {
+    %a = glow_low.window %s[%i by 4] : memref<8xf32> to memref<4xf32>
+    %b = glow_low.window %s[%i by 2] : memref<8xf32> to memref<4xf32>
+    // expected-error@+1 {{glow_low.relu: @out result and @in input overlap}}
+    glow_low.relu @out %a, @in %b
+  }
 }

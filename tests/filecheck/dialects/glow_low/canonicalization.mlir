@@ -46,3 +46,20 @@ glow_low.func @copies(@x, @e, @y, @z) {
   glow_low.copy @out %2, @in %3
   glow_low.copy @out %3, @in %4
 }
+
+// Windows of one type are the same buffer where they move alike.
+
+// CHECK-LABEL: glow_low.func @windows(
+// CHECK:         glow_low.loop
+// CHECK:           glow_low.copy @out
+// CHECK-NEXT:    }
+glow_low.func @windows(@z) {
+  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+  glow_low.loop %i = 2 {
+    %a = glow_low.window %z[%i by 8] : memref<4x4xf32> to memref<4xf32>
+    %b = glow_low.window %z[%i by 4] : memref<4x4xf32> to memref<4xf32>
+    %c = glow_low.window %z[%i by 4] : memref<4x4xf32> to memref<4xf32>
+    glow_low.copy @out %c, @in %b
+    glow_low.copy @out %a, @in %b
+  }
+}

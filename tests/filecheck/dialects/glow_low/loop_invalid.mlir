@@ -54,3 +54,91 @@ glow_low.func @wrong() {
     %1 = glow_low.window %0[%i by 8] : memref<8x4xf32> to memref<2x4xi32>
   }
 }
+
+// -----
+
+// What is inside a loop is executed, is an address or is a loop.
+
+glow_low.func @wrong() {
+  // expected-error @below {{a loop holds instructions, views, windows and loops, not glow_high.splat}}
+  glow_low.loop %i = 2 {
+    %0 = glow_high.splat {value = 1.0, shape = [4]} : tensor<4xf32>
+  }
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{a loop holds instructions, views, windows and loops, not glow_low.yield}}
+  glow_low.loop %i = 2 {
+    glow_low.yield %i : index
+  }
+}
+
+// -----
+
+// expected-error @below {{a loop belongs in a function of instructions, or in another loop}}
+glow_low.loop %i = 2 {
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{the body takes the number of the trip}}
+  "glow_low.loop"() <{trips = 2 : i64}> ({
+  ^bb0(%i: index, %j: index):
+  }) : () -> ()
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{trips are counted by an i64}}
+  "glow_low.loop"() <{trips = 2 : i8}> ({
+  ^bb0(%i: index):
+  }) : () -> ()
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %0 = glow_low.alloc : memref<8x4xf32>
+  glow_low.loop %i = 2 {
+    // expected-error @+1 {{what is viewed has type memref<8x4xf32>, not memref<8x4xi32>}}
+    %1 = glow_low.window %0[%i by 8] : memref<8x4xi32> to memref<2x4xf32>
+  }
+}
+
+// -----
+
+// The offset of a view counts from the start of the allocation, so that it would stay where it is.
+
+glow_low.func @wrong() {
+  %0 = glow_low.alloc : memref<8x4xf32>
+  glow_low.loop %i = 2 {
+    %1 = glow_low.window %0[%i by 8] : memref<8x4xf32> to memref<2x4xf32>
+    // expected-error @below {{a window cannot be viewed: it moves; take a window of the allocation}}
+    %2 = glow_low.view %1 : memref<2x4xf32> to memref<8xf32>
+  }
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %0 = glow_low.alloc : memref<8x4xf32>
+  glow_low.loop %i = 2 {
+    %1 = glow_low.window %0[%i by 8] : memref<8x4xf32> to memref<2x4xf32>
+    // expected-error @below {{a window cannot be viewed: it moves; take a window of the allocation}}
+    %2 = glow_low.window %1[%i by 4] : memref<2x4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %0 = glow_low.alloc : memref<8x4xf32>
+  glow_low.loop %i = 2 {
+    // expected-error @below {{a window moves once with each loop}}
+    %1 = glow_low.window %0[%i by 8, %i by 4] : memref<8x4xf32> to memref<2x4xf32>
+  }
+}

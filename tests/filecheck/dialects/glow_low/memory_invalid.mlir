@@ -150,3 +150,35 @@ glow_low.func @wrong() {
   // expected-error @below {{a fill needs a buffer}}
   glow_low.fill {value = 1.0}
 }
+
+// -----
+
+glow_low.func @wrong() {
+  %a = glow_low.alloc : memref<4xf32>
+  // expected-error @below {{offset and strides of a view are numbers from 0 on}}
+  %v = glow_low.view %a : memref<4xf32> to memref<4xf32, strided<[-1], offset: 3>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %a = glow_low.alloc : memref<4xf32>
+  // expected-error @below {{offset and strides of a view are numbers from 0 on}}
+  %v = glow_low.view %a : memref<4xf32> to memref<4xf32, strided<[1], offset: ?>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %a = glow_low.alloc : memref<4xf32>
+  // expected-error @below {{a view has static sizes}}
+  %v = glow_low.view %a : memref<4xf32> to memref<?xf32>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %a = glow_low.alloc : memref<4xf32>
+  // expected-error @+1 {{memref<5xf32>}}
+  %v = glow_low.view %a : memref<5xf32> to memref<4xf32>
+}
