@@ -9,7 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
-from glow_mlir.dialects.properties import flag_prop, float_prop, int_prop, integer
+from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
 
@@ -51,6 +51,8 @@ class AttentionOp(HighOp):
         element, scores = element_of(self.query), self.scores_shape()
         require(is_float(element), f"attention takes floats, not {element}")
         require(integer(self.past) >= 0, "past must not be negative")
+        # Without it every query sees all keys, those of the past as well.
+        require(not integer(self.past) or flag(self.causal), "past is where causal attention begins: it needs causal")
         for operand in self.inputs()[1:]:
             require(element_of(operand) == element, "operands have different element types")
         if self.mask is not None:

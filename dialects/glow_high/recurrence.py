@@ -48,6 +48,7 @@ def recurrence_types(
     op: Recurrence, inputs: SSAValue, weights: SSAValue, states: Sequence[SSAValue], lengths: SSAValue | None
 ) -> tuple[TensorType[Attribute], ...]:
     """The types of all states and of the last ones; raises where operands do not fit."""
+    require_one_element(op, lengths)
     op.functions()
     element, shape = element_of(inputs), shape_of(inputs)
     require(is_float(element), f"a recurrence takes floats, not {element}")
@@ -62,6 +63,14 @@ def recurrence_types(
         require(fits, f"sequence_lens must be ({batch},) of i32")
     last = tensor((batch, hidden), element)
     return (tensor((steps, batch, hidden), element), *(last for _ in states))
+
+
+def require_one_element(op: Gated, lengths: SSAValue | None) -> None:
+    """Raise unless all operands of a recurrence or a layer but `lengths` have the element type of the first."""
+    first, *others = (value for value in op.inputs() if value is not lengths)
+    for value in others:
+        is_same = element_of(value) == element_of(first)
+        require(is_same, f"an operand has elements of {element_of(value)}, the input of {element_of(first)}")
 
 
 def _misfit(what: str, shape: Shape) -> str:

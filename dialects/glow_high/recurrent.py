@@ -13,7 +13,13 @@ from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
 from glow_mlir.dialects.glow_high.gated import Gated, names_of
-from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.glow_high.recurrence import (
+    GruRecurrenceOp,
+    LstmRecurrenceOp,
+    Recurrence,
+    RnnRecurrenceOp,
+    require_one_element,
+)
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
@@ -83,6 +89,7 @@ def layer_types(
     op.gate_names()
     shape, element, directions = shape_of(operands[0]), element_of(operands[0]), len(op.directions())
     require(is_float(element), f"a recurrent layer takes floats, not {element}")
+    require_one_element(op, lengths)
     require(len(shape) == 3, f"the input must have 3 axes, not the shape {shape}")
     batch_first = flag(op.batch_first)
     batch, steps = (shape[0], shape[1]) if batch_first else (shape[1], shape[0])

@@ -62,6 +62,14 @@ glow_high.func @main() {
 
 // -----
 
+glow_high.func @main() {
+  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
+  // expected-error@+1 {{past is where causal attention begins: it needs causal}}
+  %y = glow_high.attention %q, %q, %q {past = 1} : tensor<3x8xf32>
+}
+
+// -----
+
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {

@@ -187,6 +187,56 @@ glow_high.func @main() {
 
 // -----
 
+glow_high.func @main() {
+  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0 : f16, shape = [3, 12]} : tensor<3x12xf16>
+  %h = glow_high.splat {value = 1.0 : f32, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{an operand has elements of f16, the input of f32}}
+  %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0 : f32, shape = [3, 12]} : tensor<3x12xf32>
+  %h = glow_high.splat {value = 1.0 : f64, shape = [2, 3]} : tensor<2x3xf64>
+  // expected-error@+1 {{an operand has elements of f64, the input of f32}}
+  %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %g = glow_high.splat {value = 1.0, shape = [7, 2, 9]} : tensor<7x2x9xf32>
+  %m = glow_high.splat {value = 1.0 : f32, shape = [3, 9]} : tensor<3x9xf32>
+  %h = glow_high.splat {value = 1.0 : f64, shape = [2, 3]} : tensor<2x3xf64>
+  // expected-error@+1 {{an operand has elements of f64, the input of f32}}
+  %y, %last = glow_high.gru_recurrence %g, %m, %h : tensor<7x2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %g = glow_high.splat {value = 1.0, shape = [7, 2, 3]} : tensor<7x2x3xf32>
+  %m = glow_high.splat {value = 1.0 : f64, shape = [3, 3]} : tensor<3x3xf64>
+  %h = glow_high.splat {value = 1.0 : f32, shape = [2, 3]} : tensor<2x3xf32>
+  // expected-error@+1 {{an operand has elements of f64, the input of f32}}
+  %y, %last = glow_high.rnn_recurrence %g, %m, %h : tensor<7x2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0 : f16, shape = [1, 12, 5]} : tensor<1x12x5xf16>
+  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  // expected-error@+1 {{an operand has elements of f16, the input of f32}}
+  %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
+}
+
+// -----
+
 // What is refused is not printed.
 // CHECK-NOT: @main
 // CHECK: glow_high.func @fine()
