@@ -83,8 +83,7 @@ class LoopOp(IRDLOperation):
         return integer(self.trips)
 
     def verify_(self) -> None:
-        trips = self.trips
-        require(isinstance(trips, IntegerAttr) and trips.type == i64, "trips are counted by an i64")
+        require(self.trips.type == i64, "trips are counted by an i64")
         require(self.count > 0, "a loop has at least one trip")
         require([arg.type for arg in self.block.args] == [IndexType()], "the body takes the number of the trip")
         is_inside = isinstance(self.parent_op(), FuncOp | LoopOp | None)
