@@ -20,6 +20,7 @@ from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_nest
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.types import type_info
 from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.walk import Walk
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.shapes import Shape
 
@@ -114,7 +115,7 @@ def _copy_tiles(
     share: Share,
 ) -> None:
     """
-    Copy in squares: the source runs along `across`, the target along the last dimension.
+    Copy in squares, in the order of a `Walk`: the source runs along `across`, the target along the last dimension.
 
     A share is one of the other dimensions, or of the squares along `across` where there are more of these.
     """
@@ -132,14 +133,20 @@ def _copy_tiles(
     lines = math.prod(d.extent for d in outer)
     by_lines = lines >= share.parts or lines >= squares
     of_squares = ALL if by_lines else share
+    size = type_info(raw(target.operand.element)).bits // 8
+    moved = 2 * size * math.prod(d.extent for d in dimensions)
+    walk = Walk.of(rows, size, across.into, along.out_of, beyond_caches=moved > b.target.l3_bytes)
 
     def tiles(indices: list[Index]) -> None:
-        for start, stop, height in _squares(across.extent, rows):
-            begin, end = of_squares.within(squares, start // rows, (stop - start) // height)
-            with b.loop(begin * height + start, end * height + start, height) as i:
-                for first, last, width in _squares(along.extent, rows):
-                    with b.loop(first, last, width) as j:
-                        tile(indices, i, height, j, width)
+        for first, last, width in _squares(along.extent, rows):
+            with b.loop(first, last, walk.block) as block:
+                block_end = b.min(block + walk.block, last)
+                for start, stop, height in _squares(across.extent, rows):
+                    begin, end = of_squares.within(squares, start // rows, (stop - start) // height)
+                    begin, end = begin * height + start, end * height + start
+                    with b.loop(begin, end, walk.strip) as top, b.loop(block, block_end, width) as j:
+                        with b.loop(top, b.min(top + walk.strip, end), height) as i:
+                            tile(indices, i, height, j, width)
 
     nest(b, tuple(d.extent for d in outer), tiles, share if by_lines else ALL)
 

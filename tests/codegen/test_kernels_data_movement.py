@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from execute import check, check_low, runnable_targets, sample
 
+from glow_mlir.codegen.walk import Walk
 from glow_mlir.dialects.glow_high import data_movement as ops
 
 EVERYTHING = ["f4", "f8", "f2", "i8", "i4", "i2", "i1", "u1", "u2", "u4", "u8", "?"]
@@ -23,6 +24,22 @@ def test_transpose_element_types(dtype: str):
 def test_transpose_permutations(target: str):
     for permutation in itertools.permutations(range(3)):
         check(ops.TransposeOp, sample((9, 10, 35)), permutation=permutation, target=target)
+
+
+@pytest.mark.parametrize("shape", [(1030, 37), (133, 1024), (131, 512), (140, 256), (64, 2048)])
+def test_transposes_in_several_blocks(shape: tuple[int, int]):
+    check(ops.TransposeOp, sample(shape), permutation=(1, 0))
+    check(ops.TransposeOp, sample((2, *shape), "i1"), permutation=(0, 2, 1))
+
+
+def test_walks_of_transposes():
+    """Few sets want whole lines, many sets long blocks; lines on pages of their own want blocks that write several."""
+    assert Walk.of(8, 4, into=64, out_of=1024, beyond_caches=False) == Walk(16, 16)
+    assert Walk.of(8, 4, into=256, out_of=256, beyond_caches=False) == Walk(16, 64)
+    assert Walk.of(8, 4, into=1024, out_of=1024, beyond_caches=False) == Walk(8, 128)
+    assert Walk.of(8, 4, into=1024, out_of=64, beyond_caches=False) == Walk(8, 1024)
+    assert Walk.of(8, 4, into=256, out_of=256, beyond_caches=True) == Walk(8, 128)
+    assert Walk.of(8, 8, into=64, out_of=512, beyond_caches=False) == Walk(8, 8)
 
 
 @pytest.mark.parametrize("size", range(1, 12))
