@@ -66,6 +66,9 @@ def _dimensions(shape: Shape, target: Box, source: Box) -> list[_Dimension]:
     return [_Dimension(*parts) for parts in zip(extents, into, out_of, strict=True)]
 
 
+MOST_REPEATED = 8
+"""How often an element may come in a row for vectors of the source to be spread over the target."""
+
 STEP = 64
 """Elements that are worth a step of a copy that is cut."""
 
@@ -85,6 +88,9 @@ def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Share = 
         _copy_tiles(b, dimensions, across, rows, target, source, share)
         return
     inner = dimensions[-1]
+    if _repeats_elements(dimensions):
+        _repeat_elements(b, dimensions, target, source, share)
+        return
     lanes = lanes_for(b.target, element, (inner.out_of,)) if inner.into == 1 else 1
 
     def run(outer: list[Index], i: Index, width: int) -> None:
@@ -94,6 +100,31 @@ def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Share = 
         target.operand.pointer.at(into, element).store(value)
 
     vector_nest(b, tuple(d.extent for d in dimensions), lanes, run, share)
+
+
+def _repeats_elements(dimensions: Sequence[_Dimension]) -> bool:
+    """Whether neighbours in the source come a few times each, one behind the other, in the target."""
+    if len(dimensions) < 2:
+        return False
+    line, times = dimensions[-2:]
+    is_short = 1 < times.extent <= MOST_REPEATED
+    return is_short and (times.into, times.out_of, line.into, line.out_of) == (1, 0, times.extent, 1)
+
+
+def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, source: Box, share: Share) -> None:
+    """Copy vectors of the source, of which each lane becomes as many as the last dimension is long."""
+    *over, times = dimensions
+    element = raw(target.operand.element)
+
+    def run(outer: list[Index], i: Index, width: int) -> None:
+        offset = linear([*outer, i], [d.out_of for d in over]) + source.offset
+        value = load_as(b, source.operand, element, offset, 1, width)
+        lanes = [lane for lane in range(width) for _ in range(times.extent)]
+        repeated = b.shuffle(value, value, lanes) if width > 1 else b.splat(value, times.extent)
+        into = linear([*outer, i], [d.into for d in over]) + target.offset
+        target.operand.pointer.at(into, element).store(repeated)
+
+    vector_nest(b, tuple(d.extent for d in over), lanes_for(b.target, element, (1,)), run, share)
 
 
 def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute) -> int | None:

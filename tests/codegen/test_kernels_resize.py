@@ -46,3 +46,11 @@ def test_nothing_to_do():
 def test_targets(target: str):
     check(ResizeOp, sample((1, 5, 6, 40)), shape=(1, 9, 11, 40), mode="linear", target=target)
     check(ResizeOp, sample((1, 5, 6, 40)), shape=(1, 10, 12, 40), target=target)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("factor", [2, 3, 8, 9])
+def test_repetitions_along_vectors(factor: int, target: str):
+    for width in (1, 5, 35):
+        check(ResizeOp, sample((1, 2, 3, width)), shape=(1, 2, 6, width * factor), target=target)
+        check(ResizeOp, sample((2, width), "i1"), shape=(2, width * factor), target=target)
