@@ -130,6 +130,13 @@ def test_strassen(shape: tuple[int, int, int]):
     check(Case(convolution.ConvOp, image, filters, sample((columns,)), constants=(1, 2)))
 
 
+@pytest.mark.parametrize("shape", [(3, 49), (9, 50), (40, 4), (2, 301)], ids=str)
+@pytest.mark.parametrize("columns", [128, 512])
+def test_strassen_of_several_items(shape: tuple[int, int], columns: int):
+    """Items that make one block, several, or several each; rows, and columns."""
+    check(Case(linear.MatMulOp, sample((*shape, 256)), sample((256, columns), seed=1), constants=(1,)))
+
+
 def recurrences(steps: int, batch: int, hidden: int, constants: tuple[int, ...]) -> list[Case]:
     """One recurrence of each kind; a GRU without bias has two products a step."""
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from emitted import TARGETS, aligned, compiled, sum_and_relu
-from execute import Case, check_all, module_of, runnable_targets, sample
+from execute import Case, check_all, compile_module, module_of, runnable_targets, sample
 from xdsl.dialects import arith
 from xdsl.ir import Block
 
 from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.strassen import Halves, Rows, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -96,7 +96,9 @@ def test_product_between_views(name: str, seed: int) -> None:
     inside(result, columns)[...] = random.standard_normal((*extents, columns))
     before, pixels = result.copy(), sample((*extents, 1))
     rows = Rows(extents, contiguous_strides(source)[:-1], contiguous_strides(target_shape)[:-1])
-    cut = Halves(min(rows.count, int(random.integers(2 * tile.rows, 90))), depth // 2, tile.panel)
+    item = rows.count // extents[0]
+    block = min(item * extents[0], int(random.integers(2 * tile.rows, 90)))
+    cut = Halves(block, item, depth // 2, tile.panel)
     epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -141,7 +143,7 @@ def test_products_share_their_sums(name: str) -> None:
     with module.function("f", [ptr] * 6) as (b, (out, inp, w, bias, *scratch)):
         for count, depth, columns in [(64, 128, 256), (49, 64, 128), (300, 32, 256)]:
             rows = Rows((1, 1, count), (0, 0, depth), (0, 0, columns))
-            cut = Halves(min(count, 48), depth // 2, tile_for(target, f32).panel)
+            cut = Halves(min(count, 48), count, depth // 2, tile_for(target, f32).panel)
             emit_strassen(b, out, inp, w, bias, rows, columns, cut=cut, scratch=scratch)
     assert sum(name.startswith("strassen") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
@@ -167,6 +169,17 @@ CASES = [
 ]
 
 
+SEPARATE = [
+    matmul_case((3, 49), 128, 256),
+    matmul_case((40, 4), 128, 256),
+    matmul_case((2, 3, 64), 256, 256),
+    matmul_case((2, 301), 512, 256),
+    pointwise_case(7, 7, 256, 256),
+    pointwise_case(19, 20, 512, 128),
+]
+"""Products of several items: some of them in one block, or each in several."""
+
+
 def kernels_of(cases: list[Case], target: str = "host", accuracy: str = "default") -> list[str]:
     """The kernels of the products and convolutions."""
     module, _ = module_of(*cases)
@@ -179,6 +192,21 @@ def kernels_of(cases: list[Case], target: str = "host", accuracy: str = "default
 def test_against_the_interpreter(target: str) -> None:
     assert kernels_of(CASES, target) == ["matmul-strassen"] * 2 + ["conv-strassen"] * 2
     check_all(CASES, target, tolerance=5e-5)
+
+
+@pytest.mark.parametrize("spoiled", [1e6, np.inf, np.nan])
+@pytest.mark.parametrize("target", [name for name in runnable_targets() if name != "scalar"])
+def test_items_do_not_spoil_each_other(target: str, spoiled: float) -> None:
+    """Images, and batches of rows, have the same bits beside others of another scale, or that are no numbers."""
+    assert {name.split("-")[1] for name in kernels_of(SEPARATE, target)} == {"strassen"}
+    module, inputs = module_of(*SEPARATE)
+    program = compile_module(module, target)
+    others = {name: array.copy() for name, array in inputs.items()}
+    for array in others.values():
+        array[1::2] *= spoiled
+    expected, found = program.run(inputs), program.run(others)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name][::2], array[::2])
 
 
 def test_strict_accuracy_does_without() -> None:
@@ -202,14 +230,18 @@ def test_matrices_that_are_no_constants_are_not_cut() -> None:
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [
-        ((128, 768, 768), True),
-        ((49, 512, 2048), True),
-        ((3136, 64, 256), False),
-        ((1, 4096, 4096), False),
-        ((128, 1000, 768), False),
-        ((128, 768, 100), False),
+        (Sizes(1, 128, 768, 768), True),
+        (Sizes(1, 49, 512, 2048), True),
+        (Sizes(8, 16, 512, 2048), True),
+        (Sizes(1, 16, 512, 2048), False),
+        (Sizes(128, 1, 768, 768), False),
+        (Sizes(64, 3, 768, 768), False),
+        (Sizes(1, 3136, 64, 256), False),
+        (Sizes(1, 1, 4096, 4096), False),
+        (Sizes(1, 128, 1000, 768), False),
+        (Sizes(1, 128, 768, 100), False),
     ],
 )
-def test_where_it_pays(sizes: tuple[int, int, int], expected: bool) -> None:
-    """Rows, columns and depth: not for few of any, nor where halves are no whole panels or vectors."""
-    assert strassen_pays(target_named("avx512"), f32, *sizes) == expected
+def test_where_it_pays(sizes: Sizes, expected: bool) -> None:
+    """Not for few rows, columns or depth, for items of single rows, nor where halves are no whole panels or vectors."""
+    assert strassen_pays(target_named("avx512"), f32, sizes) == expected

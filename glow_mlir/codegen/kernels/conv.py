@@ -26,7 +26,7 @@ from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
-from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks
+from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
@@ -347,9 +347,9 @@ class StrassenConvKernel(StrassenKernel):
         )
         self.add_halves(op, target)
 
-    def sizes(self, op: Operation) -> tuple[int, int, int]:
-        *rows, columns = shape_of(getattr(op, "result"))
-        return math.prod(rows), columns, filter_shape(op)[-1]
+    def sizes(self, op: Operation) -> Sizes:
+        images, *pixels, columns = shape_of(getattr(op, "result"))
+        return Sizes(images, math.prod(pixels), columns, filter_shape(op)[-1])
 
     def emit(self, call: KernelCall) -> None:
         bias = call.maybe("bias")

@@ -25,7 +25,7 @@ from glow_mlir.codegen.kernel import (
 )
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_cut, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
-from glow_mlir.codegen.kernels.strassen import Rows, emit_strassen, strassen_blocks
+from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
@@ -116,8 +116,11 @@ class StrassenMatMulKernel(StrassenKernel):
         )
         self.add_halves(op, target)
 
-    def sizes(self, op: Operation) -> tuple[int, int, int]:
-        return _sizes(op)
+    def sizes(self, op: Operation) -> Sizes:
+        first, *others, columns = shape_of(getattr(op, "result"))
+        rows, depth = math.prod(others), shape_of(getattr(op, "left"))[-1]
+        # Rows that are all alone are those of one matrix.
+        return Sizes(first, rows, columns, depth) if rows > 1 else Sizes(1, first, columns, depth)
 
     def emit(self, call: KernelCall) -> None:
         left, result, bias = call.one("left"), call.result, call.maybe("bias")

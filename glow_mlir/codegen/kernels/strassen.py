@@ -9,8 +9,10 @@ Matrix product with a constant right operand by Strassen's algorithm, one level 
         }
     }
 
-The rows are pixels of images: of a convolution whose filters have one element, or of one image with a single line. A
-block is cut into an upper and a lower half of rows; of an odd number, the upper half has one more.
+The rows are pixels of images: of a convolution whose filters have one element, or of one image with a single line.
+They belong to items, as the images of a batch, and a row is paired with one of its own item alone: what is large, or no
+number, in one item does not reach the others. A block is some rows of an item, which are cut into an upper and a lower
+half, or several items, each of which is; of an odd number, the upper half has one more.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
     plane_vectors,
 )
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import distinct, tile_for
+from glow_mlir.codegen.kernels.tiles import Tile, distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
@@ -65,39 +67,75 @@ def strassen_blocks(matrix: Shape, panel: int, axis: int) -> Blocks:
     return Blocks(axis, panel, target=0, shape=(columns // 2 // panel, PRODUCTS, depth // 2, panel), sections=2)
 
 
-def strassen_pays(target: Target, element: Attribute, rows: int, columns: int, depth: int) -> bool:
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a product: `items` of `rows` each, of which two are paired if they are of one item."""
+
+    items: int
+    rows: int
+    columns: int
+    depth: int
+
+    @property
+    def all_rows(self) -> int:
+        """The rows of all items."""
+        return self.items * self.rows
+
+    @property
+    def half(self) -> int:
+        """Rows of the upper half of an item."""
+        return -(-self.rows // 2)
+
+
+def strassen_pays(target: Target, element: Attribute, sizes: Sizes) -> bool:
     """
     Whether the seven products with their sums are faster than the plain product, where `strassen_tiles` has any.
 
     Costs are counted in multiply-adds for each element of the left operand and column.
     """
-    if rows < 4 * tile_for(target, element).rows or not strassen_tiles(target, element, rows, columns, depth):
+    few = sizes.all_rows < 4 * tile_for(target, element).rows
+    if few or not strassen_tiles(target, element, sizes):
         return False
-    saved = 1 - (rows + rows % 2) / rows * PRODUCTS / 8
-    return SUMMING / columns + SUMMING / depth + 0.75 * READING / rows < saved
+    saved = 1 - 2 * sizes.half / sizes.rows * PRODUCTS / 8
+    return SUMMING / sizes.columns + SUMMING / sizes.depth + 0.75 * READING / sizes.all_rows < saved
 
 
-def strassen_tiles(target: Target, element: Attribute, rows: int, columns: int, depth: int) -> list[dict[str, int]]:
+def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dict[str, int]]:
     """
     The `rows` of a block and whether to `prefetch`, for a product that can be cut into halves: guesses first.
 
-    The first guess is a block whose sums stay in the cache, others are half and twice as large. It has whole tiles in
-    both halves. The right operand is fetched ahead for few rows, where it is more than the cache holds.
+    The first guess is a block whose sums stay in the cache, others are half and twice as large. The right operand is
+    fetched ahead for few rows, where it is more than the cache holds.
     """
     tile = tile_for(target, element)
-    if columns % (2 * tile.panel) or depth % (2 * tile.lanes) or rows < 2:
+    whole = sizes.columns % (2 * tile.panel) == sizes.depth % (2 * tile.lanes) == 0
+    if not whole or sizes.rows < 2 or not sizes.items:
         return []
     held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
-    half = max(8, held // (PRODUCTS * (depth // 2 + tile.panel)) // tile.rows) * tile.rows
-    blocks = -(-rows // (2 * half))
-    is_large = PRODUCTS * depth * columns // 4 * element_bits(element) // 8 > target.l2_bytes // 2
+    half = max(8, held // (PRODUCTS * (sizes.depth // 2 + tile.panel))) // tile.rows * tile.rows
+    together = half // sizes.half
+    blocks = -(-sizes.items // together) if together else sizes.items * -(-sizes.rows // (2 * half))
+    right_bytes = PRODUCTS * sizes.depth * sizes.columns // 4 * element_bits(element) // 8
     found: list[dict[str, int]] = []
     for count in (blocks, 2 * blocks, -(-blocks // 2)):
-        block = min(rows, 2 * tile.rows * -(-rows // (2 * tile.rows * count)))
-        prefetch = int(is_large and -(-block // 2) <= MOST_PREFETCHING)
-        found.append({"rows": block, "prefetch": prefetch})
+        block = _block_rows(sizes, tile, count)
+        prefetch = right_bytes > target.l2_bytes // 2 and upper_rows(block, sizes.rows) <= MOST_PREFETCHING
+        found.append({"rows": block, "prefetch": int(prefetch)})
     found.insert(1, {**found[0], "prefetch": 1 - found[0]["prefetch"]})
     return distinct(found)
+
+
+def _block_rows(sizes: Sizes, tile: Tile, count: int) -> int:
+    """The rows of a block where there are about `count`: whole items, or whole tiles in both halves of some of one."""
+    if count <= sizes.items:
+        return -(-sizes.items // count) * sizes.rows
+    each = -(-count // sizes.items)
+    return min(sizes.rows, 2 * tile.rows * -(-sizes.rows // (2 * tile.rows * each)))
+
+
+def upper_rows(block: int, item: int) -> int:
+    """How many rows the upper halves have of a block of so many rows, where an item has `item`."""
+    return block // item * -(-item // 2) if block >= item else -(-block // 2)
 
 
 @dataclass(frozen=True)
@@ -122,11 +160,13 @@ class Rows:
 @dataclass(frozen=True)
 class Halves:
     """
-    How a product is cut: blocks of at most `block` rows, which are all or some tiles in both halves, with halves of
-    `depth` elements, and panels. The sums of `held` rows are kept at once: of all blocks, or of one where it is 0.
+    How a product is cut: blocks of at most `block` rows, some of an `item` or whole ones, with halves of `depth`
+    elements, and panels. The sums of `held` rows of halves are kept at once: of all blocks, or of one where it is 0.
     """
 
     block: int
+    item: int
+    """How many rows belong together, so that they may be paired."""
     depth: int
     panel: int
     held: int = 0
@@ -134,15 +174,15 @@ class Halves:
     """Whether to fetch the right operand of the next product ahead."""
 
     @staticmethod
-    def of(target: Target, element: Attribute, depth: int, chosen: Mapping[str, int]) -> Halves:
-        """How a product of that depth is cut with one of the `strassen_tiles`."""
+    def of(target: Target, element: Attribute, sizes: Sizes, chosen: Mapping[str, int]) -> Halves:
+        """How a product is cut with one of the `strassen_tiles`."""
         panel, held = tile_for(target, element).panel, chosen.get("held", 0)
-        return Halves(chosen["rows"], depth // 2, panel, held, bool(chosen["prefetch"]))
+        return Halves(chosen["rows"], sizes.rows, sizes.depth // 2, panel, held, bool(chosen["prefetch"]))
 
     @property
     def rows(self) -> int:
-        """Rows of the upper half of a block."""
-        return -(-self.block // 2)
+        """Rows of the upper halves of a block."""
+        return upper_rows(self.block, self.item)
 
     @property
     def row_step(self) -> int:
@@ -152,7 +192,7 @@ class Halves:
     @property
     def sum_step(self) -> int:
         """Elements from one sum to the next."""
-        return max(self.rows, -(-self.held // 2)) * self.row_step + PADDING
+        return max(self.rows, self.held) * self.row_step + PADDING
 
     @property
     def product_step(self) -> int:
@@ -165,7 +205,19 @@ class Halves:
 
 
 _HALVES = ("upper", "lower", "begin", "rows")
-"""How many rows the halves of a block have, and which of the upper ones to do: the first, and how many."""
+"""How many rows the halves of a piece have, and which of the upper ones of a block to do: the first, and how many."""
+
+
+def _twins(b: Builder, given: dict[str, Value], place: Value) -> tuple[Value, Value, Value]:
+    """
+    Two rows of a block that are paired, and whether the second exists; else it is the last one of its piece once more.
+
+    `place` counts those of the upper halves that the function does.
+    """
+    index, upper, lower = given["begin"] + place, given["upper"], given["lower"]
+    inside, skipped = index % upper, index // upper * lower
+    exists = inside < lower
+    return index + skipped, index + skipped + b.min(inside + upper, upper + lower - 1) - inside, exists
 
 
 @dataclass(frozen=True)
@@ -191,10 +243,8 @@ class LeftSums(SharedFunction):
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         tiles, depth = Tiles(b, given), given["depth"]
         with b.loop(0, given["rows"]) as place:
-            index = given["begin"] + place
-            # Where the lower half ends earlier, its last row is read once more.
-            twin = b.min(given["upper"] + index, given["count"] - 1)
-            rows = [pixel_places(given, self.planes, tiles.place(row)) for row in (index, twin)]
+            *twins, _ = _twins(b, given, place)
+            rows = [pixel_places(given, self.planes, tiles.place(row)) for row in twins]
             target = given["sums"].at(place * given["row_step"], self.element)
             with b.loop(0, depth, self.lanes) as first:
                 quarters = [self._read(b, given, row, column) for row in rows for column in (first, depth + first)]
@@ -231,9 +281,8 @@ class ResultSums(TileOutput):
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         tiles, type_ = Tiles(b, given), vector(self.element, self.lanes)
         with b.loop(0, given["rows"]) as place:
-            index = given["begin"] + place
-            twin = given["upper"] + index
-            upper, lower = (pixel_places(given, self.planes, tiles.place(row)) for row in (index, twin))
+            *twins, exists = _twins(b, given, place)
+            upper, lower = (pixel_places(given, self.planes, tiles.place(row)) for row in twins)
             products = given["products"].at(place * self.panel, self.element)
             with b.loop(0, self.panel, self.lanes) as column:
                 source = products.at(column, self.element)
@@ -241,7 +290,7 @@ class ResultSums(TileOutput):
                 quarters = emit_product(b, RESULT, values)
                 columns = [column, column + given["half_columns"]]
                 self._row(b, given, quarters[:2], upper, columns)
-                with b.when(index < given["lower"]):
+                with b.when(exists):
                     self._row(b, given, quarters[2:], lower, columns)
 
     def _row(
@@ -307,15 +356,33 @@ def emit_strassen(
         sums,
         pairs,
     )
-    emit_blocks(b, rows.count, 2 * tile_for(b.target, element).rows, cut.block, nest.block)
+    nest.blocks()
+
+
+@dataclass(frozen=True)
+class _Block:
+    """
+    Some pieces of `count` rows each, which are cut into halves: items, or some rows of one.
+
+    The first row, and how many rows the upper halves in front of it have.
+    """
+
+    first: Index
+    above: Index
+    pieces: int
+    count: int
+
+    @property
+    def upper(self) -> int:
+        """Rows of the upper half of a piece."""
+        return -(-self.count // 2)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some rows of both halves of a block: the first and the number of its rows; those of the upper half to do."""
+    """Some rows of both halves of a block: those of the upper half to do."""
 
-    first: Index
-    count: int
+    block: _Block
     begin: Index
     rows: int
 
@@ -340,14 +407,34 @@ class _Nest:
     sums: Share | None
     pairs: Share | None
 
-    def block(self, first: Index, count: Index) -> None:
+    def blocks(self) -> None:
+        """Compute all blocks: one or more items each, or some of the rows of one."""
+        b, cut, tile = self.b, self.cut, tile_for(self.b.target, self.left.element)
+        items, half = self.rows.count // cut.item, -(-cut.item // 2)
+
+        def several(first: Index, count: Index) -> None:
+            assert isinstance(count, int), "blocks of a known number of items have a known size"
+            self._block(_Block(first * cut.item, first * half, count, cut.item))
+
+        if cut.block >= cut.item:
+            emit_blocks(b, items, 1, cut.block // cut.item, several)
+            return
+        with b.loop(0, items) as item:
+
+            def some(first: Index, count: Index) -> None:
+                assert isinstance(count, int), "blocks of a known number of rows have a known size"
+                # All blocks of an item but the last have an even number of rows.
+                self._block(_Block(item * cut.item + first, item * half + b.index(first) // 2, 1, count))
+
+            emit_blocks(b, cut.item, 2 * tile.rows, cut.block, some)
+
+    def _block(self, block: _Block) -> None:
         """Compute a block of rows."""
-        assert isinstance(count, int), "blocks of a known number of rows have a known size"
-        half = -(-count // 2)
+        half = block.pieces * block.upper
 
         def part(begin: Index, rows: Index) -> None:
             assert isinstance(rows, int), "parts of a known number of rows have a known size"
-            self._part(_Part(first, count, begin, rows))
+            self._part(_Part(block, begin, rows))
 
         emit_blocks(self.b, half, 1, half, part, self.share)
 
@@ -356,8 +443,7 @@ class _Nest:
         cut, b = self.cut, self.b
         sums = self.scratch[0]
         if cut.held:
-            # All blocks but the last have an even number of rows.
-            sums = sums.at(b.index(part.first) // 2 * cut.row_step, self.left.element)
+            sums = sums.at(part.block.above * cut.row_step, self.left.element)
 
         def sum_up(skipped: Index, rows: Index) -> None:
             self.left.call(
@@ -382,9 +468,9 @@ class _Nest:
     def _rows_of(self, part: _Part, steps: Sequence[Index]) -> dict[str, Index]:
         """Which rows the part of a block has, where they are, and how many are in the halves of the block."""
         _, lines, across = self.rows.extents
-        upper = -(-part.count // 2)
-        grid = dict(zip(GRID, (part.first, part.count, across, lines * across), strict=True))
-        halves = dict(zip(_HALVES, (upper, part.count - upper, part.begin, part.rows), strict=True))
+        block = part.block
+        grid = dict(zip(GRID, (block.first, block.pieces * block.count, across, lines * across), strict=True))
+        halves = dict(zip(_HALVES, (block.upper, block.count - block.upper, part.begin, part.rows), strict=True))
         return {**grid, **dict(zip(STEPS, steps, strict=True)), **halves}
 
     def _products(self, column: Index, sums: Value, part: _Part) -> None:
@@ -405,7 +491,7 @@ class _Nest:
                 cut.row_step,
                 cut.panel,
                 element=element,
-                options=GemmOptions(prefetch=cut.prefetch, whole_rows=-(-part.count // 2)),
+                options=GemmOptions(prefetch=cut.prefetch, whole_rows=part.block.upper),
             )
 
     def _results(self, column: Index, part: _Part) -> None:

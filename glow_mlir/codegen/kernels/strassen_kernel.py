@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Tiles, add_scratch, tiles_of
 from glow_mlir.codegen.kernels.gemm import product_cut
-from glow_mlir.codegen.kernels.strassen import Halves, strassen_pays, strassen_tiles
+from glow_mlir.codegen.kernels.strassen import Halves, Sizes, strassen_pays, strassen_tiles, upper_rows
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
@@ -24,7 +24,8 @@ class StrassenKernel(Kernel):
     """
     A product that is cut along its rows, each part with sums of its own; or along its columns, once all sums are there.
 
-    Which rows are summed with which does not depend on parts.
+    Which rows are summed with which does not depend on parts, and they are of one item: what a sample of a batch has
+    does not change the results of the others.
     """
 
     STRICT = False
@@ -32,8 +33,8 @@ class StrassenKernel(Kernel):
     AXES = ("rows", "sums", "columns")
 
     @abstractmethod
-    def sizes(self, op: Operation) -> tuple[int, int, int]:
-        """Rows, columns and depth of the product, whether its right operand is packed or not."""
+    def sizes(self, op: Operation) -> Sizes:
+        """The sizes of the product, whether its right operand is packed or not."""
 
     @abstractmethod
     def is_constant(self, op: Operation, storage: Storage) -> bool:
@@ -42,21 +43,23 @@ class StrassenKernel(Kernel):
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         if not self.is_constant(op, storage):
             return ()
-        sizes = rows, columns, _ = self.sizes(op)
-        found = strassen_tiles(target, f32, *sizes)
+        sizes = self.sizes(op)
+        found = strassen_tiles(target, f32, sizes)
         # All threads read the sums of all blocks where each has some of the columns.
         shared = target.threads > 1
         return [
-            {**tiles, "held": rows} if shared and _cut(tiles, columns, target)[0] == "columns" else tiles
+            {**tiles, "held": sizes.items * sizes.half}
+            if shared and _cut(tiles, sizes, target)[0] == "columns"
+            else tiles
             for tiles in found
         ]
 
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
-        return strassen_pays(target, f32, *self.sizes(op))
+        return strassen_pays(target, f32, self.sizes(op))
 
     def halves(self, op: Operation, target: Target) -> Halves:
         """How the product is cut into blocks."""
-        return Halves.of(target, f32, self.sizes(op)[-1], tiles_of(op))
+        return Halves.of(target, f32, self.sizes(op), tiles_of(op))
 
     def add_halves(self, op: DerivedInstruction, target: Target) -> None:
         """Allocate the scratch of the product."""
@@ -64,8 +67,9 @@ class StrassenKernel(Kernel):
             add_scratch(op, shape, f32)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        axis, steps = _cut(tiles_of(op), self.sizes(op)[1], target)
-        return {"rows": steps} if axis == "rows" else {"sums": self.sizes(op)[0] // 2, "columns": steps}
+        sizes = self.sizes(op)
+        axis, steps = _cut(tiles_of(op), sizes, target)
+        return {"rows": steps} if axis == "rows" else {"sums": sizes.items * sizes.half, "columns": steps}
 
     def private(self, op: Instruction) -> Sequence[int]:
         return (1,) if "columns" in parts_of(op) else (0, 1)
@@ -79,7 +83,7 @@ class StrassenKernel(Kernel):
         }
 
 
-def _cut(tiles: Tiles, columns: int, target: Target) -> tuple[str, int]:
+def _cut(tiles: Tiles, sizes: Sizes, target: Target) -> tuple[str, int]:
     """The axis to cut along, and its steps: of the rows of half a block, or of half the columns."""
-    half, tile = -(-tiles["rows"] // 2), tile_for(target, f32)
-    return product_cut(half, -(-half // tile.rows), columns // 2, tile, target.threads)
+    half, tile = upper_rows(tiles["rows"], sizes.rows), tile_for(target, f32)
+    return product_cut(half, -(-half // tile.rows), sizes.columns // 2, tile, target.threads)
