@@ -112,7 +112,7 @@ def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dic
     if not whole or sizes.rows < 2 or not sizes.items:
         return []
     held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
-    half = max(8, held // (PRODUCTS * (sizes.depth // 2 + tile.panel))) // tile.rows * tile.rows
+    half = max(8, held // (PRODUCTS * (sizes.depth // 2 + tile.panel)) // tile.rows) * tile.rows
     together = half // sizes.half
     blocks = -(-sizes.items // together) if together else sizes.items * -(-sizes.rows // (2 * half))
     right_bytes = PRODUCTS * sizes.depth * sizes.columns // 4 * element_bits(element) // 8
