@@ -33,6 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
 from glow_mlir.dialects.glow_low.body import Body, affine_maps, elements, maps_attribute, verify_body, verify_maps
+from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, require, shape_of
 
 _OWN = {
@@ -46,6 +47,7 @@ _RESERVED = {
     "parts",
     "tiles",
     "packing",
+    "image_lines",
     "scratch",
     "prologue_sources",
     "prologue_maps",
@@ -103,6 +105,8 @@ class DerivedInstruction(Instruction):
     """What was chosen for the kernel, names → numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
     packing = opt_prop_def(DictionaryAttr)
     """Operand name → how its elements are packed, for operands that are not in their plain layout."""
+    image_lines = opt_prop_def(base(IntegerAttr))
+    """Of how many lines the images are of which the result has some: it rounds as if it had all of them."""
     prologue_maps = opt_prop_def(base(ArrayAttr))
     epilogue_maps = opt_prop_def(base(ArrayAttr))
     bodies = var_region_def("single_block")
@@ -214,6 +218,9 @@ class DerivedInstruction(Instruction):
             for name, size in self.tiles.data.items():
                 numeral = isinstance(size, IntegerAttr) and size.value.data >= 0
                 require(numeral, f"'{name}' in 'tiles' is a whole number from 0 on, not {size}")
+        if self.image_lines is not None:
+            lines, shape = integer(self.image_lines), shape_of(self.outputs()[0])
+            require(len(shape) > 1 and lines >= shape[1], f"{shape} are not some lines of images of {lines}")
         expected = [] if self.packing is not None else list(cast(Any, self.OPERATOR).infer_types(self))
         epilogue = self.epilogue
         stored = [element_of(value) for value in self.outputs()]

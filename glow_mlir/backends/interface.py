@@ -16,6 +16,12 @@ ACCURACIES = ("default", "strict")
 """What `Backend.select` is told of accuracy."""
 
 
+def check_accuracy(name: str) -> None:
+    """Raises `ValueError` for an accuracy that there is not."""
+    if name not in ACCURACIES:
+        raise ValueError(f"there is no accuracy '{name}', only {' and '.join(ACCURACIES)}")
+
+
 class Backend(ABC):
     """A target of compilation. Passes get it by name from the registry."""
 
@@ -37,8 +43,11 @@ class Backend(ABC):
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
-    def works_by_lines(self, op: Operation, storage: Storage, target: str) -> bool:
-        """Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits."""
+    def works_by_lines(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> bool:
+        """
+        Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it
+        says of how many lines the image is (`image_lines`).
+        """
         return False
 
     def cache_bytes(self, target: str) -> int:

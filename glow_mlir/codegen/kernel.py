@@ -150,7 +150,10 @@ class Kernel(ABC):
     """
 
     BY_LINES: ClassVar[bool] = False
-    """Whether the kernel computes some lines of an image as it would among all lines: as fast, and the same bits."""
+    """
+    Whether the kernel computes some lines of an image as it would among all lines: as fast, and, with `image_lines`,
+    the same bits.
+    """
 
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""

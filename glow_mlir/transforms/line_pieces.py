@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
@@ -178,6 +178,7 @@ class ChainWriter:
             if first < last:
                 piece = op.clone()
                 piece.operands = list(self._operands(i, block, moving))
+                piece.image_lines = IntegerAttr(shape_of(op.outputs()[0])[1], i64)
                 self._add(piece)
 
     def _operands(self, i: int, block: LineBlock, moving: bool) -> Iterator[SSAValue]:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from glow_mlir.activity import say
-from glow_mlir.backends.interface import ACCURACIES, get_backend
+from glow_mlir.backends.interface import check_accuracy, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
@@ -38,8 +38,7 @@ class SelectPass(ModulePass):
     tune: bool = False
 
     def __post_init__(self) -> None:
-        if self.accuracy not in ACCURACIES:
-            raise ValueError(f"there is no accuracy '{self.accuracy}', only {' and '.join(ACCURACIES)}")
+        check_accuracy(self.accuracy)
         if self.threads < 1:
             raise ValueError(f"threads={self.threads} is no number of threads")
 

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import pays
 from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule
-from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.backends.interface import Backend, check_accuracy, get_backend
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -47,7 +47,7 @@ class TileLinesPass(ModulePass):
     It does so for results that alone the next instruction reads, and that exceed the cache of `target`: they are then
     read from it and not from memory behind it (Alwani et al., Fused-layer CNN accelerators, MICRO 2016). Each line is
     computed once; those that the next block needs again move to the front of the buffer, which must cost less than what
-    is saved. The results are the same bits.
+    is saved. The results are the same bits: each instruction says of how many lines its images are (`image_lines`).
     """
 
     name = "tile-lines"
@@ -56,6 +56,11 @@ class TileLinesPass(ModulePass):
     target: str = "host"
     cache: int | None = None
     """Bytes of the cache, where it is not that of the target."""
+    accuracy: str = "default"
+    """That of `select`, which decides what kernels there are."""
+
+    def __post_init__(self) -> None:
+        check_accuracy(self.accuracy)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         backend = get_backend(self.backend)
@@ -63,7 +68,7 @@ class TileLinesPass(ModulePass):
         if not cache:
             return
         for function in low_functions(op):
-            for chain in Search(function.block, Storage(op), backend, self.target, cache).chains():
+            for chain in Search(function.block, Storage(op), backend, self.target, self.accuracy, cache).chains():
                 chain.tile()
                 tally("chains tiled")
                 tally("instructions tiled", len(chain.ops))
@@ -139,6 +144,7 @@ class Search:
     storage: Storage
     backend: Backend
     target: str
+    accuracy: str
     cache: int
 
     @cached_property
@@ -215,7 +221,7 @@ class Search:
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
         if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
             return None
-        if not all(self.backend.works_by_lines(op, self.storage, self.target) for op in ops):
+        if not all(self.backend.works_by_lines(op, self.storage, self.target, self.accuracy) for op in ops):
             return None
         stages = [stage for op in ops if (stage := stage_of(op)) is not None]
         buffers = [_line_buffer(link) for link in links]

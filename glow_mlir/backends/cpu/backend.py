@@ -48,8 +48,8 @@ class CpuBackend(Backend):
         found = self._kernel(op)
         return int(found is not None and found.PROLOGUE)
 
-    def works_by_lines(self, op: Operation, storage: Storage, target: str) -> bool:
-        guess = next(self.candidates(op, storage, target_named(target), "default"), None)
+    def works_by_lines(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> bool:
+        guess = next(self.candidates(op, storage, target_named(target), accuracy), None)
         return guess is not None and guess.kernel.BY_LINES
 
     def cache_bytes(self, target: str) -> int:
@@ -85,9 +85,12 @@ class CpuBackend(Backend):
     def candidates(self, op: Operation, storage: Storage, target: Target, accuracy: str) -> Iterator[Candidate]:
         """Ways to execute an instruction: those of the first kernel that pays, the best guess first; then others."""
         rest: list[Candidate] = []
+        by_lines = "image_lines" in op.properties
         is_decided = False
         for kernel in self.kernels:
-            if (accuracy == "strict" and not kernel.STRICT) or not executes(kernel, op):
+            if (accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.BY_LINES):
+                continue
+            if not executes(kernel, op):
                 continue
             own = [Candidate(kernel, tiles) for tiles in kernel.candidates(op, storage, target)]
             if own and not is_decided and kernel.pays(op, storage, target):

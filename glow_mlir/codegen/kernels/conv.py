@@ -129,6 +129,7 @@ def shape_of_conv(op: Operation) -> ConvShape:
         input_image=out_of[0],
         output_image=into[0],
         channel_pitch=1 if has_unit_stride(source) else out_of[-1],
+        image_lines=integer(op.properties["image_lines"]) if "image_lines" in op.properties else None,
     )
 
 

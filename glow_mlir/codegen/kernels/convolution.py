@@ -57,6 +57,8 @@ class ConvShape:
     input_image: Index = 0
     output_image: Index = 0
     channel_pitch: int = 1
+    image_lines: int | None = None
+    """Of how many lines the images are, where the outputs are only some lines of them."""
 
     @property
     def depth(self) -> Index:
@@ -225,10 +227,11 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
 def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
     """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
     pixels = _pixels_of(nest.shape, nest.planes, axis)
-    bound = _Bound(nest, source, target, filters, column)
+    tile = nest.kernel.tile
+    bound = _Bound(nest, source, target, filters, column, pixels.whole_rows(nest.shape.image_lines, tile))
     if pixels.uniform:
         bound.rows(dataclasses.replace(pixels, width=pixels.height * pixels.width, height=1))
-    elif pixels.go_by_lines(nest.kernel.tile):
+    elif pixels.go_by_lines(tile):
         bound.lines(pixels)
     else:
         bound.wrapped(pixels)
@@ -290,6 +293,12 @@ class _Pixels:
         """Whether each line is cut into tiles of its own."""
         return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= _FEWEST_ROWS
 
+    def whole_rows(self, image_lines: int | None, tile: Tile) -> Index:
+        """The rows of the products by which sums are cut: of a line, or of an image, which may have more lines."""
+        image = self if image_lines is None else dataclasses.replace(self, height=image_lines)
+        lines = not image.uniform and image.go_by_lines(tile)
+        return image.width if lines else image.height * image.width
+
     def at(self, line: Index, row: Index) -> tuple[Index, Places]:
         """The offsets of one pixel: in the input, and in output and planes."""
         places = zip(self.line_out, self.step_out, strict=True)
@@ -305,6 +314,7 @@ class _Bound:
     target: Places
     filters: Value
     column: Index
+    whole_rows: Index
 
     def rows(self, pixels: _Pixels) -> None:
         """All pixels at one step."""
@@ -397,8 +407,8 @@ class _Bound:
         `wrap` says how it goes on from line to line, where it does.
         """
         nest = self.nest
-        whole = pixels.height * pixels.width if wrap else pixels.width
-        variant = ahead.applied(dataclasses.replace(nest.kernel.of_tile(rows, columns, whole), wraps=bool(wrap)))
+        variant = nest.kernel.of_tile(rows, columns, self.whole_rows)
+        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)))
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}
         for index, (count, stride) in enumerate(loops):

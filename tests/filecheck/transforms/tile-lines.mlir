@@ -17,24 +17,24 @@
 // CHECK:         glow_low.fill @out %{{.*}}, @out %{{.*}} {value = 0.0}
 // CHECK:         glow_low.fill @out %{{.*}} {value = 0.0}
 // CHECK:         %[[X0:.*]] = glow_low.view %x : memref<1x20x4x4xf32> to memref<1x6x4x4xf32, {{.*}}>
-// CHECK:         glow_low.conv @out %{{.*}}, @in %[[X0]], @in %f
+// CHECK:         glow_low.conv @out %{{.*}}, @in %[[X0]], @in %f {image_lines = 20}
 // CHECK:         %[[Y0:.*]] = glow_low.view %y : memref<1x20x4x16xf32> to memref<1x5x4x16xf32, {{.*}}>
-// CHECK:         glow_low.conv @out %[[Y0]], @in %[[LINES]], @in %g {group = 16}
+// CHECK:         glow_low.conv @out %[[Y0]], @in %[[LINES]], @in %g {group = 16, image_lines = 20}
 // CHECK:         glow_low.copy
 // CHECK:         glow_low.loop %[[I:.*]] = 2 {
 // CHECK-NEXT:      %[[NEW:.*]] = glow_low.view %[[LINES]] : memref<1x7x6x16xf32> to memref<1x5x4x16xf32, strided<[672, 96, 16, 1], offset: 208>>
 // CHECK-NEXT:      %[[X:.*]] = glow_low.window %x[%[[I]] by 80] : memref<1x20x4x4xf32> to memref<1x5x4x4xf32, strided<[320, 16, 4, 1], offset: 96>>
-// CHECK-NEXT:      glow_low.conv @out %[[NEW]], @in %[[X]], @in %f
+// CHECK-NEXT:      glow_low.conv @out %[[NEW]], @in %[[X]], @in %f {image_lines = 20}
 // CHECK-NEXT:      %[[Y:.*]] = glow_low.window %y[%[[I]] by 320] : memref<1x20x4x16xf32> to memref<1x5x4x16xf32, strided<[1280, 64, 16, 1], offset: 320>>
-// CHECK-NEXT:      glow_low.conv @out %[[Y]], @in %[[LINES]], @in %g {group = 16}
+// CHECK-NEXT:      glow_low.conv @out %[[Y]], @in %[[LINES]], @in %g {group = 16, image_lines = 20}
 // CHECK-NEXT:      %[[FRONT:.*]] = glow_low.view %[[LINES]] : memref<1x7x6x16xf32> to memref<1x2x6x16xf32, strided<[672, 96, 16, 1]>>
 // CHECK-NEXT:      %[[BACK:.*]] = glow_low.view %[[LINES]] : memref<1x7x6x16xf32> to memref<1x2x6x16xf32, strided<[672, 96, 16, 1], offset: 480>>
 // CHECK-NEXT:      glow_low.copy @out %[[FRONT]], @in %[[BACK]]
 // CHECK-NEXT:    }
 // CHECK:         glow_low.fill
 // CHECK:         %[[X1:.*]] = glow_low.view %x : memref<1x20x4x4xf32> to memref<1x4x4x4xf32, {{.*}}>
-// CHECK:         glow_low.conv @out %{{.*}}, @in %[[X1]], @in %f
-// CHECK:         glow_low.conv @out %{{.*}}, @in %[[LINES]], @in %g {group = 16}
+// CHECK:         glow_low.conv @out %{{.*}}, @in %[[X1]], @in %f {image_lines = 20}
+// CHECK:         glow_low.conv @out %{{.*}}, @in %[[LINES]], @in %g {group = 16, image_lines = 20}
 // CHECK:         glow_low.dealloc @out %[[LINES]]
 
 // LOCATIONS: glow_low.loop
