@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_graphs import Graph, GraphBuilder
 from validation import validate
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.analysis.line_blocks import Block, LineBuffer, LineStage, Schedule
 from glow_mlir.backends.interface import get_backend
@@ -166,12 +167,20 @@ def test_narrow_lines_give_the_same_bits(width: int, filters: int) -> None:
         np.testing.assert_array_equal(found[name], array)
 
 
+def test_images_have_the_lines_that_are_computed() -> None:
+    tiled = staged(bottleneck(1, 1), 80_000)
+    op = next(op for op in tiled.walk() if isinstance(op, DerivedInstruction) and op.image_lines is not None)
+    op.image_lines = IntegerAttr(shape_of(op.outputs()[0])[1] - 1, i64)
+    with pytest.raises(VerifyException, match="are not some lines of images of"):
+        tiled.verify()
+
+
 def test_accuracy_decides_what_works_by_lines() -> None:
     """Winograd's algorithm, which is not strict, needs whole images; plain sums do not."""
     g = GraphBuilder(lambda strategy: None, np.random.default_rng(0))
-    x = g.read(g.placeholder((1, 40, 18, 32), "input"))
-    wide = g(ConvOp, x, g.constant((64, 1, 1, 32)), g.constant((64,)))
-    y = g(ConvOp, wide, g.constant((64, 3, 3, 64)), g.constant((64,)))
+    x = g.read(g.placeholder((1, 100, 18, 16), "input"))
+    wide = g(ConvOp, x, g.constant((64, 1, 1, 16)), g.constant((64,)))
+    y = g(ConvOp, wide, g.constant((32, 3, 3, 64)), g.constant((32,)))
     g.save(y, g.placeholder(shape_of(y), "output"))
     graph = finished(g)
 
