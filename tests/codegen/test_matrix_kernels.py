@@ -19,6 +19,7 @@ from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_co
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -72,7 +73,7 @@ def test_gemm(name: str, kind: Any, dynamic: bool):
     def body(b: Builder, arguments: list[Value]) -> None:
         c, a, w, bias, *extents = arguments
         m, n, k = extents
-        emit_gemm(b, c, a, w, bias, m, n, k, k, n, element=element)
+        emit_gemm(b, ProductOperands(c, a, w, bias, element), m, n, k, k, n)
 
     run = compiled(target, 4, 3, body, verify=True) if dynamic else None
     for m, n, k in sizes:
@@ -82,7 +83,7 @@ def test_gemm(name: str, kind: Any, dynamic: bool):
 
         def fixed(b: Builder, arguments: list[Value], m: int = m, n: int = n, k: int = k) -> None:
             c, a, w, bias = arguments[:4]
-            emit_gemm(b, c, a, w, bias, m, n, k, k, n, element=element)
+            emit_gemm(b, ProductOperands(c, a, w, bias, element), m, n, k, k, n)
 
         result = guarded(m * n, kind)
         packed = aligned(pack_panels(matrix, tile_for(target, element).panel))
@@ -100,7 +101,7 @@ def test_gemm_into_a_view_adding_up_with_prefetch_and_blocks():
 
     def body(b: Builder, arguments: list[Value]) -> None:
         c, a, w = arguments
-        emit_gemm(b, c, a, w, None, m, n, k, lda, ldc, accumulate=True, options=options)
+        emit_gemm(b, ProductOperands(c, a, w), m, n, k, lda, ldc, accumulate=True, options=options)
 
     result = np.ones((m, ldc), dtype=np.float32)
     packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
@@ -121,8 +122,9 @@ def test_epilogue_of_gemm(name: str, steps: int):
 
     def body(b: Builder, arguments: list[Value]) -> None:
         c, a, w, second, residual, vector = arguments
-        planes = [Plane(second, f32, (n, 1)), Plane(residual, f32, (n + 3, 1)), Plane(vector, f32, (0, 1))]
-        emit_gemm(b, c, a, w, None, m, n, k, k, n, epilogue=sum_and_relu(steps), planes=planes)
+        planes = (Plane(second, f32, (n, 1)), Plane(residual, f32, (n + 3, 1)), Plane(vector, f32, (0, 1)))
+        operands = ProductOperands(c, a, w, epilogue=sum_and_relu(steps), planes=planes)
+        emit_gemm(b, operands, m, n, k, k, n)
 
     result, second = guarded(m * n, np.float32), guarded(m * n, np.float32)
     packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
@@ -152,13 +154,13 @@ def test_epilogue_of_convolution(name: str, seed: int, depthwise: bool):
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, second, residual, pixels = arguments
-        planes = [
+        planes = (
             Plane(second, f32, dense),
             Plane(residual, f32, contiguous_strides((batch, *outputs, filters + 2))),
             Plane(pixels, f32, (*contiguous_strides((batch, *outputs, 1))[:-1], 0)),
-        ]
-        emit = emit_depthwise if depthwise else emit_conv
-        emit(b, out, inp, w, None, shape, epilogue=sum_and_relu(9 * (seed % 2)), planes=planes)
+        )
+        operands = ProductOperands(out, inp, w, epilogue=sum_and_relu(9 * (seed % 2)), planes=planes)
+        (emit_depthwise if depthwise else emit_conv)(b, operands, shape)
 
     panel = tile_for(target, f32).panel
     packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)
@@ -259,7 +261,7 @@ def test_convolution(name: str, seed: int, depthwise: bool):
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, bias = arguments
-        (emit_depthwise if depthwise else emit_conv)(b, out, inp, w, bias, shape, element=element)
+        (emit_depthwise if depthwise else emit_conv)(b, ProductOperands(out, inp, w, bias, element), shape)
 
     panel = tile_for(target, element).panel
     packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)
@@ -287,7 +289,8 @@ def test_convolution_between_views():
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w = arguments
         start = out.at((out_width + 1) * filters, f32)
-        emit_conv(b, start, inp.at((size + 6) * channels, f32), w, None, shape, options=GemmOptions(block_rows=64))
+        operands = ProductOperands(start, inp.at((size + 6) * channels, f32), w)
+        emit_conv(b, operands, shape, options=GemmOptions(block_rows=64))
 
     result = np.full((size + 2, out_width, filters), GUARD, dtype=np.float32)
     packed = aligned(pack_filters(weights, tile_for(target, f32).panel))
@@ -310,6 +313,6 @@ def test_layers_share_their_kernels(name: str):
             ([9, 9], [3, 3], 64, 128),
             ([14, 14], [1, 1], 128, 64),
         ]:
-            emit_conv(b, out, inp, w, bias, conv_shape(image, kernel, channels, filters))
+            emit_conv(b, ProductOperands(out, inp, w, bias), conv_shape(image, kernel, channels, filters))
     assert len(module.signatures) <= 9
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()

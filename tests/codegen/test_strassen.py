@@ -13,6 +13,7 @@ from xdsl.ir import Block
 
 from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
@@ -104,19 +105,14 @@ def test_product_between_views(name: str, seed: int) -> None:
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, bias, second, pixels, factors, *scratch = arguments
         steps = contiguous_strides(target_shape)
-        planes = [
+        planes = (
             Plane(second, f32, steps),
             Plane(out, f32, steps),
             Plane(pixels, f32, (*contiguous_strides((*extents, 1))[:-1], 0)),
-        ]
-        emit_strassen(
-            *(b, out, inp, w, bias, rows, columns),
-            cut=cut,
-            scratch=scratch,
-            prologue=Prologue("scale", SCALE, (Plane(factors, f32, (0, 0, 0, 1)),)) if seed % 3 else None,
-            epilogue=epilogue,
-            planes=planes if epilogue else (),
         )
+        operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, planes=planes if epilogue else ())
+        prologue = Prologue("scale", SCALE, (Plane(factors, f32, (0, 0, 0, 1)),)) if seed % 3 else None
+        emit_strassen(b, operands, rows, columns, cut=cut, scratch=scratch, prologue=prologue)
 
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
     packed = aligned(pack_strassen(matrix, tile.panel))
@@ -144,7 +140,7 @@ def test_products_share_their_sums(name: str) -> None:
         for count, depth, columns in [(64, 128, 256), (49, 64, 128), (300, 32, 256)]:
             rows = Rows((1, 1, count), (0, 0, depth), (0, 0, columns))
             cut = Halves(min(count, 48), count, depth // 2, tile_for(target, f32).panel)
-            emit_strassen(b, out, inp, w, bias, rows, columns, cut=cut, scratch=scratch)
+            emit_strassen(b, ProductOperands(out, inp, w, bias), rows, columns, cut=cut, scratch=scratch)
     assert sum(name.startswith("strassen") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
 

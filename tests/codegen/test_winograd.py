@@ -14,6 +14,7 @@ from execute import Case, check_all, module_of, runnable_targets, sample
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_winograd
 from glow_mlir.codegen.llvm.elf import undefined_symbols
@@ -155,18 +156,13 @@ def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, bias, second, residual, pixels, *scratch = arguments
         steps = strides(layer.target)
-        planes = [
+        planes = (
             Plane(second, f32, steps),
             Plane(residual, f32, steps),
             Plane(pixels, f32, (*strides((batch, *extents, 1))[:-1], 0)),
-        ]
-        emit_winograd(
-            *(b, out, inp, w, bias, shape),
-            cut=cut,
-            scratch=scratch,
-            epilogue=epilogue,
-            planes=planes if epilogue else (),
         )
+        operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, planes=planes if epilogue else ())
+        emit_winograd(b, operands, shape, cut=cut, scratch=scratch)
 
     packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
@@ -198,7 +194,7 @@ def test_error_against_f64(form: TileForm, channels: int) -> None:
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, *scratch = arguments
-        emit_winograd(b, out, inp, w, None, shape, cut=cut, scratch=scratch)
+        emit_winograd(b, ProductOperands(out, inp, w), shape, cut=cut, scratch=scratch)
 
     result = np.zeros((1, 28, 28, 64), dtype=np.float32)
     packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
@@ -216,7 +212,7 @@ def test_layers_share_their_transforms(name: str) -> None:
         for size, channels, filters in [(16, 64, 64), (17, 128, 64), (14, 64, 128)]:
             shape = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
             cut = blocked(target, TileForm(4, 4), (size, size), 1, channels)
-            emit_winograd(b, out, inp, w, bias, shape, cut=cut, scratch=scratch)
+            emit_winograd(b, ProductOperands(out, inp, w, bias), shape, cut=cut, scratch=scratch)
     assert sum(name.startswith("winograd") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
 

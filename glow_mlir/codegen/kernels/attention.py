@@ -25,6 +25,7 @@ from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.nests import Index, chunks, linear
@@ -247,20 +248,9 @@ class _Head:
             products.scores(into, self._rows("query", first), keys, rows, limit, plan.depth, plan.scale)
             return
         queries, pitch = self._queries(first, rows)
-        emit_gemm(
-            self.b,
-            self.scratch["scores"].pointer,
-            queries,
-            self.scratch["keys"].pointer,
-            None,
-            rows,
-            limit,
-            plan.depth,
-            pitch,
-            plan.pitch,
-            element=plan.element,
-            options=IN_CACHE,
-        )
+        scores, keys = (self.scratch[name].pointer for name in ("scores", "keys"))
+        operands = ProductOperands(scores, queries, keys, element=plan.element)
+        emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, plan.pitch, options=IN_CACHE)
 
     def _means(self, first: Index, rows: int, limit: Index) -> None:
         """The means of the first `limit` values, for some queries."""
@@ -273,22 +263,16 @@ class _Head:
             return
 
         def panel(columns: Columns) -> None:
-            emit_gemm(
-                self.b,
+            operands = ProductOperands(
                 into.pointer.at(columns.start, element),
                 self.scratch["scores"].pointer,
                 columns.weights,
-                None,
-                rows,
-                columns.count,
-                limit,
-                plan.pitch,
-                into.pitch,
                 element=element,
                 epilogue=_scaling(element),
-                planes=[Plane(factors, element, (1, 0))],
-                options=dataclasses.replace(IN_CACHE, tile=plan.value_tile),
+                planes=(Plane(factors, element, (1, 0)),),
             )
+            options = dataclasses.replace(IN_CACHE, tile=plan.value_tile)
+            emit_gemm(self.b, operands, rows, columns.count, limit, plan.pitch, into.pitch, options=options)
 
         # Panel by panel, since a panel has all values, of which a block may need fewer.
         emit_panels(self.b, self.scratch["values"].pointer, plan.width, plan.keys, plan.value_tile, element, panel)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.bodies import Plane, epilogue_of, prologue_of
+from glow_mlir.codegen.bodies import Plane, prologue_of
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import (
     Kernel,
@@ -26,6 +26,7 @@ from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -144,28 +145,6 @@ def is_pointwise(op: Operation) -> bool:
     return math.prod(kernel_sizes) == 1 and max(_strides_of(op), default=1) == 1 and group_of(op) == 1
 
 
-def emit_through(nest: Callable[..., None], call: KernelCall, packed: Value, **further: object) -> None:
-    """
-    Emit the loops of `nest`, `emit_conv` or `emit_depthwise`, on the operands of a call and its packed filter.
-
-    What is `further` goes to the loops as it is.
-    """
-    bias = call.maybe("bias")
-    epilogue, planes = epilogue_of(call)
-    nest(
-        call.b,
-        call.result.pointer,
-        call.one("input").pointer,
-        packed,
-        None if bias is None else bias.pointer,
-        shape_of_call(call),
-        element=call.one("input").element,
-        epilogue=epilogue,
-        planes=planes,
-        **further,
-    )
-
-
 MOST_TAPS = 64
 """Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
 
@@ -195,7 +174,10 @@ class DepthwiseConvKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         packed = self._packed(call)
         if call.runs("images", "lines"):
-            emit_through(emit_depthwise, call, packed, images=call.share("images"), lines=call.share("lines"))
+            operands = ProductOperands.of(call, "input", packed)
+            emit_depthwise(
+                call.b, operands, shape_of_call(call), images=call.share("images"), lines=call.share("lines")
+            )
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
@@ -279,19 +261,12 @@ class WinogradConvKernel(Kernel):
         return (1, 2) if "columns" in parts_of(op) else (0, 1, 2)
 
     def emit(self, call: KernelCall) -> None:
-        bias = call.maybe("bias")
-        epilogue, planes = epilogue_of(call)
         emit_winograd(
             call.b,
-            call.result.pointer,
-            call.one("input").pointer,
-            call.one("filter").pointer,
-            None if bias is None else bias.pointer,
+            ProductOperands.of(call, "input", call.one("filter").pointer),
             shape_of_call(call),
             cut=_winograd_shape(call.op).blocking(call.target, f32, tiles_of(call.op)),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
-            epilogue=epilogue,
-            planes=planes,
             tiles=call.share("tiles"),
             transform=call.share("transform") if call.runs("tiles", "transform") else None,
             columns=call.share("columns") if call.runs("tiles", "columns") else None,
@@ -353,24 +328,17 @@ class StrassenConvKernel(StrassenKernel):
         return Sizes(images, math.prod(pixels), columns, filter_shape(op)[-1])
 
     def emit(self, call: KernelCall) -> None:
-        bias = call.maybe("bias")
-        epilogue, planes = epilogue_of(call)
         shape = shape_of_call(call)
         steps = [stride * pitch for stride, pitch in zip(shape.strides, shape.input_pitches, strict=True)]
         source, result = call.one("input"), call.result
         emit_strassen(
             call.b,
-            result.pointer,
-            source.pointer,
-            call.one("filter").pointer,
-            None if bias is None else bias.pointer,
+            ProductOperands.of(call, "input", call.one("filter").pointer),
             Rows(result.shape[:-1], (source.strides[0], *steps), result.strides[:-1]),
             result.shape[-1],
             cut=self.halves(call.op, call.target),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
             prologue=prologue_of(call),
-            epilogue=epilogue,
-            planes=planes,
             **self.shares(call),
         )
 
@@ -449,26 +417,21 @@ class ConvKernel(Kernel):
         packed, prologue = self._packed(call), prologue_of(call)
         if not call.runs(*self.AXES[1:]):
             return
+        operands, shape = ProductOperands.of(call, "input", packed), shape_of_call(call)
         if prologue is None:
-            rows, columns, images = (call.share(axis) for axis in ("rows", "columns", "images"))
-            emit_through(emit_conv, call, packed, options=GemmOptions.of(tiles_of(call.op), rows, columns, images))
+            shares = (call.share(axis) for axis in ("rows", "columns", "images"))
+            emit_conv(call.b, operands, shape, options=GemmOptions.of(tiles_of(call.op), *shares))
             return
-        source, bias = call.one("input"), call.maybe("bias")
-        epilogue, planes = epilogue_of(call)
+        source = call.one("input")
         BlockedConv(
             b=call.b,
-            shape=shape_of_call(call),
+            shape=shape,
             outputs=source.shape[1:-1],
             channels=source.shape[-1],
-            out=call.result.pointer,
+            operands=operands,
             source=Plane(source.pointer, source.element, source.strides),
             prologue=prologue,
             scratch=call.many("scratch")[-1].pointer,
-            filters=packed,
-            bias=None if bias is None else bias.pointer,
-            epilogue=epilogue,
-            planes=planes,
-            element=source.element,
             share=call.share("blocks"),
             options=GemmOptions.of(tiles_of(call.op)),
         ).emit()

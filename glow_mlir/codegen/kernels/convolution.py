@@ -13,9 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute
-
-from glow_mlir.codegen.bodies import Epilogue, Plane
+from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.gemm import (
     ALL_ROWS,
@@ -28,9 +26,9 @@ from glow_mlir.codegen.kernels.gemm import (
     product_cut,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
-from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Index, Value
 
 
@@ -138,13 +136,9 @@ class _Nest:
     """What the loops of one convolution share."""
 
     b: Builder
+    operands: ProductOperands
     shape: ConvShape
     kernel: MicroKernel
-    out: Value
-    inp: Value
-    filters: Value
-    bias: Value | None
-    planes: tuple[Plane, ...]
     options: GemmOptions
 
 
@@ -154,28 +148,14 @@ def placed(shape: ConvShape, planes: Sequence[Plane], offsets: Places, index: In
     return tuple(index * step + offset for offset, step in zip(offsets, steps, strict=True))
 
 
-def emit_conv(
-    b: Builder,
-    out: Value,
-    inp: Value,
-    packed_filters: Value,
-    bias: Value | None,
-    shape: ConvShape,
-    *,
-    element: Attribute = f32,
-    epilogue: Epilogue | None = None,
-    planes: Sequence[Plane] = (),
-    options: GemmOptions | None = None,
-) -> None:
+def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, options: GemmOptions | None = None) -> None:
     """
-    Emit a convolution; `inp` points to the first element the first output reads, `out` to the first output.
+    Emit a convolution: `inp` of the operands points to the first element the first output reads.
 
-    The epilogue is applied to each output; its planes are over batch, spatial dimensions, and filters of all groups.
-
-    `packed_filters` are `[groups, ceil(filters / panel), depth, panel]` as `packing.pack_filters` makes
-    them, aligned to a whole vector; `bias` has one element per filter of all groups.
+    The weights are filters, `[groups, ceil(filters / panel), depth, panel]` as `packing.pack_filters` makes them; the
+    bias has one element per filter of all groups. Planes are over batch, spatial dimensions, and filters of all groups.
     """
-    options = options or GemmOptions()
+    options, element, planes = options or GemmOptions(), operands.element, operands.planes
     tile = options.tile or tile_for(b.target, element)
     loops, _ = shape.segments()
     kernel = MicroKernel(
@@ -183,13 +163,13 @@ def emit_conv(
         tile,
         tile.rows,
         tile.vectors,
-        bias=bias is not None,
+        bias=operands.bias is not None,
         segment_loops=len(loops),
         prefetch=int(options.prefetch),
-        epilogue=epilogue,
+        epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
-    nest = _Nest(b, shape, kernel, out, inp, packed_filters, bias, tuple(planes), options)
+    nest = _Nest(b, operands, shape, kernel, options)
     panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
@@ -202,7 +182,7 @@ def emit_conv(
             0,
             image * shape.input_image + group * (shape.channels * shape.channel_pitch),
             tuple(image * step for step in steps),
-            packed_filters.at(group * group_size, element),
+            operands.weights.at(group * group_size, element),
             group * shape.filters,
         )
 
@@ -218,7 +198,7 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
             nest,
             axis + 1,
             step * (shape.strides[axis] * shape.input_pitches[axis]) + source,
-            placed(shape, nest.planes, target, step, axis),
+            placed(shape, nest.operands.planes, target, step, axis),
             filters,
             column,
         )
@@ -226,7 +206,7 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
 
 def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
     """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
-    pixels = _pixels_of(nest.shape, nest.planes, axis)
+    pixels = _pixels_of(nest.shape, nest.operands.planes, axis)
     tile = nest.kernel.tile
     bound = _Bound(nest, source, target, filters, column, pixels.whole_rows(nest.shape.image_lines, tile))
     if pixels.uniform:
@@ -406,7 +386,7 @@ class _Bound:
 
         `wrap` says how it goes on from line to line, where it does.
         """
-        nest = self.nest
+        nest, operands = self.nest, self.nest.operands
         variant = nest.kernel.of_tile(rows, columns, self.whole_rows)
         variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)))
         loops, run = nest.shape.segments()
@@ -416,15 +396,15 @@ class _Bound:
         column = columns.start + self.column
         output, *planes = (place + base for place, base in zip(at[1], self.target, strict=True))
         arguments: dict[str, Index] = {}
-        for index, (plane, offset, step) in enumerate(zip(nest.planes, planes, pixels.step_out[1:], strict=True)):
+        for index, (plane, offset, step) in enumerate(zip(operands.planes, planes, pixels.step_out[1:], strict=True)):
             arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
             arguments[f"plane_step{index}"] = step
         variant.call(
             nest.b,
-            output=nest.out.at(output + column, nest.kernel.output_element),
-            input=nest.inp.at(at[0] + self.source, nest.kernel.element),
+            output=operands.out.at(output + column, nest.kernel.output_element),
+            input=operands.inp.at(at[0] + self.source, nest.kernel.element),
             weights=columns.weights,
-            bias=nest.out if nest.bias is None else nest.bias.at(column, nest.kernel.element),
+            bias=operands.bias_at(column),
             depth=run,
             input_step=pixels.step_in,
             output_step=pixels.step_out[0],

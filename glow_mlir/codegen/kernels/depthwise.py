@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
@@ -21,11 +20,12 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import f32, i64, ptr, vector
+from glow_mlir.codegen.types import i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
 
 ROWS = 2
@@ -178,29 +178,18 @@ class _Channels:
 
 
 def emit_depthwise(
-    b: Builder,
-    out: Value,
-    inp: Value,
-    weights: Value,
-    bias: Value | None,
-    shape: ConvShape,
-    *,
-    element: Attribute = f32,
-    epilogue: Epilogue | None = None,
-    planes: Sequence[Plane] = (),
-    images: Share = ALL,
-    lines: Share = ALL,
+    b: Builder, operands: ProductOperands, shape: ConvShape, *, images: Share = ALL, lines: Share = ALL
 ) -> None:
     """
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
 
-    `weights` are `[*kernel, C]` as `packing.pack_depthwise` makes them, `bias` has C elements. The rest is
-    as for `emit_conv`. Shares are of the images, and of the first spatial axis of several. Raises `ValueError` for a
-    shape of another kind.
+    The weights are `[*kernel, C]` as `packing.pack_depthwise` makes them, the bias has C elements. The rest is as for
+    `emit_conv`. Shares are of the images, and of the first spatial axis of several. Raises `ValueError` for a shape of
+    another kind.
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
-    flat = _planar(shape)
+    flat, element, planes = _planar(shape), operands.element, operands.planes
     lanes = b.target.vector_width(element)
     kernel = DepthwiseKernel(
         element=element,
@@ -213,14 +202,14 @@ def emit_depthwise(
         strides=(flat.strides[-2], flat.strides[-1]),
         dilations=(flat.dilations[-2], flat.dilations[-1]),
         whole=shape.groups % lanes == 0,
-        bias=bias is not None,
-        epilogue=epilogue,
+        bias=operands.bias is not None,
+        epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
     # Offsets in the input of the slices of the filter, the first at zero.
     arguments: dict[str, Index] = {f"slice{i}": offset for i, offset in enumerate(_slice_offsets(flat)) if i}
     places = tuple(_planar_plane(plane, shape) for plane in planes)
-    nest = _Nest(b, kernel, flat, out, inp, weights, bias if bias is not None else out, places, arguments, lines)
+    nest = _Nest(b, operands, kernel, flat, places, arguments, lines)
     with b.loop(*(images.of(flat.batch) if isinstance(flat.batch, int) else (0, flat.batch))) as image:
         origin = tuple(image * plane.strides[0] for plane in places)
         nest.axis(0, image * flat.input_image, (image * flat.output_image, *origin))
@@ -253,12 +242,9 @@ class _Nest:
     """What the loops of one convolution share."""
 
     b: Builder
+    operands: ProductOperands
     kernel: DepthwiseKernel
     shape: ConvShape
-    out: Value
-    inp: Value
-    weights: Value
-    bias: Value
     planes: tuple[Plane, ...]
     arguments: dict[str, Index]
     share: Share
@@ -289,7 +275,7 @@ class _Nest:
 
     def tile(self, source: Index, target: Places, rows: int, pixel: Index, pixels: int) -> None:
         """Call the tile function for some pixels of some lines."""
-        shape = self.shape
+        shape, operands = self.shape, self.operands
         place, (output, *places) = self._moved(source, target, pixel, -1)
         planes: dict[str, Index] = {}
         for index, (plane, offset) in enumerate(zip(self.planes, places, strict=True)):
@@ -297,10 +283,10 @@ class _Nest:
             planes[f"plane_line{index}"], planes[f"plane_step{index}"] = plane.strides[-3:-1]
         dataclasses.replace(self.kernel, rows=rows, pixels=pixels).call(
             self.b,
-            output=self.out.at(output, self.kernel.output_element),
-            input=self.inp.at(place, self.kernel.element),
-            weights=self.weights,
-            bias=self.bias,
+            output=operands.out.at(output, self.kernel.output_element),
+            input=operands.inp.at(place, self.kernel.element),
+            weights=operands.weights,
+            bias=operands.bias_at(0),
             channels=shape.groups,
             input_step=shape.input_pitches[-1],
             input_line=shape.input_pitches[-2],

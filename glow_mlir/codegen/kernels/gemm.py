@@ -10,14 +10,14 @@ K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
 from glow_mlir.codegen.share import ALL, Share
@@ -210,46 +210,43 @@ def product_tiles(
 
 def emit_gemm(
     b: Builder,
-    c: Value,
-    a: Value,
-    packed_b: Value,
-    bias: Value | None,
+    operands: ProductOperands,
     m: Index,
     n: Index,
     k: Index,
     lda: Index,
     ldc: Index,
     *,
-    element: Attribute = f32,
     accumulate: bool = False,
-    epilogue: Epilogue | None = None,
-    planes: Sequence[Plane] = (),
     options: GemmOptions | None = None,
 ) -> None:
     """
     Emit `C = A * B + bias`, with the epilogue applied to each element; its planes are over `[m, n]`.
 
-    `a` points to `[m, k]` with rows `lda` elements apart, `c` to `[m, n]` with rows `ldc` apart, `packed_b` to
-    `[ceil(n / panel), k, panel]` as `packing.pack_panels` makes it, aligned to a whole vector; `bias` to
-    `n` elements. With `accumulate` the product is added to C, and the bias is not read.
+    A is `[m, k]` with rows `lda` elements apart, C `[m, n]` with rows `ldc` apart; the weights are
+    `[ceil(n / panel), k, panel]` as `packing.pack_panels` makes them. With `accumulate` the product is added to C, and
+    the bias is not read.
     """
-    options = options or GemmOptions()
+    options, element, planes = options or GemmOptions(), operands.element, operands.planes
     tile = options.tile or tile_for(b.target, element)
     kernel = MicroKernel(
         element,
         tile,
         tile.rows,
         tile.vectors,
-        bias=bias is not None and not accumulate,
+        bias=operands.bias is not None and not accumulate,
         accumulate=accumulate,
         prefetch=int(options.prefetch),
-        epilogue=epilogue,
+        epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
-    nest = _Nest(b, kernel, c, a, bias if bias is not None else c, k, lda, ldc, tuple(planes), options.whole_rows or m)
+    nest = _Nest(b, operands, kernel, k, lda, ldc, options.whole_rows or m)
 
     def block(first: Index, rows: Index) -> None:
-        emit_panels(b, packed_b, n, k, tile, element, lambda columns: nest.panel(columns, first, rows), options.columns)
+        def panel(columns: Columns) -> None:
+            nest.panel(columns, first, rows)
+
+        emit_panels(b, operands.weights, n, k, tile, element, panel, options.columns)
 
     emit_blocks(b, m, tile.rows, options.block_rows, block, options.rows)
 
@@ -259,29 +256,26 @@ class _Nest:
     """What the loops of one product share."""
 
     b: Builder
+    operands: ProductOperands
     kernel: MicroKernel
-    c: Value
-    a: Value
-    bias: Value
     k: Index
     lda: Index
     ldc: Index
-    planes: tuple[Plane, ...]
     whole_rows: Index
 
     def panel(self, columns: Columns, first: Index, rows: Index) -> None:
         """Multiply a block of rows with one panel of columns."""
-        kernel, element = self.kernel, self.kernel.element
+        kernel, operands, element = self.kernel, self.operands, self.kernel.element
         ahead = Ahead(columns, self.k, rows)
 
         def tile(row: Index, count: int) -> None:
             variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows))
             variant.call(
                 self.b,
-                output=self.c.at(row * self.ldc + columns.start, kernel.output_element),
-                input=self.a.at(row * self.lda, element),
+                output=operands.out.at(row * self.ldc + columns.start, kernel.output_element),
+                input=operands.inp.at(row * self.lda, element),
                 weights=columns.weights,
-                bias=self.bias.at(columns.start, element) if kernel.bias else self.bias,
+                bias=operands.bias_at(columns.start) if kernel.bias else operands.out,
                 depth=self.k,
                 input_step=self.lda,
                 output_step=self.ldc,
@@ -295,7 +289,7 @@ class _Nest:
     def _planes(self, row: Index, column: Index) -> dict[str, Index]:
         """Where the tile at a row and column finds the planes of the epilogue."""
         arguments: dict[str, Index] = {}
-        for index, plane in enumerate(self.planes):
+        for index, plane in enumerate(self.operands.planes):
             offset = row * plane.strides[-2]
             arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
             arguments[f"plane_step{index}"] = plane.strides[-2]

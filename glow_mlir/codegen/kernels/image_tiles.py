@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.types import i64, ptr
@@ -71,6 +73,12 @@ class TileOutput(SharedFunction):
         numbers = ((name, i64) for name in (*GRID, *STEPS))
         return [("output", ptr), ("bias", ptr), *numbers, *plane_parameters(self.planes)]
 
+    @classmethod
+    def of(cls, operands: ProductOperands, lanes: int, **own: Any) -> Self:
+        """The function that finishes a product; a class of its own has further fields, which are its `own`."""
+        bias, planes = operands.bias is not None, plane_kinds(operands.planes)
+        return cls(element=operands.element, lanes=lanes, bias=bias, epilogue=operands.epilogue, planes=planes, **own)
+
     @property
     def output_element(self) -> Attribute:
         """The element type of the output."""
@@ -85,6 +93,31 @@ class TileOutput(SharedFunction):
         planes, offsets = plane_vectors(given, self.planes, places[1:], column)
         steps = [1, *(plane.strides[-1] for plane in planes)]
         self.epilogue.store(b, given["output"], planes, [output, *offsets], steps, value)
+
+
+@dataclass(frozen=True)
+class TiledProduct:
+    """What the loops of a product share that goes by tiles: its operands, and buffers for sums and products of them."""
+
+    b: Builder
+    operands: ProductOperands
+    scratch: tuple[Value, ...]
+
+    @property
+    def element(self) -> Attribute:
+        """The element type of what is summed."""
+        return self.operands.element
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.b.target.vector_width(self.element)
+
+    def destination(self, column: Index) -> dict[str, Index]:
+        """What a `TileOutput` is told of the columns from one on: addresses, and the steps of planes."""
+        output = self.operands.out.at(column, self.operands.output_element)
+        bias = self.operands.bias_at(column)
+        return {"output": output, "bias": bias, **plane_arguments(self.operands.planes, column)}
 
 
 _AXES = ("image", "line", "pixel")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.bodies import Plane, epilogue_of
+from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import (
@@ -25,6 +25,7 @@ from glow_mlir.codegen.kernel import (
 )
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_cut, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -123,9 +124,10 @@ class StrassenMatMulKernel(StrassenKernel):
         return Sizes(first, rows, columns, depth) if rows > 1 else Sizes(1, first, columns, depth)
 
     def emit(self, call: KernelCall) -> None:
-        left, result, bias = call.one("left"), call.result, call.maybe("bias")
-        epilogue, planes = epilogue_of(call)
+        left, result = call.one("left"), call.result
+        operands = ProductOperands.of(call, "left", call.one("right").pointer)
         missing = MOST_AXES - len(result.shape)
+        planes = tuple(replace(plane, strides=(0,) * missing + plane.strides) for plane in operands.planes)
         batch = result.shape[:-2]
         rows = Rows(
             (1,) * missing + result.shape[:-1],
@@ -134,16 +136,11 @@ class StrassenMatMulKernel(StrassenKernel):
         )
         emit_strassen(
             call.b,
-            result.pointer,
-            left.pointer,
-            call.one("right").pointer,
-            None if bias is None else bias.pointer,
+            replace(operands, planes=planes),
             rows,
             result.shape[-1],
             cut=self.halves(call.op, call.target),
             scratch=[scratch.pointer for scratch in call.many("scratch")],
-            epilogue=epilogue,
-            planes=[replace(plane, strides=(0,) * missing + plane.strides) for plane in planes],
             **self.shares(call),
         )
 
@@ -216,37 +213,24 @@ class MatMulKernel(Kernel):
         depth = left.shape[-1]
         batch = result.shape[:-2]
         packing = call.op.properties.get("packing")
-        bias = call.maybe("bias")
-        epilogue, planes = epilogue_of(call)
+        right = call.one("right")
+        operands = ProductOperands.of(call, "left", right.pointer)
+        planes = operands.planes
         options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         batches = call.share("batches")
         if isinstance(packing, DictionaryAttr):
             merged = _merged_rows([left.shape, *[result.shape] * (1 + len(planes))], _all_strides(left, result, planes))
             if merged is not None:
                 rows, batch = merged, ()
-        right = call.one("right")
         steps = [batch_strides(operand, batch) if batch else () for operand in (result, left)]
 
         def product(indices: list[Index], packed: Value) -> None:
             c = result.pointer.at(linear(indices, steps[0]), result.element)
             a = left.pointer.at(linear(indices, steps[1]), left.element)
-            moved = [plane.moved(linear(indices, plane.strides[:-2] if batch else ())) for plane in planes]
-            emit_gemm(
-                call.b,
-                c,
-                a,
-                packed,
-                None if bias is None else bias.pointer,
-                rows,
-                columns,
-                depth,
-                left.strides[-2],
-                result.strides[-2],
-                element=left.element,
-                epilogue=epilogue,
-                planes=moved,
-                options=options,
-            )
+            moved = tuple(plane.moved(linear(indices, plane.strides[:-2] if batch else ())) for plane in planes)
+            matrices = replace(operands, out=c, inp=a, weights=packed, planes=moved)
+            pitches = left.strides[-2], result.strides[-2]
+            emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=options)
 
         if isinstance(packing, DictionaryAttr):
             nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute
-
-from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue
+from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.gemm import BLOCK_ROWS, GemmOptions
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.nests import chunks, linear, nest
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.value import Index, Value
@@ -41,15 +39,10 @@ class BlockedConv:
     shape: ConvShape
     outputs: Shape
     channels: int
-    out: Value
+    operands: ProductOperands
     source: Plane
     prologue: Prologue
     scratch: Value
-    filters: Value
-    bias: Value | None
-    epilogue: Epilogue | None
-    planes: Sequence[Plane]
-    element: Attribute
     options: GemmOptions
     share: Share = ALL
 
@@ -73,24 +66,18 @@ class BlockedConv:
         dense = contiguous_strides((*extents, self.channels))
         block = dataclasses.replace(shape, outputs=extents, input_pitches=dense[:-1], batch=1)
         offset = image * shape.output_image + line * shape.output_pitches[0]
-        out_element = self.element if self.epilogue is None else self.epilogue.element
-        emit_conv(
-            self.b,
-            self.out.at(offset, out_element),
-            self.scratch,
-            self.filters,
-            self.bias,
-            block,
-            element=self.element,
-            epilogue=self.epilogue,
-            options=self.options,
-            planes=[plane.moved(linear([image, line], plane.strides[:2])) for plane in self.planes],
+        operands = dataclasses.replace(
+            self.operands,
+            out=self.operands.out.at(offset, self.operands.output_element),
+            inp=self.scratch,
+            planes=tuple(plane.moved(linear([image, line], plane.strides[:2])) for plane in self.operands.planes),
         )
+        emit_conv(self.b, operands, block, options=self.options)
 
     def _pack(self, image: Index, line: Index, extents: Shape) -> None:
         """Fill the scratch buffer with what the body yields for some lines, channels last."""
-        b, operands = self.b, (self.source, *self.prologue.planes)
-        width = b.target.vector_width(self.element) * VECTORS
+        b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.planes)
+        width = b.target.vector_width(element) * VECTORS
         dense = contiguous_strides((*extents, self.channels))
 
         def pixel(indices: list[Index]) -> None:
@@ -105,6 +92,6 @@ class BlockedConv:
                         for operand, base in zip(operands, bases, strict=True)
                     ]
                     value = self.prologue.apply(b, loaded[0], loaded[1:])
-                    self.scratch.at(channel + into, self.element).store(value)
+                    self.scratch.at(channel + into, element).store(value)
 
         nest(b, extents, pixel)

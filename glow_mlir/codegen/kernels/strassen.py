@@ -22,12 +22,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane, Prologue
+from glow_mlir.codegen.bodies import Prologue
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
     STEPS,
+    TiledProduct,
     TileOutput,
     Tiles,
     pixel_places,
@@ -36,13 +37,14 @@ from glow_mlir.codegen.kernels.image_tiles import (
     plane_parameters,
     plane_vectors,
 )
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.types import f32, i64, ptr, vector
+from glow_mlir.codegen.types import i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
 from glow_mlir.deferred import Blocks
 from glow_mlir.dialects.shapes import Shape
@@ -310,19 +312,13 @@ class ResultSums(TileOutput):
 
 def emit_strassen(
     b: Builder,
-    out: Value,
-    inp: Value,
-    packed: Value,
-    bias: Value | None,
+    operands: ProductOperands,
     rows: Rows,
     columns: int,
     *,
     cut: Halves,
     scratch: Sequence[Value],
-    element: Attribute = f32,
     prologue: Prologue | None = None,
-    epilogue: Epilogue | None = None,
-    planes: Sequence[Plane] = (),
     share: Share = ALL,
     sums: Share | None = ALL,
     pairs: Share | None = ALL,
@@ -330,33 +326,14 @@ def emit_strassen(
     """
     Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
 
-    `packed` is as `packing.pack_strassen` makes it, aligned to a whole vector; `bias` has one element a column. The
-    prologue is applied to each element of the rows, the epilogue to each result; their planes are over images, lines,
-    pixels and columns. `scratch` has buffers of the shapes that `cut` wants.
+    The weights are as `packing.pack_strassen` makes them. The prologue is applied to each element of the rows; its
+    planes, and those of the epilogue, are over images, lines, pixels and columns. `scratch` has buffers of the shapes
+    that `cut` wants.
 
     The `share` is one of the rows of each half of a block. Or shares are of those rows as they are summed (`None`: they
     are already), and of the `pairs` of panels (`None`: they wait for the sums).
     """
-    lanes = b.target.vector_width(element)
-    before = () if prologue is None else prologue.planes
-    nest = _Nest(
-        b,
-        rows,
-        columns,
-        cut,
-        LeftSums(element, lanes, prologue, plane_kinds(before)),
-        ResultSums(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.panel),
-        out,
-        inp,
-        packed,
-        bias,
-        tuple(planes),
-        tuple(scratch),
-        share,
-        sums,
-        pairs,
-    )
-    nest.blocks()
+    _Nest(b, operands, tuple(scratch), rows, columns, cut, prologue, share, sums, pairs).blocks()
 
 
 @dataclass(frozen=True)
@@ -388,28 +365,20 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Nest:
+class _Nest(TiledProduct):
     """What the loops of one product share."""
 
-    b: Builder
     rows: Rows
     columns: int
     cut: Halves
-    left: LeftSums
-    result: ResultSums
-    out: Value
-    inp: Value
-    packed: Value
-    bias: Value | None
-    planes: tuple[Plane, ...]
-    scratch: tuple[Value, ...]
+    prologue: Prologue | None
     share: Share
     sums: Share | None
     pairs: Share | None
 
     def blocks(self) -> None:
         """Compute all blocks: one or more items each, or some of the rows of one."""
-        b, cut, tile = self.b, self.cut, tile_for(self.b.target, self.left.element)
+        b, cut, tile = self.b, self.cut, tile_for(self.b.target, self.element)
         items, half = self.rows.count // cut.item, -(-cut.item // 2)
 
         def several(first: Index, count: Index) -> None:
@@ -440,21 +409,22 @@ class _Nest:
 
     def _part(self, part: _Part) -> None:
         """Compute some rows of each half of a block."""
-        cut, b = self.cut, self.b
+        cut, b, element = self.cut, self.b, self.element
         sums = self.scratch[0]
         if cut.held:
-            sums = sums.at(part.block.above * cut.row_step, self.left.element)
+            sums = sums.at(part.block.above * cut.row_step, element)
+        planes = () if self.prologue is None else self.prologue.planes
 
         def sum_up(skipped: Index, rows: Index) -> None:
-            self.left.call(
+            LeftSums(element, self.lanes, self.prologue, plane_kinds(planes)).call(
                 b,
-                sums=sums.at(skipped * cut.row_step, self.left.element),
-                input=self.inp,
+                sums=sums.at(skipped * cut.row_step, element),
+                input=self.operands.inp,
                 depth=cut.depth,
                 row_step=cut.row_step,
                 sum_step=cut.sum_step,
                 **{**self._rows_of(part, self.rows.input_steps), "begin": part.begin + skipped, "rows": rows},
-                **plane_arguments(() if self.left.prologue is None else self.left.prologue.planes, 0),
+                **plane_arguments(planes, 0),
             )
 
         if self.sums is not None:
@@ -475,34 +445,25 @@ class _Nest:
 
     def _products(self, column: Index, sums: Value, part: _Part) -> None:
         """The seven products of rows of both halves of a block with two panels of columns."""
-        b, cut, element = self.b, self.cut, self.left.element
-        products = self.scratch[1]
-        weights = self.packed.at(column * (PRODUCTS * cut.depth), element)
+        b, cut, element = self.b, self.cut, self.element
+        weights = self.operands.weights.at(column * (PRODUCTS * cut.depth), element)
         with b.loop(0, PRODUCTS) as product:
-            emit_gemm(
-                b,
-                products.at(product * cut.product_step, element),
+            operands = ProductOperands(
+                self.scratch[1].at(product * cut.product_step, element),
                 sums.at(product * cut.sum_step, element),
                 weights.at(product * (cut.depth * cut.panel), element),
-                None,
-                part.rows,
-                cut.panel,
-                cut.depth,
-                cut.row_step,
-                cut.panel,
                 element=element,
-                options=GemmOptions(prefetch=cut.prefetch, whole_rows=part.block.upper),
             )
+            options = GemmOptions(prefetch=cut.prefetch, whole_rows=part.block.upper)
+            emit_gemm(b, operands, part.rows, cut.panel, cut.depth, cut.row_step, cut.panel, options=options)
 
     def _results(self, column: Index, part: _Part) -> None:
         """Finish the results of some rows of both halves of a block in two panels of columns."""
-        self.result.call(
+        ResultSums.of(self.operands, self.lanes, panel=self.cut.panel).call(
             self.b,
-            output=self.out.at(column, self.result.output_element),
             products=self.scratch[1],
-            bias=self.out if self.bias is None else self.bias.at(column, self.left.element),
             half_columns=self.columns // 2,
             product_step=self.cut.product_step,
             **self._rows_of(part, self.rows.output_steps),
-            **plane_arguments(self.planes, column),
+            **self.destination(column),
         )

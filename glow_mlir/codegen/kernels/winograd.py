@@ -22,27 +22,26 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
     STEPS,
+    TiledProduct,
     TileOutput,
     Tiles,
     offset_of,
     pixel_places,
     pixel_steps,
-    plane_arguments,
-    plane_kinds,
 )
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.types import f32, i64, ptr, vector
+from glow_mlir.codegen.types import i64, ptr, vector
 from glow_mlir.codegen.value import Index, Value
 from glow_mlir.winograd import OUTPUTS, TAPS, TileForm
 
@@ -339,17 +338,11 @@ class OutputTransform(TileOutput):
 
 def emit_winograd(
     b: Builder,
-    out: Value,
-    inp: Value,
-    packed_filters: Value,
-    bias: Value | None,
+    operands: ProductOperands,
     shape: ConvShape,
     *,
     cut: Blocking,
     scratch: Sequence[Value],
-    element: Attribute = f32,
-    epilogue: Epilogue | None = None,
-    planes: Sequence[Plane] = (),
     tiles: Share = ALL,
     transform: Share | None = ALL,
     columns: Share | None = ALL,
@@ -358,46 +351,22 @@ def emit_winograd(
     Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
     `cut`, and dilations of one.
 
-    `packed_filters` are as `packing.pack_winograd` makes them, aligned to a whole vector; channels and filters are
-    multiples of a vector. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
+    The weights are as `packing.pack_winograd` makes them; channels and filters are multiples of a vector. `scratch` has
+    buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
 
     Shares are of the blocks of tiles; or, where there is one block, of its tiles as they are transformed (`None`: they
     are already), and of the panels of filters (`None`: they wait for the inputs).
     """
-    lanes = b.target.vector_width(element)
-    nest = _Nest(
-        b,
-        shape,
-        cut,
-        InputTransform(element, lanes, cut.form),
-        OutputTransform(element, lanes, bias is not None, epilogue, plane_kinds(planes), cut.form, cut.panel),
-        out,
-        inp,
-        packed_filters,
-        bias,
-        tuple(planes),
-        tuple(scratch),
-        transform,
-        columns,
-    )
-    emit_blocks(b, cut.tiles, tile_for(b.target, element).rows, cut.block, nest.block, tiles)
+    nest = _Nest(b, operands, tuple(scratch), shape, cut, transform, columns)
+    emit_blocks(b, cut.tiles, tile_for(b.target, nest.element).rows, cut.block, nest.block, tiles)
 
 
 @dataclass(frozen=True)
-class _Nest:
+class _Nest(TiledProduct):
     """What the loops of one convolution share."""
 
-    b: Builder
     shape: ConvShape
     cut: Blocking
-    input: InputTransform
-    output: OutputTransform
-    out: Value
-    inp: Value
-    filters: Value
-    bias: Value | None
-    planes: tuple[Plane, ...]
-    scratch: tuple[Value, ...]
     transform: Share | None
     columns: Share | None
 
@@ -406,15 +375,14 @@ class _Nest:
         if self.transform is not None:
             self._transform(first, tiles, self.transform)
         if self.columns is not None:
-            element, tile = self.input.element, tile_for(self.b.target, self.input.element)
             depth, filters = math.prod(self.cut.form.weights) * self.cut.channels, self.shape.filters
             emit_panels(
                 self.b,
-                self.filters,
+                self.operands.weights,
                 filters,
                 depth,
-                tile,
-                element,
+                tile_for(self.b.target, self.element),
+                self.element,
                 lambda columns: self._panel(columns, first, tiles),
                 self.columns,
             )
@@ -424,13 +392,13 @@ class _Nest:
         inputs, _, patch = self.scratch
         if isinstance(tiles, int) and not share.is_all:
             begin, end = share.of(tiles)
-            inputs, first, tiles = inputs.at(begin * self.cut.channels, self.input.element), begin + first, end - begin
+            inputs, first, tiles = inputs.at(begin * self.cut.channels, self.element), begin + first, end - begin
         height, width = self.shape.outputs
         stride = self.cut.form.stride
-        self.input.call(
+        InputTransform(self.element, self.lanes, self.cut.form).call(
             self.b,
             points=inputs,
-            input=self.inp,
+            input=self.operands.inp,
             patch=patch,
             height=(height - 1) * stride + TAPS,
             width=(width - 1) * stride + TAPS,
@@ -451,7 +419,7 @@ class _Nest:
 
     def _panel(self, columns: Columns, first: Index, tiles: Index) -> None:
         """Multiply the inputs of a block with a panel of filters, point by point, and transform the products."""
-        b, cut, element = self.b, self.cut, self.input.element
+        b, cut, element = self.b, self.cut, self.element
         inputs, products, _ = self.scratch
         channels, panel = cut.channels, cut.panel
         (lines, pixels), weights = cut.form.inputs, cut.form.weights
@@ -459,26 +427,18 @@ class _Nest:
             point = y * pixels + x
             # The points behind the last weight have that one.
             weight = b.min(y, weights[0] - 1) * weights[1] + b.min(x, weights[1] - 1)
-            emit_gemm(
-                b,
+            operands = ProductOperands(
                 products.at(point * cut.product_step, element),
                 inputs.at(point * cut.input_step, element),
                 columns.weights.at(weight * (channels * panel), element),
-                None,
-                tiles,
-                columns.count,
-                channels,
-                channels,
-                panel,
                 element=element,
-                options=GemmOptions(prefetch=cut.prefetch, whole_rows=cut.tiles),
             )
+            options = GemmOptions(prefetch=cut.prefetch, whole_rows=cut.tiles)
+            emit_gemm(b, operands, tiles, columns.count, channels, channels, panel, options=options)
         height, width = self.shape.outputs
-        self.output.call(
+        OutputTransform.of(self.operands, self.lanes, form=cut.form, panel=panel).call(
             b,
-            output=self.out.at(columns.start, self.output.output_element),
             products=products,
-            bias=self.out if self.bias is None else self.bias.at(columns.start, element),
             height=height,
             width=width,
             image_step=self.shape.output_image,
@@ -487,5 +447,5 @@ class _Nest:
             columns=columns.count,
             point_step=cut.product_step,
             **self._tiles(first, tiles),
-            **plane_arguments(self.planes, columns.start),
+            **self.destination(columns.start),
         )

@@ -1,0 +1,47 @@
+"""What matrix products and convolutions read and write, whatever the algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.bodies import Epilogue, Plane, epilogue_of
+from glow_mlir.codegen.kernel import KernelCall
+from glow_mlir.codegen.types import f32
+from glow_mlir.codegen.value import Index, Value
+
+
+@dataclass(frozen=True)
+class ProductOperands:
+    """
+    Where a product has its operands: the first result, the first element that it reads, the packed weights, aligned to
+    a whole vector, and a bias with one element a column, or none.
+
+    `element` is that of what is read and summed. The epilogue is applied to each result; `planes` are its operands.
+    """
+
+    out: Value
+    inp: Value
+    weights: Value
+    bias: Value | None = None
+    element: Attribute = f32
+    epilogue: Epilogue | None = None
+    planes: tuple[Plane, ...] = ()
+
+    @staticmethod
+    def of(call: KernelCall, name: str, weights: Value) -> ProductOperands:
+        """Those of a call, of which the operand of that name is multiplied with weights that are packed."""
+        source, bias = call.one(name), call.maybe("bias")
+        epilogue, planes = epilogue_of(call)
+        start = None if bias is None else bias.pointer
+        return ProductOperands(call.result.pointer, source.pointer, weights, start, source.element, epilogue, planes)
+
+    @property
+    def output_element(self) -> Attribute:
+        """The element type of the result."""
+        return self.element if self.epilogue is None else self.epilogue.element
+
+    def bias_at(self, column: Index) -> Value:
+        """The bias from a column on; where there is none, an address that nobody reads."""
+        return self.out if self.bias is None else self.bias.at(column, self.element)
