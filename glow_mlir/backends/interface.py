@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.ir import Operation
@@ -22,6 +23,18 @@ def check_accuracy(name: str) -> None:
         raise ValueError(f"there is no accuracy '{name}', only {' and '.join(ACCURACIES)}")
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What decides, besides an instruction, which kernel it gets: the model, the machine's name, and the accuracy."""
+
+    storage: Storage
+    target: str = "host"
+    accuracy: str = "default"
+
+    def __post_init__(self) -> None:
+        check_accuracy(self.accuracy)
+
+
 class Backend(ABC):
     """A target of compilation. Passes get it by name from the registry."""
 
@@ -35,15 +48,15 @@ class Backend(ABC):
         Instructions are asked with views as operands, whose strides and offsets the backend has to cope with.
         """
 
-    def walks_strides(self, op: Operation) -> bool:
+    def walks_strides(self, op: Operation, setting: Setting) -> bool:
         """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
         return False
 
-    def prologue_reads(self, op: Operation) -> int:
+    def prologue_reads(self, op: Operation, setting: Setting) -> int:
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
-    def works_by_lines(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> bool:
+    def works_by_lines(self, op: Operation, setting: Setting) -> bool:
         """
         Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it
         says of how many lines the image is (`image_lines`).

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Access, Accesses
 from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
-from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import is_same_buffer
 from glow_mlir.dialects.glow_low.memory import (
@@ -26,6 +26,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.pass_statistics import tally
+from glow_mlir.storage import Storage
 from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -45,11 +46,14 @@ class EliminateCopiesPass(ModulePass):
     name = "eliminate-copies"
 
     backend: str = "cpu"
+    target: str = "host"
+    accuracy: str = "default"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         backend = get_backend(self.backend)
+        setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
-            CopyElimination(function.block, Accesses.of(function.block), backend).run()
+            CopyElimination(function.block, Accesses.of(function.block), backend, setting).run()
 
 
 def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
@@ -66,6 +70,7 @@ class CopyElimination:
     block: Block
     accesses: Accesses
     backend: Backend
+    setting: Setting
 
     def run(self) -> None:
         """
@@ -169,7 +174,7 @@ class CopyElimination:
 
     def _takes(self, op: Operation, needs_strides: bool) -> bool:
         """Whether the backend executes an instruction with its new operands, as fast as before."""
-        return self.backend.supports(op) and (not needs_strides or self.backend.walks_strides(op))
+        return self.backend.supports(op) and (not needs_strides or self.backend.walks_strides(op, self.setting))
 
     def _finish(
         self,

@@ -11,13 +11,14 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import operations, pays
-from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
+from glow_mlir.storage import Storage
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
@@ -35,14 +36,17 @@ class FuseProloguesPass(ModulePass):
     name = "fuse-prologues"
 
     backend: str = "cpu"
+    target: str = "host"
+    accuracy: str = "default"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_backend(self.backend)
+        backend = get_backend(self.backend)
+        setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
             accesses = Accesses.of(function.block)
             for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
                 if has_distinct_operands(stack):
-                    PrologueFusion(stack, accesses, target).run()
+                    PrologueFusion(stack, accesses, backend, setting).run()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class PrologueFusion:
     stack: StackOp
     accesses: Accesses
     backend: Backend
+    setting: Setting
 
     def run(self) -> None:
         """Give the stack to its consumer, if that takes it."""
@@ -97,7 +102,7 @@ class PrologueFusion:
         return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
 
     def _pays(self, consumer: DerivedInstruction) -> bool:
-        reads = self.backend.prologue_reads(consumer)
+        reads = self.backend.prologue_reads(consumer, self.setting)
         first = consumer.inputs()[0]
         repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
         repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block)

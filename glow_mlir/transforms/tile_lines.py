@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import pays
 from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule
-from glow_mlir.backends.interface import Backend, check_accuracy, get_backend
+from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -59,16 +59,14 @@ class TileLinesPass(ModulePass):
     accuracy: str = "default"
     """That of `select`, which decides what kernels there are."""
 
-    def __post_init__(self) -> None:
-        check_accuracy(self.accuracy)
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         backend = get_backend(self.backend)
         cache = backend.cache_bytes(self.target) if self.cache is None else self.cache
         if not cache:
             return
         for function in low_functions(op):
-            for chain in Search(function.block, Storage(op), backend, self.target, self.accuracy, cache).chains():
+            setting = Setting(Storage(op), self.target, self.accuracy)
+            for chain in Search(function.block, backend, setting, cache).chains():
                 chain.tile()
                 tally("chains tiled")
                 tally("instructions tiled", len(chain.ops))
@@ -141,10 +139,8 @@ class Search:
     """The search for chains in one block."""
 
     block: Block
-    storage: Storage
     backend: Backend
-    target: str
-    accuracy: str
+    setting: Setting
     cache: int
 
     @cached_property
@@ -221,7 +217,7 @@ class Search:
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
         if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
             return None
-        if not all(self.backend.works_by_lines(op, self.storage, self.target, self.accuracy) for op in ops):
+        if not all(self.backend.works_by_lines(op, self.setting) for op in ops):
             return None
         stages = [stage for op in ops if (stage := stage_of(op)) is not None]
         buffers = [_line_buffer(link) for link in links]

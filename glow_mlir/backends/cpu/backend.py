@@ -9,7 +9,7 @@ from functools import cached_property
 from xdsl.ir import Operation
 
 from glow_mlir.backends.cpu.tuning import Tuner
-from glow_mlir.backends.interface import Backend
+from glow_mlir.backends.interface import Backend, Setting
 from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.kernel import Kernel
@@ -38,19 +38,19 @@ class CpuBackend(Backend):
         return [make() for make in KERNELS.all().values()]
 
     def supports(self, op: Operation) -> bool:
-        return isinstance(op, WITHOUT_KERNEL) or self._kernel(op) is not None
+        return isinstance(op, WITHOUT_KERNEL) or any(executes(kernel, op) for kernel in self.kernels)
 
-    def walks_strides(self, op: Operation) -> bool:
-        found = self._kernel(op)
-        return found is not None and found.WALKS_STRIDES
+    def walks_strides(self, op: Operation, setting: Setting) -> bool:
+        guess = self._guess(op, setting)
+        return guess is not None and guess.WALKS_STRIDES
 
-    def prologue_reads(self, op: Operation) -> int:
-        found = self._kernel(op)
-        return int(found is not None and found.PROLOGUE)
+    def prologue_reads(self, op: Operation, setting: Setting) -> int:
+        guess = self._guess(op, setting)
+        return int(guess is not None and guess.PROLOGUE)
 
-    def works_by_lines(self, op: Operation, storage: Storage, target: str, accuracy: str = "default") -> bool:
-        guess = next(self.candidates(op, storage, target_named(target), accuracy), None)
-        return guess is not None and guess.kernel.BY_LINES
+    def works_by_lines(self, op: Operation, setting: Setting) -> bool:
+        guess = self._guess(op, setting)
+        return guess is not None and guess.BY_LINES
 
     def cache_bytes(self, target: str) -> int:
         return target_named(target).l2_bytes
@@ -101,5 +101,8 @@ class CpuBackend(Backend):
         if is_decided:
             yield from rest
 
-    def _kernel(self, op: Operation) -> Kernel | None:
-        return next((kernel for kernel in self.kernels if executes(kernel, op)), None)
+    def _guess(self, op: Operation, setting: Setting) -> Kernel | None:
+        """The kernel that an instruction gets, as it is now, where nothing is measured."""
+        ways = self.candidates(op, setting.storage, target_named(setting.target), setting.accuracy)
+        found = next(ways, None)
+        return None if found is None else found.kernel
