@@ -22,7 +22,6 @@ from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.types import f32
 from glow_mlir.codegen.value import Index, Value
 
 BLOCK_ROWS = 96
