@@ -358,7 +358,7 @@ def selected(backend: str, target: str) -> Stage:
         "selected",
         configured("select", backend=backend, target=target),  # Kernel, tiles, packed constants, scratch.
         "remove-unused-storage",  # Constants that are packed now.
-        "verify-selected",
+        configured("verify-selected", backend=backend, target=target),
     )
 
 
@@ -374,7 +374,11 @@ ALLOCATED = Stage.of(
 def llvm(target: str, profile: bool) -> Stage:
     """The entry and its kernels in the `llvm` dialect; with `profile`, the time of each instruction is kept."""
     instrument = {"profile": True} if profile else {}
-    return Stage.of("llvm", configured("glow-low-to-llvm", target=target, **instrument))
+    return Stage.of(
+        "llvm",
+        configured("verify-selected", target=target),  # Again, for a module that was read from a file.
+        configured("glow-low-to-llvm", target=target, **instrument),
+    )
 
 
 # ---- the pipelines ---------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.executable import Executable, describe
 from glow_mlir.runtime.identity import Snapshot
-from glow_mlir.runtime.pool import MOST_THREADS, usable_cores
+from glow_mlir.runtime.pool import usable_cores
+from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.sources import source_stamp
 
 if TYPE_CHECKING:

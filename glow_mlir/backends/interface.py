@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -39,6 +40,8 @@ class Backend(ABC):
     """A target of compilation. Passes get it by name from the registry."""
 
     name: ClassVar[str]
+    MOST_THREADS: ClassVar[int] = sys.maxsize
+    """For how many threads an inference may be cut."""
 
     @abstractmethod
     def supports(self, op: Operation) -> bool:
@@ -93,6 +96,12 @@ class Backend(ABC):
         left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones. For
         several `threads`, an instruction is cut into parts where that pays. With `tune` the choice is measured, on this
         machine; raises `OptionError` for a target whose code it cannot run.
+        """
+
+    def check_selected(self, op: Operation, target: str, threads: int) -> None:
+        """
+        Raise `ModelError` where what `select` writes on an instruction does not fit together, or not to the target and
+        the `threads` that its function is for.
         """
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
-from glow_mlir.codegen.kernel import Kernel, Tiles
+from glow_mlir.codegen.kernel import Kernel, Tiles, add_scratch
 from glow_mlir.codegen.parts import cut_into_parts
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.storage import Storage
 
 
@@ -31,5 +32,8 @@ class Candidate:
         if self.tiles:
             op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
         self.kernel.prepare(op, storage, target)
+        for shape, element in self.kernel.scratch(op, target):
+            assert isinstance(op, DerivedInstruction)
+            add_scratch(op, shape, element)
         if target.threads > 1:
             cut_into_parts(op, self.kernel, target)

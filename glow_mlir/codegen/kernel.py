@@ -124,6 +124,21 @@ class KernelCall:
 Tiles = Mapping[str, int]
 """What a kernel chooses for an instruction, as names and numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
 
+Buffer = tuple[Shape, Attribute]
+"""Shape and element type of a buffer."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one of the tiles may be, and whether the kernel needs it."""
+
+    values: Sequence[int]
+    needed: bool = False
+
+
+YES_OR_NO = range(2)
+"""What a tile may be that stands for a decision."""
+
 
 class Kernel(ABC):
     """
@@ -182,8 +197,16 @@ class Kernel(ABC):
         """
         return True
 
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        """What the tiles of a selected instruction may be, by name; its `candidates` are among them."""
+        return {}
+
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        """Set packing and scratch operands on an instruction that has this kernel and one of its `candidates`."""
+        """Pack the constants of an instruction that has this kernel and one of its `candidates`."""
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        """The @scratch operands that a prepared instruction needs; of `private` ones, each worker needs one."""
+        return ()
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         """

@@ -6,12 +6,13 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.cost import work
-from glow_mlir.codegen.kernel import Kernel
+from glow_mlir.codegen.kernel import Buffer, Kernel
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.runtime.pool_layout import MOST_PARTS
 
 PARTS_PER_THREAD = 4
 """How many parts each thread gets: where one of them is held up, the others do what is left."""
@@ -34,7 +35,7 @@ def cut_into_parts(op: Instruction, kernel: Kernel, target: Target) -> bool:
     parts: dict[str, int] = {}
     for axis, steps in kernel.cuts(op, target).items():
         wanted = min(total // (GRAIN * max(1, kernel.rounds(op, axis))), PARTS_PER_THREAD * target.threads)
-        parts[axis] = max(1, min(wanted, steps))
+        parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["parts"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
@@ -52,12 +53,17 @@ def parts_of(op: Instruction) -> dict[str, int]:
     return {axis: count.value.data for axis, count in found.data.items() if isinstance(count, IntegerAttr)}
 
 
+def widened(buffer: Buffer, threads: int) -> Buffer:
+    """A buffer of which each of some threads has one."""
+    shape, element = buffer
+    return (threads, *shape), element
+
+
 def _multiply(scratch: SSAValue, threads: int) -> None:
-    """Give a buffer that a kernel has just allocated a first axis of as many steps as there are threads."""
+    """Give a buffer that was just allocated a first axis of as many steps as there are threads."""
     allocation = scratch.owner
     assert isinstance(allocation, AllocOp)
-    element = element_of(scratch)
-    wide = AllocOp.of(buffer_type((threads, *shape_of(scratch)), element), allocation.location)
+    wide = AllocOp.of(buffer_type(*widened((shape_of(scratch), element_of(scratch)), threads)), allocation.location)
     block = allocation.parent_block()
     assert block is not None
     block.insert_op_before(wide, allocation)

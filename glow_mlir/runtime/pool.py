@@ -23,9 +23,6 @@ import numpy as np
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.loader import Library
 
-MOST_THREADS = 1024
-"""How many threads a pool may have."""
-
 LOOKS = 1 << 14
 """How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
 

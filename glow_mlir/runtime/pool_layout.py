@@ -34,6 +34,9 @@ NEXT = 5 * LINE
 MOST_PARTS = (1 << 16) - 1
 """Into how many parts a job may be cut: two of their numbers and that of the job share a word."""
 
+MOST_THREADS = 1024
+"""How many threads a pool may have; each may get several parts."""
+
 STOPPED, IDLE = 0, 1
 """Why a worker came back: it was stopped, or waited long and cannot sleep."""
 

@@ -13,6 +13,7 @@ from glow_mlir.backends.interface import check_accuracy, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.errors import OptionError
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.rewriting import low_functions
@@ -39,11 +40,11 @@ class SelectPass(ModulePass):
 
     def __post_init__(self) -> None:
         check_accuracy(self.accuracy)
-        if self.threads < 1:
-            raise ValueError(f"threads={self.threads} is no number of threads")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         chooser = get_backend(self.backend)
+        if not 1 <= self.threads <= chooser.MOST_THREADS:
+            raise OptionError(f"threads={self.threads} is no number of threads", hint=f"1 to {chooser.MOST_THREADS}")
         storage = Storage(op)
         for function in low_functions(op):
             waiting = [

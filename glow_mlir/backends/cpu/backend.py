@@ -13,12 +13,17 @@ from glow_mlir.backends.interface import Backend, Setting
 from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.kernel import Kernel
+from glow_mlir.codegen.selected import fault_of
 from glow_mlir.codegen.target import Target, target_named
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.errors import ModelError
 from glow_mlir.pipelines import Pipeline, llvm
 from glow_mlir.registry import KERNELS, backend
+from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.storage import Storage
+from glow_mlir.textual import position_of
+from glow_mlir.transforms.locations import location_name
 
 WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
 """Operators that are views, or that the pass `decompose-data-movement` makes copies between views."""
@@ -29,6 +34,7 @@ class CpuBackend(Backend):
     """Executes every operator for which a kernel is registered that accepts it, and those that need none."""
 
     name = "cpu"
+    MOST_THREADS = MOST_THREADS
 
     _tuner: Tuner | None = None
 
@@ -75,6 +81,14 @@ class CpuBackend(Backend):
         found = self._tuner_of(storage, target).fastest(op, machine, list(ways)) if tune else next(ways, None)
         if found is not None:
             found.write(op, storage, machine)
+
+    def check_selected(self, op: Operation, target: str, threads: int) -> None:
+        assert isinstance(op, Instruction)
+        fault = fault_of(op, dataclasses.replace(target_named(target), threads=threads))
+        if fault is not None:
+            reason, hint = fault
+            place = position_of(op.location)
+            raise ModelError(reason, file=place, node=location_name(op.location), hint=hint)
 
     def _tuner_of(self, storage: Storage, target: str) -> Tuner:
         """The tuner of a model, which lives as long as its instructions are selected."""

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of
+from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
@@ -36,12 +36,10 @@ from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import YieldOp
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer, number
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.registry import kernel
-from glow_mlir.storage import Storage
 
 IN_CACHE = GemmOptions(block_rows=1 << 62, prefetch=False)
 """Operands of the products are in the cache already."""
@@ -135,10 +133,9 @@ class AttentionKernel(Kernel):
         rows = [*matrices] if mask is None or not shape_of(mask) else [*matrices, mask]
         return wide and filled and all(map(has_unit_stride, rows))
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        for shape in Plan.of(op, target).scratch.values():
-            add_scratch(op, shape, element_of(getattr(op, "query")))
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        element = element_of(getattr(op, "query"))
+        return [(shape, element) for shape in Plan.of(op, target).scratch.values()]
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         return {"batches": math.prod(shape_of(getattr(op, "result"))[:-2])}

@@ -12,10 +12,12 @@ from xdsl.ir import Operation
 from glow_mlir.codegen.bodies import Plane, prologue_of
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import (
+    YES_OR_NO,
+    Buffer,
+    Choice,
     Kernel,
     KernelCall,
     Tiles,
-    add_scratch,
     kind_of,
     pack_constant,
     tiles_of,
@@ -23,7 +25,7 @@ from glow_mlir.codegen.kernel import (
 )
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.gemm import GemmOptions, product_tiles
+from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -47,7 +49,7 @@ from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_strassen, pack_winograd
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
-from glow_mlir.winograd import STRIDES, TAPS
+from glow_mlir.winograd import OUTPUTS, STRIDES, TAPS, TileForm
 
 
 def accepts_conv(op: Operation) -> bool:
@@ -168,8 +170,13 @@ class DepthwiseConvKernel(Kernel):
         assert isinstance(op, DerivedInstruction)
         channels, *taps, _ = shape_of(getattr(op, "filter"))
         blocks = Blocks(axis=0, unit=1, target=len(taps), shape=(*taps, channels))
-        if not pack_constant(op, "filter", storage, "depthwise", pack_depthwise, blocks):
-            add_scratch(op, (math.prod(taps), channels), element_of(getattr(op, "filter")))
+        pack_constant(op, "filter", storage, "depthwise", pack_depthwise, blocks)
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        if op.properties.get("packing") is not None:
+            return ()
+        channels, *taps, _ = filter_shape(op)
+        return [((math.prod(taps), channels), element_of(getattr(op, "filter")))]
 
     def emit(self, call: KernelCall) -> None:
         packed = self._packed(call)
@@ -247,8 +254,17 @@ class WinogradConvKernel(Kernel):
             panel=panel,
             **dataclasses.asdict(form),
         )
-        for shape in cut.scratch():
-            add_scratch(op, shape, f32)
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        return [(shape, f32) for shape in _winograd_shape(op).blocking(target, f32, tiles_of(op)).scratch()]
+
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        tiles, shape = tiles_of(op), _winograd_shape(op)
+        form = {side: Choice(_packed_number(op, side) or OUTPUTS, needed=True) for side in ("height", "width")}
+        if any(tiles.get(side) not in choice.values for side, choice in form.items()):
+            return {**form, "block": Choice(range(1, 2)), "prefetch": Choice(YES_OR_NO)}
+        most = shape.tiles(TileForm(tiles["height"], tiles["width"], shape.stride))
+        return {**form, "block": Choice(range(1, most + 1), needed=True), "prefetch": Choice(YES_OR_NO, needed=True)}
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         cut = _winograd_shape(op).blocking(target, f32, tiles_of(op))
@@ -271,6 +287,14 @@ class WinogradConvKernel(Kernel):
             transform=call.share("transform") if call.runs("tiles", "transform") else None,
             columns=call.share("columns") if call.runs("tiles", "columns") else None,
         )
+
+
+def _packed_number(op: Operation, name: str) -> tuple[int, ...]:
+    """A number by which a filter was packed; nothing where it is not packed by such a number."""
+    packing = op.properties.get("packing")
+    entry = packing.data.get("filter") if isinstance(packing, DictionaryAttr) else None
+    found = entry.data.get(name) if isinstance(entry, DictionaryAttr) else None
+    return (integer(found),) if found is not None else ()
 
 
 def _strides_of(op: Operation) -> Shape:
@@ -321,7 +345,6 @@ class StrassenConvKernel(StrassenKernel):
             strassen_blocks((channels, count), panel, axis=0),
             panel=panel,
         )
-        self.add_halves(op, target)
 
     def sizes(self, op: Operation) -> Sizes:
         images, *pixels, columns = shape_of(getattr(op, "result"))
@@ -386,7 +409,7 @@ class ConvKernel(Kernel):
         # Panels of one group for themselves, or groups for themselves.
         unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
         packed = (group, -(-filters // group // panel), math.prod(rest), panel)
-        if not pack_constant(
+        pack_constant(
             op,
             "filter",
             storage,
@@ -395,12 +418,23 @@ class ConvKernel(Kernel):
             Blocks(axis=0, unit=unit, target=target_axis, shape=packed),
             panel=panel,
             groups=group,
-        ):
-            add_scratch(op, packed, element)
+        )
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        element = element_of(getattr(op, "filter"))
+        found: list[Buffer] = []
+        if op.properties.get("packing") is None:
+            group, panel = group_of(op), tile_for(target, element).panel
+            filters, *rest = filter_shape(op)
+            found.append(((group, -(-filters // group // panel), math.prod(rest), panel), element))
         if has_prologue(op):
             _, height, *others = shape_of(getattr(op, "input"))
             outputs = (height, *others[:-1])
-            add_scratch(op, (block_lines(outputs), *others), element)
+            found.append(((block_lines(outputs), *others), element))
+        return found
+
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        return product_choices()
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         pack = {"pack": 1} if op.properties.get("packing") is None else {}

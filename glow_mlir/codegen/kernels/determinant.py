@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.kernel import Kernel, KernelCall, add_scratch, kind_of
+from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, kind_of
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f64, vector
 from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.registry import kernel
-from glow_mlir.storage import Storage
 
 
 @kernel("determinant")
@@ -34,10 +32,9 @@ class DeterminantKernel(Kernel):
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is DetOp
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         rows = max(1, shape_of(getattr(op, "input"))[-1])
-        add_scratch(op, (rows, rows), f64)
+        return [((rows, rows), f64)]
 
     def emit(self, call: KernelCall) -> None:
         b, source, result = call.b, call.one("input"), call.result

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.kernel import YES_OR_NO, Choice
 from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
@@ -205,6 +206,11 @@ def product_tiles(
     }
     others = [{**guess, "rows": block} for block in (rows, *BLOCKS) if block == rows or 2 * block <= rows]
     return distinct([guess, {**guess, "prefetch": 1 - guess["prefetch"]}, *others])
+
+
+def product_choices() -> dict[str, Choice]:
+    """What the tiles of a product may be: blocks of any number of rows."""
+    return {"rows": Choice(range(1, ALL_ROWS + 1)), "prefetch": Choice(YES_OR_NO)}
 
 
 def emit_gemm(

@@ -13,17 +13,18 @@ from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import (
+    Buffer,
+    Choice,
     Kernel,
     KernelCall,
     Operand,
     Tiles,
-    add_scratch,
     kind_of,
     pack_constant,
     tiles_of,
     whole_constant,
 )
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_cut, product_tiles
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
@@ -115,7 +116,6 @@ class StrassenMatMulKernel(StrassenKernel):
             strassen_blocks((depth, columns), panel, axis=0 if transposed else 1),
             panel=panel,
         )
-        self.add_halves(op, target)
 
     def sizes(self, op: Operation) -> Sizes:
         first, *others, columns = shape_of(getattr(op, "result"))
@@ -179,17 +179,29 @@ class MatMulKernel(Kernel):
         columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])
         packed = (-(-columns // tile.panel), depth, tile.panel)
         blocks = Blocks(axis=0 if transposed else 1, unit=tile.panel, target=0, shape=packed)
-        if len(shape) == 2 and pack_constant(
-            op,
-            "right",
-            storage,
-            form,
-            lambda m: pack_panels(m.T if transposed else m, tile.panel),
-            blocks,
-            panel=tile.panel,
-        ):
-            return
-        add_scratch(op, packed, element_of(right))
+        if len(shape) == 2:
+            pack_constant(
+                op,
+                "right",
+                storage,
+                form,
+                lambda m: pack_panels(m.T if transposed else m, tile.panel),
+                blocks,
+                panel=tile.panel,
+            )
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        if op.properties.get("packing") is not None:
+            return ()
+        right = getattr(op, "right")
+        depth, columns = shape_of(right)[-2:]
+        if _flag(op, "transpose_right"):
+            depth, columns = columns, depth
+        panel = tile_for(target, element_of(right)).panel
+        return [((-(-columns // panel), depth, panel), element_of(right))]
+
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        return product_choices()
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         *batch, rows, columns = shape_of(getattr(op, "result"))

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.codegen.access import computed, is_half, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.half import rounded
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, add_scratch, kind_of, pack_constant
+from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, Operand, kind_of, pack_constant
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
@@ -334,12 +334,14 @@ class RecurrenceKernel(Kernel):
     def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
         assert isinstance(op, DerivedInstruction)
         plan = self.plan(cast(Recurrence, op), target)
-        batch = shape_of(op.inputs()[0])[1]
-        for shape in self.scratch_shapes(cast(Recurrence, op), plan, batch):
-            add_scratch(op, shape, plan.element)
         numbers = {"together": plan.together, "units": plan.units}
-        if not pack_constant(op, "weights", storage, "gates", plan.pack, None, **numbers):
-            add_scratch(op, plan.packed_shape, plan.element)
+        pack_constant(op, "weights", storage, "gates", plan.pack, None, **numbers)
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        plan = self.plan(cast(Recurrence, op), target)
+        shapes = self.scratch_shapes(cast(Recurrence, op), plan, shape_of(op.inputs()[0])[1])
+        packed = [] if op.properties.get("packing") is not None else [plan.packed_shape]
+        return [(shape, plan.element) for shape in (*shapes, *packed)]
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         blocks = self.plan(cast(Recurrence, op), target).packed_shape[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Tiles, add_scratch, tiles_of
+from glow_mlir.codegen.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
 from glow_mlir.codegen.kernels.gemm import product_cut
 from glow_mlir.codegen.kernels.strassen import Halves, Sizes, strassen_pays, strassen_tiles, upper_rows
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -16,7 +16,6 @@ from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.storage import Storage
 
 
@@ -61,10 +60,19 @@ class StrassenKernel(Kernel):
         """How the product is cut into blocks."""
         return Halves.of(target, f32, self.sizes(op), tiles_of(op))
 
-    def add_halves(self, op: DerivedInstruction, target: Target) -> None:
-        """Allocate the scratch of the product."""
-        for shape in self.halves(op, target).scratch():
-            add_scratch(op, shape, f32)
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        rows, *_ = self.sizes(op)
+        whole = min(rows, 2 * tile_for(target, f32).rows)
+        # Sums that all threads read are those of all rows.
+        held = (rows,) if "columns" in parts_of(op) else (0, rows)
+        return {
+            "rows": Choice(range(whole, rows + 1), needed=True),
+            "prefetch": Choice(YES_OR_NO, needed=True),
+            "held": Choice(held, needed=0 not in held),
+        }
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        return [(shape, f32) for shape in self.halves(op, target).scratch()]
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         sizes = self.sizes(op)

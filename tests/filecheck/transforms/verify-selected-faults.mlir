@@ -1,0 +1,366 @@
+// What does not fit to the kernel of an instruction: parts, tiles, packing and scratch.
+
+// RUN: glow-opt %s -p 'verify-selected{target=avx2}' --split-input-file --verify-diagnostics | filecheck %s
+// RUN: not glow-opt %s -p 'verify-selected{target=avx2}' --split-input-file 2>&1 | filecheck %s --check-prefix=HINT
+
+// HINT: verify-selected-faults.mlir:{{[0-9]+}}:3: error: there is no kernel 'no-such-kernel' (hint: remove 'kernel', and run 'select')
+
+// What fits.
+
+// CHECK: parts = {lines = 4 : i64}
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 4}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  %1 = glow_low.alloc : memref<2x36x160xf32>
+  %2 = glow_low.alloc : memref<2x36x32xf32>
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<1x2x288x16xf32>
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, parts = {pack = 1, rows = 4}}
+}
+
+// -----
+
+// Kernels.
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{there is no kernel 'no-such-kernel'}}
+  glow_low.copy @out %y, @in %x {kernel = "no-such-kernel"}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{the kernel 'matmul' does not execute this glow_low.copy}}
+  glow_low.copy @out %y, @in %x {kernel = "matmul"}
+}
+
+// -----
+
+// Parts: their axes, their number, all phases, and for how many threads.
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{the kernel 'copy' has no axis 'foo' for 'parts'}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {foo = 2}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{'lines' of the parts cannot be 0}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 0}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{'lines' of the parts cannot be -1}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = -1}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{'lines' of the parts cannot be 65536}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 65536}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{'lines' of the parts cannot be "all"}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = "all"}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {threads = 2} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{'parts' has none, which is not what the kernel 'copy' cuts this glow_low.copy along}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<1x2x288x16xf32>
+  // expected-error @below {{'parts' has 'rows', which is not what the kernel 'conv' cuts this glow_low.conv along}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, parts = {rows = 4}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{there are 'parts' in a function for one thread}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 4}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+// expected-error @below {{@main cannot be for 0 : i64 threads}}
+glow_low.func @main(@x, @y) attributes {threads = 0} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  glow_low.copy @out %y, @in %x {kernel = "copy"}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+// expected-error @below {{@main cannot be for 1025 : i64 threads}}
+glow_low.func @main(@x, @y) attributes {threads = 1025} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  glow_low.copy @out %y, @in %x {kernel = "copy"}
+}
+
+// -----
+
+// Tiles: names that the kernel has, all that it needs, numbers for which its scratch has room.
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<1x2x288x16xf32>
+  // expected-error @below {{the kernel 'conv' has no tiles 'height'}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {height = 4}, parts = {pack = 1, rows = 4}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<1x2x288x16xf32>
+  // expected-error @below {{'rows' of the tiles cannot be 0}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 0}, parts = {pack = 1, rows = 4}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<1x2x288x16xf32>
+  // expected-error @below {{'prefetch' of the tiles cannot be 2}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 2}, parts = {pack = 1, rows = 4}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  %1 = glow_low.alloc : memref<2x36x160xf32>
+  %2 = glow_low.alloc : memref<2x36x32xf32>
+  // expected-error @below {{'height' of the tiles cannot be 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 2, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  %1 = glow_low.alloc : memref<2x36x160xf32>
+  %2 = glow_low.alloc : memref<2x36x32xf32>
+  // expected-error @below {{'block' of the tiles cannot be 10}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 10, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  %1 = glow_low.alloc : memref<2x36x160xf32>
+  %2 = glow_low.alloc : memref<2x36x32xf32>
+  // expected-error @below {{the kernel 'conv-winograd' needs 'block' in 'tiles'}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
+
+// -----
+
+// Packed for another target.
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  %1 = glow_low.alloc : memref<2x36x160xf32>
+  %2 = glow_low.alloc : memref<2x36x32xf32>
+  // expected-error @below {{'filter' is packed in panels of 32, not 16}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 32, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
+
+// -----
+
+// Scratch: as much as the kernel needs, one for each thread.
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<1x2x288x8xf32>
+  // expected-error @below {{@scratch of the kernel 'conv' has 1x2x288x16xf32, not 1x2x288x8xf32}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, parts = {pack = 1, rows = 4}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  %1 = glow_low.alloc : memref<36x160xf32>
+  %2 = glow_low.alloc : memref<2x36x32xf32>
+  // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32, 36x160xf32, 2x36x32xf32}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
+
+// -----
+
+glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
+glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
+glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
+glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
+glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
+glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
+  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+  %0 = glow_low.alloc : memref<36x304xf32>
+  // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+}
