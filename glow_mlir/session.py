@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
 import numpy as np
 
@@ -82,6 +83,7 @@ class InferenceSession:
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
+    A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in.
     """
 
     def __init__(
@@ -130,6 +132,12 @@ class InferenceSession:
             if binding.role == "state"
         }
         self._turn = threading.Lock() if self._state else contextlib.nullcontext()
+        if self._state:
+            _WITH_STATE.add(self)
+
+    def take_turn(self) -> None:
+        """Let calls through that wait for one in a thread that is none of this process."""
+        self._turn = threading.Lock()
 
     @property
     def executable(self) -> Executable:
@@ -272,6 +280,20 @@ class InferenceSession:
         return artifact
 
 
+_WITH_STATE: WeakSet[InferenceSession] = WeakSet()
+"""The sessions whose calls wait for each other."""
+
+
+def _forked() -> None:
+    """In a child process: nobody is in a call, though another thread of the parent may have been."""
+    for session in list(_WITH_STATE):
+        session.take_turn()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class InterpreterRunner:
     """Runs a module in the interpreter."""
 
@@ -329,7 +351,8 @@ def _check_target(target: str) -> None:
 
 def _count_threads(threads: int) -> int:
     """The number of threads that an option means; raises `OptionError` for one that is none."""
-    if not 0 <= threads <= MOST_THREADS:
+    # A caller without types may give anything.
+    if not isinstance(cast(object, threads), int) or not 0 <= threads <= MOST_THREADS:
         raise OptionError(f"threads={threads} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}")
     return threads or min(usable_cores(), MOST_THREADS)
 

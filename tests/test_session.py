@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -256,6 +258,41 @@ def test_threads_take_turns_on_state(tmp_path: Path) -> None:
     assert sorted(float(y.max()) for y in found) == list(range(1, 101))
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_fork_while_another_thread_has_the_turn(tmp_path: Path) -> None:
+    """In a process of its own, whose children must not wait for a thread that they do not have."""
+    path = tmp_path / "counter.mlir"
+    path.write_text(COUNTER)
+    script = f"""
+import os, threading
+import numpy as np
+from glow_mlir.session import InferenceSession
+
+session = InferenceSession({str(path)!r})
+x = np.ones(1_000_000, np.float32)
+ended = threading.Event()
+
+def call():
+    while not ended.is_set():
+        session.run(None, {{"x": x}})
+
+caller = threading.Thread(target=call)
+caller.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        session.run(None, {{"x": x}})
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], end="")
+ended.set()
+caller.join()
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "0" * 20, done.stderr
+
+
 def exponential(size: int) -> bytes:
     """y = exp(x), of that many elements."""
     shape = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in ("x", "y")]
@@ -282,8 +319,8 @@ def test_threads_are_part_of_the_key() -> None:
     assert not InferenceSession(model, threads=2).compile_seconds
 
 
-@pytest.mark.parametrize("threads", [-1, 5000])
-def test_no_number_of_threads(threads: int) -> None:
+@pytest.mark.parametrize("threads", [-1, 1025, 2.0, "2", None])
+def test_no_number_of_threads(threads: Any) -> None:
     with pytest.raises(OptionError, match=f"threads={threads} is no number of threads"):
         InferenceSession(adding(), threads=threads)
 

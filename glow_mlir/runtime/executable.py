@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.loader import Library
-from glow_mlir.runtime.pool import workers
+from glow_mlir.runtime.pool import look_up, workers
 
 ALIGNMENT = 64
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -39,6 +39,8 @@ class Executable:
         self._library = Library(artifact.code)
         self._entry = self._library.function(self.manifest.entry, _ENTRY, ctypes.c_int32)
         self._threads = min(threads, self.manifest.threads)
+        if self._threads > 1:
+            look_up(self._library)
         self._local = threading.local()
         self.stamps = np.zeros(len(self.manifest.steps) + 1, np.int64)
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""

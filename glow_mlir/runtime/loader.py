@@ -34,13 +34,20 @@ class Library:
         self._object = llvm.ObjectFileRef.from_data(data)
         self._engine.add_object_file(self._object)
         self._engine.finalize_object()
+        self._addresses: dict[str, int] = {}
 
     def address(self, name: str) -> int:
-        """Return the address of a function. Raises `KeyError` when the object does not define it."""
-        address = cast("int", self._engine.get_function_address(name))
-        if not address:
-            raise KeyError(name)
-        return address
+        """
+        Return the address of a function. Raises `KeyError` when the object does not define it.
+
+        LLVM is asked once: in a child of `os.fork`, its lock may be held by a thread of the parent for ever.
+        """
+        if name not in self._addresses:
+            address = cast("int", self._engine.get_function_address(name))
+            if not address:
+                raise KeyError(name)
+            self._addresses[name] = address
+        return self._addresses[name]
 
     def function(
         self, name: str, arguments: Sequence[type[Any]], result: type[Any] | None = None

@@ -3,7 +3,8 @@ The threads that compute parts of a call: one pool for each number of them in th
 
 What they do, and how a call hands them parts, is machine code that comes with the model (`codegen.parallel_pool`); here
 they are started, woken where they cannot sleep in it, and stopped. Each is a daemon thread of Python that stays in one
-call, without the global lock. A child of `os.fork` has none of them and starts its own.
+call, without the global lock. A child of `os.fork` has none of them and starts its own. What still runs behind `atexit`
+computes alone.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 
+from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.loader import Library
 
@@ -51,7 +53,8 @@ def system_call() -> tuple[int, int, int]:
 
 class Pool:
     """
-    Some threads that compute parts of calls, the caller among them.
+    Some threads that compute parts of calls, the caller among them. Raises `GlowError`, and leaves none behind, where
+    the system does not start all of them.
 
     The library has the machine code of pools. With `futex` false, threads sleep in Python, as they do where the system
     has no futex.
@@ -78,8 +81,20 @@ class Pool:
             threading.Thread(target=self._serve, args=(number,), name=f"glow-{number}", daemon=True)
             for number in range(1, threads)
         ]
-        for member in self._members:
-            member.start()
+        self._start()
+
+    def _start(self) -> None:
+        """Start all threads, or none."""
+        for count, member in enumerate(self._members):
+            try:
+                member.start()
+            except (RuntimeError, MemoryError) as error:
+                self._members = self._members[:count]
+                self.stop()
+                raise GlowError(
+                    f"the system starts only {count} of the {self.threads - 1} threads that help a call",
+                    hint="ask for fewer threads, or raise its limit ('ulimit -u')",
+                ) from error
 
     @contextmanager
     def lease(self) -> Generator[ctypes.Array[ctypes.c_void_p] | None]:
@@ -131,14 +146,15 @@ class _Pools:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pools: dict[int, Pool] = {}
+        self._ended = False
 
-    def find(self, library: Library, threads: int) -> Pool:
-        """The pool of that size, made from the library where there is none yet."""
+    def find(self, library: Library, threads: int) -> Pool | None:
+        """The pool of that size, made from the library where there is none yet; `None` at the end of the process."""
         found = self._pools.get(threads)
         if found is None:
             with self._lock:
                 found = self._pools.get(threads)
-                if found is None:
+                if found is None and not self._ended:
                     found = self._pools[threads] = Pool(library, threads)
         return found
 
@@ -148,9 +164,9 @@ class _Pools:
         self._pools = {}
 
     def stop(self) -> None:
-        """End all threads."""
+        """End all threads; none are started any more."""
         with self._lock:
-            pools, self._pools = list(self._pools.values()), {}
+            pools, self._pools, self._ended = list(self._pools.values()), {}, True
         for pool in pools:
             pool.stop()
 
@@ -162,6 +178,13 @@ if hasattr(os, "register_at_fork"):
 atexit.register(_POOLS.stop)
 
 
+def look_up(library: Library) -> None:
+    """Find the machine code of pools, which a child of `os.fork` may not be able to find any more."""
+    for name in ("glow_pool_run", "glow_pool_work", "glow_pool_stop"):
+        library.address(name)
+
+
 def workers(library: Library, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
-    """The `glow_parallel` of that many threads for one call; `None` where another call has it."""
-    return _POOLS.find(library, threads).lease()
+    """The `glow_parallel` of that many threads for one call; `None` where another call has it, or the process ends."""
+    pool = _POOLS.find(library, threads)
+    return nullcontext() if pool is None else pool.lease()

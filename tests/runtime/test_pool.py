@@ -20,6 +20,7 @@ from glow_mlir.codegen.parallel_pool import emit_pool
 from glow_mlir.codegen.target import PRESETS, host_target
 from glow_mlir.codegen.types import i64, ptr
 from glow_mlir.codegen.value import Value
+from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.pool import Pool, system_call, workers
@@ -146,6 +147,29 @@ def test_many_callers_at_once():
     assert not wrong
 
 
+@pytest.mark.parametrize("started", [0, 2])
+def test_all_threads_start_or_none(monkeypatch: pytest.MonkeyPatch, started: int, futex: bool):
+    start, left = threading.Thread.start, [started]
+
+    def limited(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    before = threading.active_count()
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(GlowError, match=f"only {started} of the 5 threads .*hint: ask for fewer"):
+        Pool(library(), 6, futex)
+    assert threading.active_count() == before
+    size = 20 + 2 * started + futex  # A pool that no other test has made.
+    with pytest.raises(GlowError), workers(library(), size):
+        pass
+    monkeypatch.undo()
+    with workers(library(), size) as parallel:
+        assert parallel is not None, "what failed is not remembered"
+
+
 def in_child(script: str) -> str:
     """What a process prints that runs a script and ends by itself."""
     folder = os.path.dirname(__file__)
@@ -164,6 +188,47 @@ def in_child(script: str) -> str:
 
 def test_a_process_ends_while_workers_wait():
     assert in_child("with workers(library(), 4) as parallel: print(parallel is not None)") == "True"
+
+
+def test_calls_at_the_end_of_a_process_compute_alone():
+    script = """
+from glow_mlir.runtime import pool
+with workers(library(), 4): pass
+pool._POOLS.stop()
+with workers(library(), 4) as parallel: print(parallel, threading.active_count())
+"""
+    assert in_child(script) == "None 1"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_process_may_fork_while_another_thread_computes():
+    script = """
+ended = threading.Event()
+
+def one(times=1):
+    counts = np.zeros((8, 2), np.int64)
+    with workers(library(), 3) as parallel:
+        for _ in range(times):
+            if parallel is not None:
+                RUN(parallel[0])(parallel[1], library().address("count"), counts.ctypes.data, 8)
+    return parallel is not None and (counts[:, 0] == times).all()
+
+def call():
+    while not ended.is_set():
+        one(10)
+
+one()
+caller = threading.Thread(target=call)
+caller.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if one() else 1)
+    print(os.waitpid(child, 0)[1], end="")
+ended.set()
+caller.join()
+"""
+    assert in_child(script) == "0" * 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
