@@ -78,8 +78,9 @@ class InferenceSession:
     to the stage `llvm`. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are
     larger than those of plain sums (docs/floating-point.md). An inference computes in as many `threads`, the caller's
     among them; 0 stands for the number of cores. Results do not depend on it. With `tune`, kernels are chosen by
-    measuring them (docs/tuning.md). Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a
-    `target` whose code this machine cannot run.
+    measuring them; last digits then depend on what was measured, though not on `threads` (docs/tuning.md). Raises
+    `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this machine cannot
+    run, or a number of threads that there cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -212,7 +213,9 @@ class InferenceSession:
         return cache_key(
             identity,
             repr(sorted(self._dimensions.items())),
-            f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads} {self._tune}",
+            f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads}",
+            # How fast several threads are depends on the cores that they share.
+            f"{self._tune} {usable_cores() if self._tune and self._threads > 1 else ''}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
             host_name(),
             _versions(),

@@ -305,7 +305,7 @@ def test_threads_give_the_same_bits(threads: int) -> None:
     x = np.random.default_rng(0).standard_normal(100_000).astype(np.float32)
     session = InferenceSession(exponential(x.size), threads=threads)
     assert session.executable.manifest.threads == (threads or usable_cores())
-    np.testing.assert_array_equal(result(session, x), result(InferenceSession(exponential(x.size)), x))
+    assert result(session, x).tobytes() == result(InferenceSession(exponential(x.size)), x).tobytes()
 
 
 def test_what_is_small_needs_no_threads() -> None:

@@ -13,7 +13,10 @@ PERCENTILES = (90, 95, 99)
 
 @dataclass(frozen=True)
 class Budget:
-    """How often to run: at least `iterations` times and `duration` seconds, after `warmup` milliseconds unmeasured."""
+    """
+    How often to run: at least `iterations` times and `duration` seconds, after `warmup` milliseconds unmeasured; and at
+    least once, since statistics need a run.
+    """
 
     iterations: int
     duration: float
@@ -71,13 +74,18 @@ class Measurement:
         }
 
 
-def measure(run: Callable[[], object], budget: Budget, after: Callable[[], None] | None = None) -> Measurement:
+def measure(
+    run: Callable[[], object],
+    budget: Budget,
+    after: Callable[[], None] | None = None,
+    clock: Callable[[], int] = time.perf_counter_ns,
+) -> Measurement:
     """
-    Run until the budget is used up; `after` is called behind each measured run, outside the time of it.
+    Run until the budget is used up; `after` is called behind each measured run, outside the time of it. The clock
+    counts nanoseconds.
 
     There is always one run unmeasured, since the first touches memory that nothing has touched before.
     """
-    clock = time.perf_counter_ns
     begin = clock()
     run()
     while clock() - begin < budget.warmup * 1e6:

@@ -26,6 +26,11 @@ class Candidate:
         tiles = ",".join(f"{name}={size}" for name, size in self.tiles.items())
         return f"{self.kernel.name}{{{tiles}}}"
 
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """What candidates have in common whose results have the same bits."""
+        return (self.kernel.name, *(f"{name}={self.tiles.get(name, 0)}" for name in self.kernel.SUMMING))
+
     def write(self, op: Instruction, storage: Storage, target: Target) -> None:
         """Write the choice on an instruction, with packing, scratch operands and parts that follow from it."""
         op.properties["kernel"] = StringAttr(self.kernel.name)

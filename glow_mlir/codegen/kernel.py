@@ -170,6 +170,12 @@ class Kernel(ABC):
     the same bits.
     """
 
+    SUMMING: ClassVar[tuple[str, ...]] = ()
+    """
+    Names of the tiles on which it depends in which order sums are taken, and so the last digits of results. For any
+    number of threads, `candidates` have the same numbers there.
+    """
+
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
 

@@ -51,7 +51,8 @@ class Executable:
         """
         Call the entry and return its outputs by name, in new arrays.
 
-        `inputs` are C-contiguous arrays of the declared type, used in place; `state` arrays are updated in place.
+        `inputs` are C-contiguous arrays of the declared type, aligned to their elements as all bindings are
+        (docs/ir.md), used in place; `state` arrays are updated in place.
         """
         outputs: dict[str, np.ndarray] = {}
         bound: list[np.ndarray] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -15,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.cpu.trial import Reel, Trial
 from glow_mlir.codegen.kernel import tiles_of
+from glow_mlir.codegen.selected import fault_of
 from glow_mlir.codegen.target import target_named
 from glow_mlir.compiler import STAGE
 from glow_mlir.context import new_context
@@ -92,6 +94,7 @@ def test_every_candidate_computes_the_instruction(name: str, target: str) -> Non
         assert {candidate.kernel.name for candidate in found} == kernels
     assert len({(candidate.kernel.name, *candidate.tiles.items()) for candidate in found}) == len(found)
     interpreted: set[str] = set()
+    bits: dict[tuple[str, ...], bytes] = {}
     for candidate in found:
         module = trial.module.clone()
         (op,) = instructions_of(module)
@@ -101,7 +104,36 @@ def test_every_candidate_computes_the_instruction(name: str, target: str) -> Non
             interpreted.add(packing)
             assert_same(expected, run_function(module.clone(), arrays), 1e-4)
         module.attributes[STAGE] = StringAttr("stacked")
-        assert_same(expected, compile_module(module, target).run(arrays), 1e-4)
+        results = compile_module(module, target).run(arrays)
+        assert_same(expected, results, 1e-4)
+        written = b"".join(results[name].tobytes() for name in sorted(results))
+        assert bits.setdefault(candidate.arithmetic, written) == written, f"{candidate} sums in another order"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_threads_have_the_same_choice_of_arithmetic(name: str) -> None:
+    """A choice made for one thread can be kept for several, guesses are the same, and choices are legal."""
+    trial = isolated(CASES[name][0], "host")
+    (op,) = instructions_of(trial.module)
+    alone = candidates_of(op, trial.module)
+    for threads in (2, 3, 8):
+        found = candidates_of(op, trial.module, threads=threads)
+        assert found[0].arithmetic == alone[0].arithmetic
+        assert {one.arithmetic for one in found} == {one.arithmetic for one in alone}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("name", CASES)
+def test_candidates_have_no_faults(name: str, threads: int) -> None:
+    """The pass `verify-selected` agrees with what is written."""
+    trial = isolated(CASES[name][0], "host")
+    machine = dataclasses.replace(target_named("host"), threads=threads)
+    (op,) = instructions_of(trial.module)
+    for candidate in candidates_of(op, trial.module, threads=threads):
+        module = trial.module.clone()
+        (chosen,) = instructions_of(module)
+        candidate.write(chosen, Storage(module), machine)
+        assert fault_of(chosen, machine) is None, candidate
 
 
 def test_trials_run_in_this_process() -> None:

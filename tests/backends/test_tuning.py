@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from glow_mlir.backends.cpu import tuning
 from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.llvm.host import lacks
-from glow_mlir.codegen.target import PRESETS, target_named
+from glow_mlir.codegen.target import PRESETS, Target, target_named
 from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.errors import OptionError
@@ -112,6 +113,34 @@ def test_another_machine_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> N
     choice.made(won_by(1))
     monkeypatch.setattr(tuning, "host_name", lambda: "another")
     assert choice.made(won_by(2)) is choice.candidates[2]
+
+
+def test_cores_matter_to_several_threads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = Choice()
+    two = dataclasses.replace(target_named("host"), threads=2)
+
+    def made(race: Callable[[Runs], list[float]], machine: Target) -> Candidate | None:
+        return Tuner("host", Storage(choice.module), race=race).fastest(choice.op, machine, choice.candidates)
+
+    for number, machine in ((1, target_named("host")), (2, two)):
+        assert made(won_by(number), machine) is choice.candidates[number]
+    monkeypatch.setattr(tuning, "usable_cores", lambda: 99)
+    assert made(no_race, target_named("host")) is choice.candidates[1]
+    assert made(won_by(0), two) is choice.candidates[0]
+
+
+@pytest.mark.parametrize("winner", [0, 1, 3, -1])
+def test_tuned_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, winner: int) -> None:
+    """Whatever wins with several threads: it sums in the order that won with one."""
+    model = convolutions()
+    inputs = random_inputs(model, np.random.default_rng(1))
+    monkeypatch.setattr(tuning, "race", won_by(winner))
+    expected = InferenceSession(model, tune=True).run(None, inputs)
+    for other in (0, 2, -2):
+        monkeypatch.setattr(tuning, "race", won_by(other))
+        for threads in (2, 5):
+            found = InferenceSession(model, tune=True, threads=threads, cache=False).run(None, inputs)
+            assert [array.tobytes() for array in found] == [array.tobytes() for array in expected]
 
 
 FOREIGN = [name for name in PRESETS if lacks(name)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dense_conv import conv_shape
 from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guarded, sum_and_relu
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block
@@ -15,7 +16,7 @@ from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernel import Operand
-from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape, emit_conv
+from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed

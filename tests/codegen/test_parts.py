@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import cut
 import numpy as np
 import pytest
 from cut import check_parts
-from execute import Case, module_of, runnable_targets, sample
+from execute import Case, Program, module_of, runnable_targets, sample
 from hypothesis import HealthCheck, given, settings
 from random_graphs import Graph, graphs
+from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir.codegen.kernels import elementwise
 from glow_mlir.codegen.share import Share
+from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_high import (
+    activations,
     convolution,
     data_movement,
     elementwise_math,
@@ -41,6 +46,61 @@ def check(case: Case, target: str = "host") -> None:
 @pytest.mark.parametrize("target", runnable_targets())
 def test_elementwise(target: str, shape: tuple[int, ...]):
     check(Case(elementwise_math.ExpOp, sample(shape)), target)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("size", [70, 1003])
+def test_streamed(monkeypatch: pytest.MonkeyPatch, dtype: str, size: int):
+    """Parts whose stores pass the caches begin and end anywhere between aligned places."""
+
+    def always(target: Target, result_bytes: int) -> bool:
+        return True
+
+    monkeypatch.setattr(elementwise, "is_streamed", always)
+    check(Case(elementwise_math.ExpOp, sample((size,), dtype)))
+    check(Case(activations.ReluOp, sample((size,), dtype)))
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_doubles(number: int):
+    """Kernels that compute in f64."""
+    cases = [
+        Case(elementwise_math.ExpOp, sample((5, 6, 7), "f8")),
+        Case(linear.MatMulOp, sample((64, 20), "f8"), sample((20, 9), "f8", seed=1)),
+        Case(linear.MatMulOp, sample((5, 20), "f8"), sample((20, 300), "f8", seed=1), constants=(1,)),
+        Case(
+            convolution.ConvOp,
+            *(sample((1, 16, 17, 5), "f8"), sample((9, 3, 3, 5), "f8", seed=1), sample((9,), "f8", seed=2)),
+            constants=(1, 2),
+            layout="channels_last",
+        ),
+        Case(normalization.SoftmaxOp, sample((9, 5, 40), "f8"), axis=-1),
+        Case(reductions.ReduceSumOp, sample((30, 50), "f8"), axes=(1,)),
+        Case(AttentionOp, *(sample((2, 5, 40, 16), "f8") for _ in range(3)), scale=0.25),
+    ]
+    check(cases[number])
+
+
+def test_bits_are_compared(monkeypatch: pytest.MonkeyPatch):
+    """The check itself can fail: where only the sign of a zero differs."""
+    program = cut.compile_module
+
+    def negated(module: ModuleOp, target: str, threads: int = 1) -> Program:
+        found = program(module, target, threads)
+        if threads == 1:
+            return found
+        run = found.run
+
+        def flipped(*given: Any) -> dict[str, np.ndarray]:
+            return {name: -array for name, array in run(*given).items()}
+
+        object.__setattr__(found, "run", flipped)
+        return found
+
+    monkeypatch.setattr(cut, "compile_module", negated)
+    module, inputs = module_of(Case(activations.ReluOp, np.zeros(1000, np.float32)))
+    with pytest.raises(AssertionError, match="1000 elements differ"):
+        check_parts(module, inputs)
 
 
 MATRICES = [

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dense_conv import conv_shape
 from emitted import TARGETS, aligned, compiled, convolution, sum_and_relu
 from execute import Case, check_all, module_of, runnable_targets, sample
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernels.convolution import ConvShape, conv_shape
+from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_winograd

@@ -44,6 +44,42 @@ def test_folder_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     assert answers.load("one") is None
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="the system has no owners")
+def test_folder_that_others_may_write_is_not_written(tmp_path: Path) -> None:
+    answers = Answers("subject", tmp_path)
+    answers.directory.mkdir()
+    answers.directory.chmod(0o777)
+    answers.store("one", {"chosen": "a"})
+    assert not list(answers.directory.iterdir())
+
+
+def test_answers_used_longest_ago_go_first(tmp_path: Path) -> None:
+    answers = Answers("subject", tmp_path, limit=2)
+    (tmp_path / "other.json").write_text("{}")
+    for age, key in enumerate(["three", "two", "one"]):
+        answers.store(key, {})
+        os.utime(answers.directory / f"{key}.json", (1000 + age, 1000 + age))
+    assert sorted(path.stem for path in answers.directory.iterdir()) == ["one", "two"]
+    assert answers.load("two") == {}
+    answers.store("four", {})
+    assert sorted(path.stem for path in answers.directory.iterdir()) == ["four", "two"]
+    assert (tmp_path / "other.json").exists()
+
+
+def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    answers = Answers("subject", tmp_path, limit=1)
+    answers.store("one", {})
+    old, new, foreign = (answers.directory / name for name in (".partial-old", ".partial-new", "notes.txt"))
+    for path in (old, new, foreign):
+        path.write_text("")
+    for path in (old, foreign):
+        os.utime(path, (0, 0))
+    answers.store("one", {})
+    assert not old.exists()
+    assert new.exists()
+    assert foreign.exists()
+
+
 def test_no_folder_no_answer(tmp_path: Path) -> None:
     """A file in the place of the folder: nothing is kept, and nothing fails."""
     (tmp_path / "taken").write_text("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 from execute import Case, module_of
@@ -32,6 +33,7 @@ def instructions_of(module: ModuleOp) -> Iterator[Instruction]:
                 yield op
 
 
-def candidates_of(op: Instruction, module: ModuleOp, target: str = "host") -> list[Candidate]:
+def candidates_of(op: Instruction, module: ModuleOp, target: str = "host", threads: int = 1) -> list[Candidate]:
     """All ways to execute an instruction."""
-    return list(CpuBackend().candidates(op, Storage(module), target_named(target), "default"))
+    machine = dataclasses.replace(target_named(target), threads=threads)
+    return list(CpuBackend().candidates(op, Storage(module), machine, "default"))

@@ -285,7 +285,6 @@ def test_latency_is_told_in_the_words_of_trtexec(digits: Runner, tmp_path: Path)
 def test_duration_is_used_up(digits: Runner) -> None:
     report = json.loads(digits("--duration", "0.05", "--warmup", "0", "--json", "-"))["performance"]
     assert report["walltime_seconds"] >= 0.05
-    assert report["iterations"] > 10
 
 
 def test_profile_explains_the_time_by_instruction_and_kind(digits: Runner) -> None:

@@ -106,11 +106,36 @@ def test_empty_and_scalar_outputs_have_a_row(capsys: pytest.CaptureFixture[str])
     assert rows[4].split()[2:] == ["0", "1", "0.5", "0"]
 
 
-def test_budget_has_both_bounds() -> None:
-    runs: list[int] = []
-    measured = measure(lambda: runs.append(1), Budget(7, 0.0, 0.0))
-    assert (len(runs), len(measured.begins)) == (8, 7)
-    assert measure(lambda: None, Budget(1, 0.01, 0.0)).data()["walltime_seconds"] == pytest.approx(0.01, rel=0.5)
+class Clock:
+    """A clock in nanoseconds that only runs move on: each takes a millisecond."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.runs = 0
+
+    def run(self) -> None:
+        """One run."""
+        self.now += 1_000_000
+        self.runs += 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "measured", "unmeasured"),
+    [
+        (Budget(7, 0.0, 0.0), 7, 1),
+        (Budget(1, 0.0105, 0.0), 11, 1),  # The last run ends behind the duration.
+        (Budget(1, 0.011, 0.0), 11, 1),
+        (Budget(20, 0.0105, 0.0), 20, 1),
+        (Budget(1, 0.0, 4.5), 1, 5),
+        (Budget(0, 0.0, 0.0), 1, 1),
+    ],
+)
+def test_budget_has_all_bounds(budget: Budget, measured: int, unmeasured: int) -> None:
+    clock = Clock()
+    found = measure(clock.run, budget, clock=lambda: clock.now)
+    assert (len(found.begins), clock.runs) == (measured, measured + unmeasured)
+    assert found.data()["walltime_seconds"] == pytest.approx(measured / 1000)
+    assert found.milliseconds.tolist() == [1.0] * measured
 
 
 def test_plain_table_is_aligned() -> None:

@@ -78,7 +78,15 @@ class CpuBackend(Backend):
             return
         machine = dataclasses.replace(target_named(target), threads=threads)
         ways = self.candidates(op, storage, machine, accuracy)
-        found = self._tuner_of(storage, target).fastest(op, machine, list(ways)) if tune else next(ways, None)
+        if tune:
+            tuner, alone = self._tuner_of(storage, target), dataclasses.replace(machine, threads=1)
+            found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone, accuracy)))
+            if threads > 1 and found is not None:
+                # Results do not depend on threads: these choose among what has the same bits.
+                same = [way for way in ways if way.arithmetic == found.arithmetic]
+                found = tuner.fastest(op, machine, same)
+        else:
+            found = next(ways, None)
         if found is not None:
             found.write(op, storage, machine)
 

@@ -26,6 +26,7 @@ from glow_mlir.pass_statistics import tally
 from glow_mlir.runtime.answers import Answers
 from glow_mlir.runtime.cache import cache_key
 from glow_mlir.runtime.host import host_name
+from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.race import race
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.storage import Storage
@@ -81,8 +82,11 @@ class Tuner:
 
     def _key(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> str:
         """The key of an answer: all that the times depend on."""
+        # How long one thread takes does not depend on them, nor do its results.
+        cores = usable_cores() if machine.threads > 1 else 1
         return cache_key(
             identity(op, self.storage),
+            f"cores {cores}",
             " ".join(map(str, candidates)),
             f"{machine} {host_name()}",
             f"{self._spread(op)}",

@@ -225,6 +225,7 @@ class WinogradConvKernel(Kernel):
 
     name = "conv-winograd"
     AXES = ("tiles", "transform", "columns")
+    SUMMING = ("height", "width")
     STRICT = False
     WALKS_STRIDES = True
     EPILOGUE = True

@@ -29,6 +29,7 @@ class StrassenKernel(Kernel):
 
     STRICT = False
     EPILOGUE = True
+    SUMMING = ("rows",)
     AXES = ("rows", "sums", "columns")
 
     @abstractmethod
