@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -18,6 +19,13 @@ def _llvm() -> Any:
     return llvm
 
 
+def _close(engine: Any, file: Any, context: Any, data: bytes) -> None:
+    """Give back what a library had: the engine first, which uses the rest."""
+    engine.close()
+    file.close()
+    context.close()
+
+
 class Library:
     """
     Machine code in memory, alive as long as this object or a function from it.
@@ -28,11 +36,13 @@ class Library:
     def __init__(self, data: bytes) -> None:
         llvm = _llvm()
         machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", llvm.create_context()), machine)
-        # MCJIT reads the bytes when it links: they stay with the engine.
-        self._data = data
-        self._object = llvm.ObjectFileRef.from_data(data)
-        self._engine.add_object_file(self._object)
+        context = llvm.create_context()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", context), machine)
+        file = llvm.ObjectFileRef.from_data(data)
+        # What only a library refers to would be closed in any order where it is part of a cycle of garbage. MCJIT reads
+        # the bytes when it links: they stay with the engine.
+        weakref.finalize(self, _close, self._engine, file, context, data).atexit = False
+        self._engine.add_object_file(file)
         self._engine.finalize_object()
         self._addresses: dict[str, int] = {}
 
