@@ -62,12 +62,15 @@ class StrassenKernel(Kernel):
         return Halves.of(target, f32, self.sizes(op), tiles_of(op))
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
-        rows, *_ = self.sizes(op)
-        whole = min(rows, 2 * tile_for(target, f32).rows)
+        sizes = self.sizes(op)
+        item, whole = sizes.rows, min(sizes.rows, 2 * tile_for(target, f32).rows)
+        several = tiles_of(op).get("rows", 0) > item
+        rows = range(2 * item, sizes.all_rows + 1, item) if several else range(whole, item + 1)
         # Sums that all threads read are those of all rows.
-        held = (rows,) if "columns" in parts_of(op) else (0, rows)
+        all_sums = sizes.items * sizes.half
+        held = (all_sums,) if "columns" in parts_of(op) else (0, all_sums)
         return {
-            "rows": Choice(range(whole, rows + 1), needed=True),
+            "rows": Choice(rows, needed=True),
             "prefetch": Choice(YES_OR_NO, needed=True),
             "held": Choice(held, needed=0 not in held),
         }
