@@ -130,14 +130,21 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
     parser.add_argument("--only", default="", help="movements to measure, those whose name has this")
     options = parser.parse_args()
-    stay_on(cores_from(options.core, 1))
+    if options.size < 1 << 16 or math.isqrt(options.size) ** 2 != options.size or options.size & (options.size - 1):
+        parser.error("the size is a power of four, 65536 at least")
+    chosen = [movement for movement in movements(options.size) if options.only in movement.name]
+    if options.rounds < 1 or not chosen:
+        parser.error("there are 1 round and 1 movement at least")
+    try:
+        stay_on(cores_from(options.core, 1))
+    except ValueError as error:
+        parser.error(str(error))
     rate = cycles_a_second()
     print(f"{machine()}: {options.size} floats\n\n| movement | µs | of a copy's speed |\n|---|---|---|")
-    for movement in movements(options.size):
-        if options.only in movement.name:
-            print(movement.name, file=sys.stderr)
-            seconds, share = measure(movement, options.rounds, rate)
-            print(f"| {movement.name} | {seconds * 1e6:.1f} | {share:.0%} |", flush=True)
+    for movement in chosen:
+        print(movement.name, file=sys.stderr)
+        seconds, share = measure(movement, options.rounds, rate)
+        print(f"| {movement.name} | {seconds * 1e6:.1f} | {share:.0%} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from contest.picture import draw
 from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
-from contest.workloads import WORKLOADS, names_of, write_workload
+from contest.workloads import WORKLOADS, NotAWorkload, names_of, write_workload
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"
 
@@ -66,8 +66,11 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the report to FILE, a picture next to it")
     options = parser.parse_args(command)
-    if options.rounds < 1 or min(options.threads) < 1:
-        parser.error("rounds and threads are at least 1")
+    if options.rounds < 1 or min(options.threads) < 1 or options.budget <= 0:
+        parser.error("rounds and threads are at least 1, and the budget is more than nothing")
+    for path in (options.json, options.write):
+        if path is not None and not path.parent.is_dir():
+            parser.error(f"there is no folder {path.parent} to write {path.name} to")
     try:
         options.cores = [cores_from(options.core, threads) for threads in options.threads]
         options.models = names_of(options.models)
@@ -111,7 +114,11 @@ def main() -> None:
     """Measure, print the report, write what is asked for."""
     options = arguments_from()
     signal.signal(signal.SIGTERM, leave)
-    print(document(Run(machine(), options.rounds, measure(options)), None))
+    try:
+        measurements = measure(options)
+    except NotAWorkload as error:
+        sys.exit(f"peers.py: error: {error}")
+    print(document(Run(machine(), options.rounds, measurements), None))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.machine import machine
-from contest.workloads import names_of, write_workload
+from contest.workloads import NotAWorkload, Workload, names_of, write_workload
 
 START = """
 import json, sys, time
@@ -64,10 +64,14 @@ REST = 2.5
 
 
 def start(kind: str, model: Path, inputs: Path, cache: Path) -> Mapping[str, float]:
-    """Start a process and return its figures; raises `CalledProcessError` where it fails."""
+    """Start a process and return its figures; raises `NotAWorkload` where it fails."""
     command = [sys.executable, "-c", START, kind, str(model), str(inputs)]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
+    environment = {**os.environ, "GLOW_CACHE_DIR": str(cache)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
+        raise NotAWorkload(f"{'onnxruntime' if kind == 'onnxruntime' else 'glow-mlir'}: {reason}")
+    return json.loads(done.stdout)
 
 
 def least(found: list[Mapping[str, float]]) -> Mapping[str, float]:
@@ -88,25 +92,31 @@ def measured(model: Path, inputs: Path, rounds: int) -> dict[str, Mapping[str, f
     return {kind: least(found) for kind, found in kinds.items()}
 
 
+def row(workload: Workload, rounds: int) -> str:
+    """The line of a model."""
+    found = measured(workload.model, workload.inputs, rounds)
+    cold, warm, peer = (found[kind] for kind in ("cold", "warm", "onnxruntime"))
+    seconds = [f"{value:.2f} s" for value in (cold["load"], warm["all"], peer["all"])]
+    sizes = [f"{value / 1e6:.0f} MB" for value in (cold["peak"], warm["peak"], peer["peak"], cold["constants"])]
+    return f"| {workload.name} | {' | '.join(seconds + sizes)} |"
+
+
 def main() -> None:
     """Measure the models and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=["resnet50"], help="names or ONNX files (resnet50)")
     parser.add_argument("--rounds", type=int, default=5, help="starts of each kind (5)")
     options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("there is 1 round at least")
     try:
         names = names_of(options.models)
-    except ValueError as error:
-        parser.error(str(error))
-    print(f"{machine()}; the least of {options.rounds} starts\n")
-    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    for name in names:
-        workload = write_workload(name, FOLDER)
-        found = measured(workload.model, workload.inputs, options.rounds)
-        cold, warm, peer = (found[kind] for kind in ("cold", "warm", "onnxruntime"))
-        seconds = [f"{value:.2f} s" for value in (cold["load"], warm["all"], peer["all"])]
-        sizes = [f"{value / 1e6:.0f} MB" for value in (cold["peak"], warm["peak"], peer["peak"], cold["constants"])]
-        print(f"| {workload.name} | {' | '.join(seconds + sizes)} |")
+        print(f"{machine()}; the least of {options.rounds} starts\n")
+        print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+        for name in names:
+            print(row(write_workload(name, FOLDER), options.rounds), flush=True)
+    except NotAWorkload as error:
+        sys.exit(f"startup.py: error: {error}")
 
 
 if __name__ == "__main__":

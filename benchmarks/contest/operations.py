@@ -47,12 +47,19 @@ MULTIPLY_ADDS: dict[str, Callable[[onnx.NodeProto, Shapes], int]] = {
 """Operator → its multiply-adds; operators that are not here count for nothing."""
 
 
-def flops(model: onnx.ModelProto) -> int:
-    """Two for each multiply-add of a model whose shapes are all known."""
-    graph = onnx.shape_inference.infer_shapes(model).graph
+def flops(model: onnx.ModelProto) -> int | None:
+    """Two for each multiply-add of a model; `None` where the shape of an operand is unknown."""
+    graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     shapes: Shapes = {
         value.name: [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
         for value in (*graph.input, *graph.value_info, *graph.output)
+        if all(dimension.HasField("dim_value") for dimension in value.type.tensor_type.shape.dim)
+        and value.type.tensor_type.HasField("shape")
     }
     shapes |= {tensor.name: list(tensor.dims) for tensor in graph.initializer}
-    return 2 * sum(MULTIPLY_ADDS[node.op_type](node, shapes) for node in graph.node if node.op_type in MULTIPLY_ADDS)
+    try:
+        return 2 * sum(
+            MULTIPLY_ADDS[node.op_type](node, shapes) for node in graph.node if node.op_type in MULTIPLY_ADDS
+        )
+    except KeyError:
+        return None

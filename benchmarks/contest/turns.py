@@ -57,7 +57,7 @@ class Measurement:
     """All engines on one model; `probes` has the worst probe of each round, in operations a second, `peak` the best."""
 
     workload: str
-    flops: int
+    flops: int | None
     threads: int
     peak: float = 0.0
     probes: list[float] = field(default_factory=list[float])

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import models
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from models import GraphBuilder, bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18, seeded_light_model
 from onnx import TensorProto, numpy_helper
 
@@ -70,63 +72,89 @@ WORKLOADS: dict[str, Callable[[], onnx.ModelProto]] = {
 """Name → what builds the model. All have 32-bit floats, and one example unless the name has another number."""
 
 
+BUILT = WORKLOADS | zoo.ZOO
+"""All models that are built here."""
+
+
 @dataclass(frozen=True)
 class Workload:
-    """A model on disk; `flops` counts a multiply-add as two, in convolutions, products of matrices and LSTMs."""
+    """
+    A model on disk; `flops` counts a multiply-add as two, in convolutions, products of matrices and recurrences, and is
+    `None` where shapes are unknown.
+    """
 
     name: str
     model: Path
     inputs: Path
     outputs: list[str]
-    flops: int
+    flops: int | None
 
 
 class NotAWorkload(ValueError):
-    """The benchmark cannot run what was asked for; the message says why."""
+    """The benchmark cannot run what was asked for; the message says why, in one line."""
 
 
 def names_of(asked: Sequence[str]) -> list[str]:
     """Names and files of models, with `zoo` for all of its networks; raises `NotAWorkload` for what is neither."""
     names = [name for one in asked for name in (zoo.ZOO if one == "zoo" else (one,))]
     for name in names:
-        if name not in WORKLOADS | zoo.ZOO and not Path(name).is_file():
-            known = ", ".join((*WORKLOADS, "zoo", *zoo.ZOO))
-            raise NotAWorkload(f"{name} is neither a file nor one of {known}")
+        if name not in BUILT and not Path(name).is_file():
+            raise NotAWorkload(f"{name} is neither a file nor one of {', '.join((*WORKLOADS, 'zoo', *zoo.ZOO))}")
+    short = Counter(map(_short_name, names))
+    if double := [name for name, count in short.items() if count > 1]:
+        raise NotAWorkload(f"{short[double[0]]} models are called {double[0]}; rename a file")
     return names
+
+
+def _short_name(name: str) -> str:
+    """What a model is called in tables: files that are all called model, after their folder."""
+    path = Path(name)
+    if name in BUILT:
+        return name
+    return path.resolve().parent.name if path.stem == "model" else path.stem
 
 
 def write_workload(name: str, folder: Path) -> Workload:
     """
     The model with seeded inputs, as files in a folder below `folder`, which is written where it does not exist yet.
 
-    A name is one of `WORKLOADS` or the zoo, or the path of an ONNX file. The folder's name has a digest of that file,
-    or of the code that builds the models.
+    A name is one of `WORKLOADS` or the zoo, or the path of an ONNX file: there, free dimensions of inputs are 1 and
+    integers 0 or 1, so that they are inside all tables. The folder's name has a digest of the model, or of the code
+    that builds it. Raises `NotAWorkload` for files that cannot be measured.
     """
-    built = WORKLOADS | zoo.ZOO
-    digest = sources_digest() if name in built else hashlib.sha256(Path(name).read_bytes()).hexdigest()[:12]
-    short = name if name in built else Path(name).stem
-    home = folder / f"{short}-{digest}"
-    model_path, inputs, description = home / "model.onnx", home / "inputs.npz", home / "description.json"
-    if not description.exists():
-        print(f"{short}: preparing the model", file=sys.stderr)
-        model = built[name]() if name in built else _with_shapes(Path(name))
+    model = None if name in BUILT else _from_file(Path(name))
+    content = b"" if model is None else model.SerializeToString(deterministic=True)
+    digest = hashlib.sha256(content).hexdigest()[:12] if model else sources_digest()
+    home = folder / f"{_short_name(name)}-{digest}"
+    paths = [home / file for file in ("model.onnx", "inputs.npz", "description.json")]
+    if not paths[-1].exists():
+        print(f"{_short_name(name)}: preparing the model", file=sys.stderr)
+        built = model or BUILT[name]()
+        inputs = random_inputs(built, np.random.default_rng(7))
+        if model is not None:
+            inputs = {name: value & 1 if value.dtype.kind in "iu" else value for name, value in inputs.items()}
         home.mkdir(parents=True, exist_ok=True)
-        model_path.write_bytes(model.SerializeToString(deterministic=True))
-        np.savez(inputs, allow_pickle=False, **random_inputs(model, np.random.default_rng(7)))
-        facts = {"outputs": [value.name for value in model.graph.output], "flops": flops(model)}
-        description.write_text(json.dumps(facts))
-    facts = json.loads(description.read_text())
-    return Workload(short, model_path, inputs, facts["outputs"], facts["flops"])
+        paths[0].write_bytes(built.SerializeToString(deterministic=True))
+        np.savez(paths[1], allow_pickle=False, **inputs)
+        facts = {"outputs": [value.name for value in built.graph.output], "flops": flops(built)}
+        paths[-1].write_text(json.dumps(facts))
+    facts = json.loads(paths[-1].read_text())
+    return Workload(_short_name(name), paths[0], paths[1], facts["outputs"], facts["flops"])
 
 
-def _with_shapes(path: Path) -> onnx.ModelProto:
-    """The model of a file with all its weights inside; dimensions of inputs that are open become 1."""
-    model = onnx.load(path)
-    for value in model.graph.input:
-        for dimension in value.type.tensor_type.shape.dim:
-            if not dimension.HasField("dim_value"):
-                dimension.dim_value = 1
-    return onnx.shape_inference.infer_shapes(model)
+def _from_file(path: Path) -> onnx.ModelProto:
+    """The model of a file with all its weights inside; raises `NotAWorkload`."""
+    try:
+        model = onnx.load(path)
+        for value in model.graph.input:
+            if value.type.tensor_type.elem_type in (TensorProto.UNDEFINED, TensorProto.STRING):
+                raise NotAWorkload(f"{path}: input '{value.name}' is no tensor of numbers")
+            for dimension in value.type.tensor_type.shape.dim:
+                if not dimension.HasField("dim_value"):
+                    dimension.dim_value = 1
+        return onnx.shape_inference.infer_shapes(model)
+    except (OSError, DecodeError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise NotAWorkload(f"{path}: {' '.join(str(error).split())}") from error
 
 
 @functools.cache

@@ -59,6 +59,14 @@ def _squeeze(g: GraphBuilder, x: str, channels: int, inner: int, gate: str, act:
     return g.node("Mul", x, g.node(gate, _conv(g, _conv(g, mean, channels, inner, 1, act=act), inner, channels, 1)))
 
 
+def _larger(g: GraphBuilder, x: str) -> str:
+    """Each pixel four times."""
+    scales = g.weight(np.array([1, 1, 2, 2], np.float32))
+    return g.node(
+        "Resize", x, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+    )
+
+
 def efficientnet_b0() -> onnx.ModelProto:
     """EfficientNet-B0 (Tan and Le 2019)."""
     g = GraphBuilder(0)
@@ -174,13 +182,7 @@ def detector() -> onnx.ModelProto:
             left = g.node("Add", left, y) if add else y
         return conv(g.node("Concat", left, right, axis=1), outputs, outputs, 1)
 
-    def larger(x: str) -> str:
-        scales = g.weight(np.array([1, 1, 2, 2], np.float32))
-        return g.node(
-            "Resize", x, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
-        )
-
-    x = conv(conv("input", 3, 32, 6 - 1, 2), 32, 64, 3, 2)
+    x = conv(conv("input", 3, 32, 5, 2), 32, 64, 3, 2)
     x = conv(cross(x, 64, 64, 1), 64, 128, 3, 2)
     first = cross(x, 128, 128, 2)
     second = cross(conv(first, 128, 256, 3, 2), 256, 256, 3)
@@ -189,8 +191,8 @@ def detector() -> onnx.ModelProto:
     for _ in range(3):
         pools.append(g.node("MaxPool", pools[-1], kernel_shape=[5, 5], pads=[2] * 4))
     top = conv(conv(g.node("Concat", *pools, axis=1), 1024, 512, 1), 512, 256, 1)
-    middle = conv(cross(g.node("Concat", larger(top), second, axis=1), 512, 256, 1, False), 256, 128, 1)
-    small = cross(g.node("Concat", larger(middle), first, axis=1), 256, 128, 1, False)
+    middle = conv(cross(g.node("Concat", _larger(g, top), second, axis=1), 512, 256, 1, False), 256, 128, 1)
+    small = cross(g.node("Concat", _larger(g, middle), first, axis=1), 256, 128, 1, False)
     medium = cross(g.node("Concat", conv(small, 128, 128, 3, 2), middle, axis=1), 256, 256, 1, False)
     large = cross(g.node("Concat", conv(medium, 256, 256, 3, 2), top, axis=1), 512, 512, 1, False)
     rows: list[str] = []
@@ -293,11 +295,8 @@ def style_transfer() -> onnx.ModelProto:
     x = block(block(block("input", 3, 32, 9, 1, "Relu"), 32, 64, 3, 2, "Relu"), 64, 128, 3, 2, "Relu")
     for _ in range(5):
         x = g.node("Add", x, block(block(x, 128, 128, 3, 1, "Relu"), 128, 128, 3, 1, ""))
-    scales = g.weight(np.array([1, 1, 2, 2], np.float32))
     for channels in (128, 64):
-        x = g.node(
-            "Resize", x, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
-        )
+        x = _larger(g, x)
         x = block(x, channels, channels // 2, 3, 1, "Relu")
     return _image(g, _conv(g, x, 32, 3, 9), 224, [1, 3, 224, 224])
 
