@@ -4,7 +4,7 @@ Lowering of transposed convolutions.
 Outputs whose places leave the same rest by the strides, a *phase*, are a convolution by every stride-th tap of the
 flipped filter (Dumoulin and Visin 2016, "A guide to convolution arithmetic for deep learning", chapter 4). Either each
 phase is a convolution of its own, which writes every stride-th element, or one convolution computes all phases as its
-channels, with zeros where a phase has fewer taps than others; what has fewer products is taken.
+channels. Where the filter is shorter than the stride, its outputs do not meet, and zeros go between them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.windows import is_channels_last, split_image
 from glow_mlir.registry import lowering
 from glow_mlir.transforms.emitter import Emitter
 
 MOST_CONVOLUTIONS = 16
-"""As many phases are convolutions of their own at most."""
+"""Phases that are convolutions of their own at most, where all have as many taps."""
+MOST_UNEVEN = 64
+"""The same where some phases have fewer taps, and one convolution for all would multiply by zeros."""
 LANES = 16
 """Channels that a machine computes at once, about: as many cost no more than one."""
 
@@ -70,6 +72,11 @@ class Axis:
         """Outputs of each phase, with what is cut off at the end."""
         return -(-self.outputs // self.stride)
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the outputs of neighbouring inputs do not meet."""
+        return self.dilation == 1 and (self.stride > self.kernel or (self.inputs == 1 and self.stride < self.kernel))
+
     def phase(self, number: int) -> Phase | None:
         """The phase of outputs `number`, `number` + stride, …; `None` where no tap reaches it."""
         found = [t for t in range(self.kernel) if (number + self.padding - t * self.dilation) % self.stride == 0]
@@ -86,44 +93,28 @@ class Axis:
         return [self.phase(number) for number in range(self.stride)]
 
     @property
-    def first(self) -> int:
-        """From an output's number in its phase to the first element that any phase reads; there is no dilation."""
-        return -((self.kernel - 1 - self.padding) // self.stride)
-
-    @property
-    def last(self) -> int:
-        """As `first`, to the last element."""
-        return -(-self.padding // self.stride)
+    def taps(self) -> int:
+        """The taps of the phase that has most."""
+        return -(-self.kernel // self.stride)
 
 
 @dataclass(frozen=True)
 class TransposedConvolution:
-    """An operator with its axes, and the filter that reaches outputs: along axes of one element, a part of it."""
+    """An operator with its axes."""
 
     op: ConvTransposeOp
     emit: Emitter
     axes: Sequence[Axis]
-    filter: SSAValue
 
     @staticmethod
     def of(op: ConvTransposeOp, emit: Emitter) -> TransposedConvolution:
-        """A single element has each tap at an output of its own: the stride may be as large as the output."""
-        window, rank = op.window(), len(shape_of(op.input)) - 2
-        outputs, inputs = split_image(op.result, op.layout)[1], split_image(op.input, op.layout)[1]
-        axes: list[Axis] = []
-        starts, ends = [0] * (rank + 2), list(shape_of(op.filter))
-        for index in range(rank):
-            padding, dilation = window.padding(index)[0], window.dilations[index]
-            axis = Axis(inputs[index], outputs[index], window.kernel[index], window.strides[index], dilation, padding)
-            place = index + _first_axis(op)
-            if axis.inputs == 1 and dilation == 1 and padding < axis.kernel:
-                starts[place], ends[place] = padding, min(axis.kernel, padding + axis.outputs)
-                axis = Axis(1, axis.outputs, ends[place] - padding, axis.outputs, 1, 0)
-            axes.append(axis)
-        whole = tuple(ends) == shape_of(op.filter) and not any(starts)
-        return TransposedConvolution(
-            op, emit, axes, op.filter if whole else emit(SliceOp, op.filter, starts=starts, ends=ends)
-        )
+        """An operator with its axes."""
+        window, outputs, inputs = op.window(), *(split_image(v, op.layout)[1] for v in (op.result, op.input))
+        axes = [
+            Axis(inputs[n], outputs[n], kernel, window.strides[n], window.dilations[n], window.padding(n)[0])
+            for n, kernel in enumerate(window.kernel)
+        ]
+        return TransposedConvolution(op, emit, axes)
 
     @property
     def places(self) -> range:
@@ -141,11 +132,11 @@ class TransposedConvolution:
         """Whether one convolution computes all phases."""
         if any(axis.dilation > 1 for axis in self.axes):
             return False
-        strides, outputs = prod(axis.stride for axis in self.axes), split_image(self.op.result, self.op.layout)[2]
-        taps = prod(axis.kernel for axis in self.axes)
-        joined = prod(axis.last - axis.first + 1 for axis in self.axes)
-        per_group = outputs // self.groups
-        return strides > MOST_CONVOLUTIONS or _channels(strides * per_group) * joined < _channels(per_group) * taps
+        phases = prod(axis.stride for axis in self.axes)
+        if any(axis.kernel % axis.stride for axis in self.axes):
+            return phases > MOST_UNEVEN
+        outputs = split_image(self.op.result, self.op.layout)[2] // self.groups
+        return phases > MOST_CONVOLUTIONS or _channels(phases * outputs) < phases * _channels(outputs)
 
     def padded(self, leading: Sequence[int], trailing: Sequence[int]) -> SSAValue:
         """The input with zeros along the spatial axes, where there are any."""
@@ -171,10 +162,6 @@ class TransposedConvolution:
         """A convolution of an image that has its zeros already."""
         return self.emit(ConvOp, image, filter_, bias, dilations=dilations, group=self.op.group, layout=self.op.layout)
 
-    def finished(self, whole: SSAValue) -> SSAValue:
-        """The phases at their places, without what is too much at the end."""
-        return self.cut(whole, [0] * len(self.axes), [axis.outputs for axis in self.axes])
-
 
 def _first_axis(op: ConvTransposeOp) -> int:
     return 1 if is_channels_last(op.layout) else 2
@@ -183,6 +170,57 @@ def _first_axis(op: ConvTransposeOp) -> int:
 def _channels(count: int) -> int:
     """What channels cost."""
     return -(-count // LANES) * LANES
+
+
+# ---- a filter shorter than the stride --------------------------------------------------------------------------
+
+
+def _sparse(of: TransposedConvolution) -> SSAValue:
+    """
+    Along sparse axes the stride of the filter's length, then zeros after each filter, then what pads leave; a single
+    input is the filter, whatever the stride.
+    """
+    op, emit, rank = of.op, of.emit, len(shape_of(of.op.result))
+    pads, strides = list(op.window().pads), list(op.window().strides)
+    extra = [0] * len(of.axes) if op.output_padding is None else list(ints(op.output_padding))
+    for number, axis in enumerate(of.axes):
+        if axis.is_sparse:
+            strides[number], extra[number], pads[number], pads[number + len(of.axes)] = axis.kernel, 0, 0, 0
+    properties = {"dilations": op.dilations, "group": op.group, "layout": op.layout}
+    value = emit(
+        ConvTransposeOp, op.input, op.filter, None, strides=strides, pads=pads, output_padding=extra, **properties
+    )
+    for place, axis in zip(of.places, of.axes, strict=True):
+        if not axis.is_sparse:
+            continue
+        shape = list(shape_of(value))
+        split = [*shape[:place], axis.inputs, axis.kernel, *shape[place + 1 :]]
+        spread = _extended(emit(ReshapeOp, value, shape=split), place + 1, max(axis.stride, axis.kernel), emit)
+        shape[place] = axis.inputs * max(axis.stride, axis.kernel)
+        whole = _extended(emit(ReshapeOp, spread, shape=shape), place, axis.padding + axis.outputs, emit)
+        starts, ends = [0] * rank, list(shape_of(whole))
+        starts[place], ends[place] = axis.padding, axis.padding + axis.outputs
+        value = emit(SliceOp, whole, starts=starts, ends=ends)
+    return _with_bias(of, value)
+
+
+def _extended(value: SSAValue, axis: int, size: int, emit: Emitter) -> SSAValue:
+    """With zeros at the end of an axis, so that it has that size; as it is where it is as large already."""
+    shape = shape_of(value)
+    if shape[axis] >= size:
+        return value
+    widths = [0] * (2 * len(shape))
+    widths[len(shape) + axis] = size - shape[axis]
+    return emit(PadOp, value, pads=widths)
+
+
+def _with_bias(of: TransposedConvolution, value: SSAValue) -> SSAValue:
+    """The bias added to each output."""
+    bias = of.op.bias
+    if bias is None:
+        return value
+    behind = 0 if is_channels_last(of.op.layout) else len(of.axes)
+    return of.emit(AddOp, value, of.emit(ReshapeOp, bias, shape=(*shape_of(bias), *(1,) * behind)))
 
 
 # ---- a convolution for each phase ------------------------------------------------------------------------------
@@ -198,19 +236,25 @@ def _separate(of: TransposedConvolution) -> SSAValue:
         for axis, along in zip(of.axes, phases, strict=True)
     ]
     image = of.padded(leading, trailing)
-    parts: dict[tuple[int, ...], SSAValue] = {}
-    for combination in product(*(enumerate(along) for along in phases)):
-        reached = [phase for _, phase in combination if phase is not None]
-        place = tuple(number for number, _ in combination)
-        if len(reached) == len(combination):
-            parts[place] = _phase(of, image, leading, filter_, reached)
-        else:
-            parts[place] = _untouched(of)
-    return of.finished(_interleaved(of, parts))
+    is_whole = all(phase is not None for along in phases for phase in along)
+    bias = of.op.bias if is_whole else None
+    parts = {
+        tuple(number for number, _ in combination): _phase(
+            of, image, leading, filter_, [phase for _, phase in combination], bias
+        )
+        for combination in product(*([(n, phase) for n, phase in enumerate(along) if phase] for along in phases))
+    }
+    whole = of.cut(_interleaved(of, parts), [0] * len(of.axes), [axis.outputs for axis in of.axes])
+    return whole if is_whole else _with_bias(of, whole)
 
 
 def _phase(
-    of: TransposedConvolution, image: SSAValue, zeros: Sequence[int], filter_: SSAValue, phases: Sequence[Phase]
+    of: TransposedConvolution,
+    image: SSAValue,
+    zeros: Sequence[int],
+    filter_: SSAValue,
+    phases: Sequence[Phase],
+    bias: SSAValue | None,
 ) -> SSAValue:
     """The outputs of one combination of phases, from the input with so many zeros in front, and the flipped filter."""
     starts = [front - phase.leading for front, phase in zip(zeros, phases, strict=True)]
@@ -221,14 +265,14 @@ def _phase(
         last[place], steps[place] = axis.kernel - phase.first, phase.step
         first[place] = last[place] - 1 - (phase.taps - 1) * phase.step
     taps = of.emit(SliceOp, filter_, starts=first, ends=last, steps=steps)
-    return of.convolution(of.cut(image, starts, sizes), taps, of.op.bias, [phase.dilation for phase in phases])
+    return of.convolution(of.cut(image, starts, sizes), taps, bias, [phase.dilation for phase in phases])
 
 
 def _flipped_filter(of: TransposedConvolution) -> SSAValue:
     """The filter of a convolution: outputs first, inputs where outputs were, the kernel in reverse."""
-    shape, emit = shape_of(of.filter), of.emit
+    shape, emit = shape_of(of.op.filter), of.emit
     outputs_axis = len(shape) - 1 if is_channels_last(of.op.layout) else 1
-    grouped = emit(ReshapeOp, of.filter, shape=(of.groups, shape[0] // of.groups, *shape[1:]))
+    grouped = emit(ReshapeOp, of.op.filter, shape=(of.groups, shape[0] // of.groups, *shape[1:]))
     order = [0, *range(1, len(shape) + 1)]
     order[1], order[1 + outputs_axis] = order[1 + outputs_axis], order[1]
     swapped = emit(TransposeOp, grouped, permutation=order)
@@ -246,29 +290,21 @@ def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
     return emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
 
 
-def _untouched(of: TransposedConvolution) -> SSAValue:
-    """The outputs of a combination of phases that no tap reaches: the bias."""
-    shape = list(shape_of(of.op.result))
-    for place, axis in zip(of.places, of.axes, strict=True):
-        shape[place] = axis.count
-    zeros, bias = of.emit.splat(0.0, of.op.result, tuple(shape)), of.op.bias
-    if bias is None:
-        return zeros
-    behind = 0 if is_channels_last(of.op.layout) else len(of.axes)
-    return of.emit(AddOp, zeros, of.emit(ReshapeOp, bias, shape=(*shape_of(bias), *(1,) * behind)))
-
-
 def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAValue]) -> SSAValue:
-    """The results of all combinations of phases, each at its places."""
+    """The results of all combinations of phases, each at its places; zeros for those that no tap reaches."""
     shape = list(shape_of(next(iter(parts.values()))))
     split = [size for place, size in enumerate(shape) for size in ((size, 1) if place in of.places else (size,))]
     found = {place: of.emit(ReshapeOp, part, shape=split) for place, part in parts.items()}
     for number in reversed(range(len(of.axes))):
-        several: dict[tuple[int, ...], list[SSAValue]] = {}
-        for place, part in found.items():
-            several.setdefault(place[:number], []).append(part)
-        axis = of.places[number] + number + 1
-        found = {place: of.emit(ConcatOp, values, axis=axis) for place, values in several.items()}
+        zeros: SSAValue | None = None
+        if len({place[number] for place in found}) < of.axes[number].stride:
+            one = next(iter(found.values()))
+            zeros = of.emit.splat(0.0, one, shape_of(one))
+        axis, joined = of.places[number] + number + 1, dict[tuple[int, ...], SSAValue]()
+        for place in {place[:number]: None for place in found}:
+            values = [found.get((*place, phase), zeros) for phase in range(of.axes[number].stride)]
+            joined[place] = of.emit(ConcatOp, [value for value in values if value is not None], axis=axis)
+        found = joined
     for place, axis in zip(of.places, of.axes, strict=True):
         shape[place] *= axis.stride
     return of.emit(ReshapeOp, found[()], shape=shape)
@@ -278,26 +314,31 @@ def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAV
 
 
 def _joined(of: TransposedConvolution) -> SSAValue:
-    """A convolution whose channels are, within each group, the phases of an output channel."""
-    leading = [-axis.first for axis in of.axes]
-    trailing = [axis.count + axis.last - axis.inputs for axis in of.axes]
-    starts = [max(0, -front) for front in leading]
-    sizes = [axis.count + axis.last - axis.first for axis in of.axes]
-    image = of.cut(of.padded(leading, trailing), starts, sizes)
+    """
+    A convolution whose channels are, within each group, the phases of an output channel.
+
+    Its phases count from outputs that are cut off, as many as the padding exceeds a multiple of the stride: so they all
+    read the same elements.
+    """
+    offsets = [axis.padding % axis.stride for axis in of.axes]
+    counts = [-(-(axis.outputs + offset) // axis.stride) for axis, offset in zip(of.axes, offsets, strict=True)]
+    leading = [axis.taps - 1 - axis.padding // axis.stride for axis in of.axes]
+    sizes = [count + axis.taps - 1 for axis, count in zip(of.axes, counts, strict=True)]
+    trailing = [size - axis.inputs - front for axis, size, front in zip(of.axes, sizes, leading, strict=True)]
+    image = of.cut(of.padded(leading, trailing), [max(0, -front) for front in leading], sizes)
     found = of.convolution(image, _joined_filter(of), _joined_bias(of), [1] * len(of.axes))
-    return of.finished(_spread_channels(of, found))
+    return of.cut(_spread_channels(of, found), offsets, [axis.outputs for axis in of.axes])
 
 
 def _joined_filter(of: TransposedConvolution) -> SSAValue:
     """The taps of all phases: [groups, phases…, outputs] in front of what a filter has."""
-    emit, rank, last = of.emit, len(shape_of(of.filter)), is_channels_last(of.op.layout)
-    before, after = [0] * rank, [0] * rank
+    emit, rank, last, filter_ = of.emit, len(of.axes) + 2, is_channels_last(of.op.layout), of.op.filter
+    after = [0] * rank
     for place, axis in zip(of.places, of.axes, strict=True):
-        before[place] = axis.stride * axis.last - axis.padding
-        after[place] = axis.padding - axis.stride * axis.first + axis.stride - axis.kernel
-    padded = emit(PadOp, of.filter, pads=(*before, *after))
-    depth, outputs = shape_of(of.filter)[0] // of.groups, shape_of(of.filter)[-1 if last else 1]
-    windows = [size for axis in of.axes for size in (axis.last - axis.first + 1, axis.stride)]
+        after[place] = axis.stride * axis.taps - axis.kernel
+    padded = emit(PadOp, filter_, pads=(*[0] * rank, *after)) if any(after) else filter_
+    depth, outputs = shape_of(filter_)[0] // of.groups, shape_of(filter_)[-1 if last else 1]
+    windows = [size for axis in of.axes for size in (axis.taps, axis.stride)]
     split = (of.groups, depth, *windows, outputs) if last else (of.groups, depth, outputs, *windows)
     first = 2 if last else 3
     windows_at = range(first, first + len(windows), 2)
@@ -344,4 +385,6 @@ def _spread_channels(of: TransposedConvolution, value: SSAValue) -> SSAValue:
 def conv_transpose(op: ConvTransposeOp, emit: Emitter) -> SSAValue:
     """Convolutions of the input, one for each phase of the outputs or one for all."""
     of = TransposedConvolution.of(op, emit)
+    if any(axis.is_sparse for axis in of.axes):
+        return _sparse(of)
     return _joined(of) if of.is_joined else _separate(of)
