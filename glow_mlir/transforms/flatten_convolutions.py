@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.backends.interface import check_accuracy
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
@@ -24,8 +25,10 @@ from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 IMAGE_AXES = 2
 LEAST_OUTPUTS = 32
 """Filters whose products outweigh that the image is copied for each tap."""
-LEAST_CHANNELS = 8
+LEAST_CHANNELS = 16
 """Channels of which the algorithms for images make use."""
+MOST_TAPS = 5
+"""Taps for which the copies of images are less than what is saved."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +39,23 @@ class FlattenConvolutionsPass(ModulePass):
 
     A first axis along which the filter has one tap joins the batch; neighbouring axes with one tap each are one axis;
     and the images that the taps along the first axis meet are channels behind each other, where the rest of the window
-    is 3×3, in single steps. Channels are last; taps become channels only where there is one group.
+    is 3×3, in single steps. Channels are last; taps become channels only in one group, of f32, and not with the
+    accuracy `strict`, which has no such algorithms.
     """
 
     name = "flatten-convolutions"
+
+    accuracy: str = "default"
+
+    def __post_init__(self) -> None:
+        check_accuracy(self.accuracy)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)
         for function in high_functions(op):
             for candidate in list(function.block.ops):
                 if isinstance(candidate, ConvOp) and is_channels_last(candidate.layout) and size_of(candidate.result):
-                    _flatten(candidate, storage)
+                    _flatten(candidate, storage, self.accuracy != "strict")
             erase_dead(function.block)
 
 
@@ -70,16 +79,17 @@ class Convolution:
         return Convolution(image, filter_, smaller)
 
 
-def _flatten(op: ConvOp, storage: Storage) -> None:
-    """Take away axes of one convolution as long as that can be done."""
+def _flatten(op: ConvOp, storage: Storage, is_default: bool) -> None:
+    """Take away axes of one convolution as long as that can be done; taps as channels only by `default` accuracy."""
     emit, window = Emitter(op, storage), op.window()
+    copies = is_default and integer(op.group) == 1 and element_of(op.input) == f32
     found: Convolution | None = Convolution(op.input, op.filter, window)
     flat = found
     while found is not None and len(found.window.kernel) > IMAGE_AXES:
         steps: tuple[Callable[[], Convolution | None], ...] = (
             lambda now=found: _joined_to_batch(now, emit),
             lambda now=found: _merged(now, emit),
-            lambda now=found: _taps_as_channels(now, emit) if integer(op.group) == 1 else None,
+            lambda now=found: _taps_as_channels(now, emit) if copies else None,
         )
         found = next((result for step in steps if (result := step()) is not None), None)
         flat = found or flat
@@ -151,7 +161,8 @@ def _taps_as_channels(of: Convolution, emit: Emitter) -> Convolution | None:
     window, rest = of.window, len(of.window.kernel) - 1
     outputs, taps, *inner, channels = shape_of(of.filter)
     plain = all(values[1:] == (1,) * rest for values in (window.strides, window.dilations))
-    if window.kernel[1:] != (3, 3) or not plain or outputs < LEAST_OUTPUTS or channels < LEAST_CHANNELS:
+    pays = taps <= MOST_TAPS and outputs >= LEAST_OUTPUTS and channels >= LEAST_CHANNELS
+    if window.kernel[1:] != (3, 3) or not plain or not pays:
         return None
     image = emit(ConcatOp, _images(of, emit), axis=rest + 2)
     batch, count, *sizes, depth = shape_of(image)

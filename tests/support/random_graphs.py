@@ -429,7 +429,7 @@ def step_small_conv(g: GraphBuilder) -> SSAValue:
 
 def step_conv_of_volumes(g: GraphBuilder) -> SSAValue:
     """A convolution along three axes, of some of which the filter has one tap, or one wide enough to be flattened."""
-    channels, size = g.draw(st.sampled_from([(2, 2), (8, 32)])), g.draw(st.integers(1, 3))
+    channels, size = g.draw(st.sampled_from([(2, 2), (16, 32)])), g.draw(st.integers(1, 3))
     depth, outputs = channels
     value = g.constant((g.draw(st.integers(1, 2)), size, 3, 2, depth))
     kernel = g.draw(st.sampled_from([(1, 3, 3), (2, 3, 3), (3, 1, 1), (1, 1, 1), (1, 2, 1), (3, 3, 3)]))

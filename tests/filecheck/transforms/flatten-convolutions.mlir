@@ -2,6 +2,7 @@
 
 // RUN: glow-opt %s -p flatten-convolutions --split-input-file | filecheck %s
 // RUN: glow-opt %s -p flatten-convolutions,flatten-convolutions --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'flatten-convolutions{accuracy=strict}' --split-input-file | filecheck %s --check-prefix=STRICT
 
 // One tap along the first axis: every second image is an example of the batch.
 
@@ -44,6 +45,9 @@ glow_high.func @merged(@x, @w, @y) {
 // -----
 
 // Three taps along the first axis are three times the channels.
+
+// STRICT-LABEL: glow_high.func @channels(
+// STRICT:         glow_high.conv %x, %w {{.*}} : tensor<1x4x5x6x32xf32>
 
 // CHECK-LABEL: glow_high.func @channels(
 // CHECK:         %[[ZEROS:.*]] = glow_high.pad %x {{.*}} : tensor<1x6x5x6x16xf32>
