@@ -24,8 +24,8 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Their time over ours in each round: above 1, we are faster."""
-    return [peer / own for own, peer in zip(ours, theirs, strict=True)]
+    """Their time over ours in each round in which they were timed, the first ones: above 1, we are faster."""
+    return [peer / own for own, peer in zip(ours[: len(theirs)], theirs, strict=True)]
 
 
 @dataclass(frozen=True)

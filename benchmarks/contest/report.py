@@ -187,7 +187,8 @@ Measured on {machine}: {rounds} rounds.
 Every engine runs in a process of its own on the same cores, in turns within each round; a round takes the shortest of
 several calls. Ratios are the peer's time over ours in the same round, above 1 where we are faster: the median of the
 rounds, in parentheses the quartiles. The best peer is the one with the smallest median. The peak is what multiply-adds
-on registers alone reach, probed between the turns; rounds with a disturbed probe are repeated. 32-bit floats, weights
+on registers alone reach, probed between the turns; rounds with a disturbed probe are repeated. Engines that take ten
+times as long as the fastest are in the first three rounds alone. 32-bit floats, weights
 and inputs seeded; one example, or eight where the name ends in b8. *Strict* is ours with `accuracy="strict"`: without
 Winograd's and Strassen's algorithms.
 

@@ -19,6 +19,11 @@ from contest.workloads import Workload
 DISTURBED = 0.1
 """A round in which a probe falls short of the best by more than this share is measured again."""
 
+SLOW = 10
+"""An engine that takes as many times as long as the fastest is timed in few rounds."""
+
+FEW_ROUNDS = 3
+
 WRONG = 0.05
 """An engine whose outputs differ by more than this, in units of their scale, computes something else."""
 
@@ -39,8 +44,8 @@ class Result:
     """
     What one engine did with one model.
 
-    `seconds` has the shortest call of each round. `difference` is the largest of the outputs to the reference's, in
-    units of their scale. `reason` says why there are no times.
+    `seconds` has the shortest call of each round, of the first ones where the engine is slow. `difference` is the
+    largest of the outputs to the reference's, in units of their scale. `reason` says why there are no times.
     """
 
     reason: str = ""
@@ -172,7 +177,7 @@ class Turns:
 
     def _round(self, number: int) -> tuple[dict[str, float], float]:
         """The shortest call of each engine, and the worst of the probes between them."""
-        names = list(self._workers)
+        names = [name for name in self._workers if not self._rests(name)]
         turn = number % len(names)
         probes = [self._probe.measure()]
         times: dict[str, float] = {}
@@ -184,6 +189,12 @@ class Turns:
                 self._fail(name, failure)
             probes.append(self._probe.measure())
         return times, min(probes)
+
+    def _rests(self, name: str) -> bool:
+        """Whether an engine is slow, and was timed in enough rounds."""
+        times = {name: result.seconds[:FEW_ROUNDS] for name, result in self.measurement.timed().items()}
+        mine = times.get(name, [])
+        return len(mine) == FEW_ROUNDS and min(mine) > SLOW * min(min(seconds) for seconds in times.values())
 
     def _close(self) -> None:
         for name in list(self._workers):

@@ -17,7 +17,11 @@ def test_ratio_is_above_one_where_we_are_faster():
     assert ratios([1.0, 2.0], [3.0, 1.0]) == [3.0, 0.5]
 
 
-def test_ratio_needs_as_many_rounds_of_both():
+def test_ratios_are_of_the_rounds_that_peers_took_part_in():
+    assert ratios([1.0, 2.0, 4.0], [3.0, 1.0]) == [3.0, 0.5]
+
+
+def test_ratio_needs_our_time_of_every_round():
     with pytest.raises(ValueError, match=r"shorter|longer"):
         ratios([1.0], [1.0, 2.0])
 

@@ -91,6 +91,14 @@ def test_turns_measure_all_and_name_who_does_not_run(tmp_path: Path):
     assert measured.repeated <= 2
 
 
+def test_slow_engines_take_part_in_few_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("contest.turns.SLOW", 1)
+    settings = Settings(rounds=5, cores=[0], budget=0.01, timeout=120, folder=tmp_path)
+    pythons: dict[str, Path | str] = dict.fromkeys(("glow", "onnxruntime"), Path(sys.executable))
+    measured = Turns(small(tmp_path), settings, Probe([0])).run(pythons)
+    assert sorted(len(result.seconds) for result in measured.timed().values()) == [3, 5]
+
+
 def test_environment_that_cannot_be_made_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     (tmp_path / "python").write_text("#!/bin/sh\necho 'ERROR: no such version' >&2\nexit 1\n")
