@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import math
 import mmap
+import os
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -38,6 +40,17 @@ class FileMap(mmap.mmap):
         """Let go of the memory, where the system can; what is read again is fetched from the file again."""
         if hasattr(self, "madvise"):
             self.madvise(mmap.MADV_DONTNEED)
+
+
+def is_beside(folder: Path, name: str) -> bool:
+    """Whether a name leads to a file in that folder, or in one within, by no symbolic link and no way around."""
+    place = os.path.normpath(name)
+    if os.path.isabs(place) or place.split(os.sep)[0] == os.pardir:
+        return False
+    try:
+        return (folder / name).resolve() == folder.resolve() / place and (folder / name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 class Deferred(ABC):

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
@@ -257,6 +257,7 @@ FIELD = st.one_of(
 
 @settings(max_examples=500, deadline=2000)
 @given(fields=st.lists(FIELD, max_size=6))
+@example(fields=[b"p\x01", b"j\x00"]).via("an entry of external data without a key")
 def test_tensors_of_any_fields_are_read_as_protobuf_does(fields: list[bytes]) -> None:
     compare(around(b"".join(fields)))
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 from onnx import checker, external_data_helper, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.deferred import FileMap
+from glow_mlir.deferred import FileMap, is_beside
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.wire import INSIDE
@@ -61,9 +60,11 @@ class Tensors:
                 raise ValueError(f"its shape is {list(proto.dims)}")
             if not uses_external_data(proto) and not is_inside(proto):
                 return numpy_helper.to_array(proto)
-            info: Any = external_data_helper.ExternalDataInfo(proto)
-            data = self._inside(proto) if is_inside(proto) else self._file(proto, info.location, what)
-            return _array(proto, _extent(data, info.offset or 0, info.length))
+            # onnx's own reader of these entries warns of those that it does not know.
+            entries = {entry.key: entry.value for entry in proto.external_data}
+            data = self._inside(proto) if is_inside(proto) else self._file(proto, entries.get("location", ""), what)
+            length = _size(entries["length"]) if "length" in entries else None
+            return _array(proto, _extent(data, _size(entries.get("offset", "0")), length))
         except (ValueError, OSError, KeyError, TypeError, checker.ValidationError) as error:
             hint = _COMPLETE_FILES if uses_external_data(proto) and not is_inside(proto) else _COMPLETE_MODEL
             raise ModelError(f"{what} cannot be read: {' '.join(str(error).split())}", hint=hint) from error
@@ -89,6 +90,8 @@ class Tensors:
             for key, value in (("location", location), ("length", "0")):
                 probe.external_data.add(key=key, value=value)
             external_data_helper.load_external_data_for_tensor(probe, self._directory)
+            if not is_beside(Path(self._directory), location):
+                raise ValueError(f"its file '{location}' is not in the folder of the model")
             self._files[location] = content_of(Path(self._directory, location), self._in_memory)
         return self._files[location]
 
@@ -96,6 +99,13 @@ class Tensors:
 def is_inside(proto: onnx.TensorProto) -> bool:
     """Whether a tensor has its content in the file of its model, behind a reference that `wire` left."""
     return any(entry.key == "location" and entry.value == INSIDE for entry in proto.external_data)
+
+
+def _size(text: str) -> int:
+    """The number in an entry of external data; raises `ValueError` where it is none, or negative."""
+    if (size := int(text)) < 0:
+        raise ValueError(f"it cannot have {size} bytes, or begin there")
+    return size
 
 
 def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
