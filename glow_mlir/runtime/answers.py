@@ -45,9 +45,10 @@ class Answers:
         place = self.directory / f"{key}.json"
         try:
             found: object = json.loads(place.read_text())
-            os.utime(place)
         except (OSError, ValueError):
             return None
+        with contextlib.suppress(OSError):
+            os.utime(place)
         return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
     def store(self, key: str, answer: Mapping[str, object]) -> None:

@@ -80,6 +80,18 @@ def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path) ->
     assert foreign.exists()
 
 
+def test_answer_of_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of its last use is lost, not the answer."""
+
+    def refused(path: Path) -> None:
+        raise PermissionError(path)
+
+    answers = Answers("subject", tmp_path)
+    answers.store("one", {"chosen": "a"})
+    monkeypatch.setattr(os, "utime", refused)
+    assert answers.load("one") == {"chosen": "a"}
+
+
 def test_no_folder_no_answer(tmp_path: Path) -> None:
     """A file in the place of the folder: nothing is kept, and nothing fails."""
     (tmp_path / "taken").write_text("")
