@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +17,7 @@ import numpy as np
 
 from glow_mlir.dialects.packages import installed_packages
 from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.model_identity import is_ir, model_identity
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.executable import Executable, describe
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from glow_mlir.compiler import Compilation, Observer
-    from glow_mlir.frontends.onnx.importer import Model, ModelSource
+    from glow_mlir.frontends.onnx.importer import ModelSource
     from glow_mlir.pipelines import PassObserver, Pipeline
 
 MOST_ATTEMPTS = 3
@@ -196,11 +197,11 @@ class InferenceSession:
         if not use_cache:
             return self._build(self._compile(model), None)
         cache = ArtifactCache()
-        directory = model.parent if isinstance(model, Path) else None
         for _ in range(MOST_ATTEMPTS):
             files = Snapshot(cache.contents)
-            key = self._key(model_identity(model, files))
-            found = cache.load(key, directory) or self._stored(model, key, cache, files)
+            identity, source = model_identity(model, files)
+            key = self._key(identity)
+            found = cache.load(key) or self._stored(source, key, cache, files)
             if found is not None:
                 return found
         hint = "wait until whoever writes it is done"
@@ -225,15 +226,11 @@ class InferenceSession:
 
     def _stored(self, model: Any, key: str, cache: ArtifactCache, files: Snapshot) -> Artifact | None:
         """A new artifact, which goes into the cache; `None` where a file changed since its identity was taken."""
-        external: dict[str, str] = {}
-        if isinstance(model, Path) and not is_ir(model):
-            model, external = _opened(model, files)
         with cache.draft() as draft:
             artifact = self._build(self._compile(model), draft.room)
             if files.changed():
                 return None
-            manifest = replace(artifact.manifest, external=external)
-            cache.store(key, replace(artifact, manifest=manifest), draft)
+            cache.store(key, artifact, draft)
         return artifact
 
     def _compile(self, model: Any, in_memory: bool = False) -> Compilation:
@@ -374,58 +371,6 @@ def accepted_model(model: Any) -> Any:
         f"a model cannot be of the type '{type(model).__name__}'",
         hint="give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp",
     )
-
-
-def is_ir(model: Any) -> bool:
-    """Whether a model is IR of ours, a `.mlir` file or a module, and not an ONNX model."""
-    if isinstance(model, str | Path):
-        return Path(model).suffix == ".mlir"
-    # Neither xdsl nor onnx is imported to tell: a model that the cache knows needs none of them.
-    return hasattr(model, "walk")
-
-
-def model_identity(model: Any, files: Snapshot) -> bytes | str:
-    """
-    What identifies a model: its bytes, or a digest of its file; raises `ModelError` where the file cannot be read.
-
-    The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
-    module, anything may lie under the name of its weights.
-    """
-    if isinstance(model, bytes):
-        return model
-    if isinstance(model, Path):
-        found = _digest(model, files)
-        if not is_ir(model):
-            return found
-        from glow_mlir.textual import weights_path
-
-        weights = weights_path(model)
-        return f"{found} {_digest(weights, files)}" if weights.exists() else found
-    if is_ir(model):
-        from glow_mlir.textual import module_text
-
-        return module_text(model, locations=True)
-    return model.SerializeToString(deterministic=True)
-
-
-def _opened(path: Path, files: Snapshot) -> tuple[Model, dict[str, str]]:
-    """The model in a file, and the digests of the files beside it that hold its weights, by their names."""
-    from glow_mlir.frontends.onnx.external import external_files
-    from glow_mlir.frontends.onnx.importer import open_model
-
-    model = open_model(path)
-    # The importer has better words for what is no file, or not there; a device might have no end.
-    present = [name for name in external_files(model) if (path.parent / name).is_file()]
-    return model, {name: _digest(path.parent / name, files) for name in present}
-
-
-def _digest(path: Path, files: Snapshot) -> str:
-    """The digest of what is in a file; raises `ModelError` where it cannot be read."""
-    try:
-        return files.digest(path)
-    except OSError as error:
-        hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
-        raise ModelError(f"cannot be read: {error.strerror}", file=str(path), hint=hint) from error
 
 
 def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = True, in_memory: bool = False) -> ModuleOp:

@@ -21,6 +21,7 @@ from glow_mlir.codegen.llvm import host
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.runtime.cache import ArtifactCache
+from glow_mlir.runtime.identity import ContentIndex
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.session import InferenceSession
 from glow_mlir.textual import write_module
@@ -82,6 +83,70 @@ def test_same_model_beside_other_weights_is_another_model(tmp_path: Path) -> Non
         os.utime(folder / "w.bin", ns=(5, 5))
         results.append(float(result(InferenceSession(path), np.zeros((2, 3), np.float32))[0, 0]))
     assert results == [1, 5]
+
+
+def with_weights_beside(folder: Path, weight: float) -> Path:
+    """A model in a new folder, its weights in the file `w.bin` there; the model's file is the same for all weights."""
+    folder.mkdir()
+    path = folder / "m.onnx"
+    onnx.save(adding(weight=weight), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    return path
+
+
+def test_same_models_beside_other_weights_do_not_take_turns_in_the_cache(tmp_path: Path) -> None:
+    paths = [with_weights_beside(tmp_path / str(weight), weight) for weight in (1.0, 5.0)]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert [bool(InferenceSession(path).compile_seconds) for path in paths * 2] == [True, True, False, False]
+
+
+def test_a_moment_without_weights_costs_no_artifact(tmp_path: Path) -> None:
+    path = with_weights_beside(tmp_path / "model", 1.0)
+    InferenceSession(path)
+    weights, aside = tmp_path / "model" / "w.bin", tmp_path / "aside"
+    weights.rename(aside)
+    with pytest.raises(ModelError, match="'w' cannot be read"):
+        InferenceSession(path)
+    aside.rename(weights)
+    assert not InferenceSession(path).compile_seconds
+
+
+def test_model_from_the_cache_is_not_opened(tmp_path: Path) -> None:
+    """Nor is onnx imported, also where weights lie in other files."""
+    path = with_weights_beside(tmp_path / "model", 1.0)
+    InferenceSession(path)
+    script = f"""
+import sys
+from glow_mlir.session import InferenceSession
+
+assert not InferenceSession({str(path)!r}).compile_seconds
+assert not {{"onnx", "xdsl"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], timeout=60, check=True)
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname", "../secret", "link", "to/secret"])
+def test_files_that_a_model_may_not_have_are_not_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model could name a file that has no end."""
+    path = with_weights_beside(tmp_path / "model", 1.0)
+    (tmp_path / "secret").write_text("secret")
+    (path.parent / "link").symlink_to(tmp_path / "secret")
+    (path.parent / "to").symlink_to(tmp_path)
+    model = onnx.load(path, load_external_data=False)
+    model.graph.initializer[0].external_data[0].value = name
+    path.write_bytes(model.SerializeToString())
+    read, digest = list[Path](), ContentIndex.digest
+
+    def noted(self: ContentIndex, file: Path) -> str:
+        read.append(file)
+        return digest(self, file)
+
+    monkeypatch.setattr(ContentIndex, "digest", noted)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="'w' cannot be read"):
+            InferenceSession(path)
+    assert set(read) == {path}
 
 
 @pytest.mark.parametrize("name", ["m.onnx", "w.bin"])
@@ -164,7 +229,8 @@ def test_weights_of_a_module_in_a_file_belong_to_it(tmp_path: Path) -> None:
         write_module(module, path)
     x = np.zeros(20, np.float32)
     assert result(InferenceSession(paths[0]), x)[1] == 1
-    weights = paths[1].with_suffix(".weights")
+    weights = paths[1].with_suffix(".weights").rename(tmp_path / "linked")
+    paths[1].with_suffix(".weights").symlink_to(weights)
     weights.write_bytes(weights.read_bytes().replace(np.float32(1).tobytes(), np.float32(9).tobytes()))
     del module
     gc.collect()

@@ -47,8 +47,6 @@ class Manifest:
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
     steps: tuple[Step, ...] = ()
-    external: dict[str, str] = field(default_factory=dict[str, str])
-    """Files beside the model whose content went into the constants → digest of that content."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 

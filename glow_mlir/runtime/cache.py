@@ -92,31 +92,26 @@ class ArtifactCache:
         """What is in the files of models."""
         self.limit = limit
 
-    def load(self, key: str, model_directory: Path | None = None) -> Artifact | None:
-        """The artifact of that key, constants mapped; `None` where there is none, or it is damaged or outdated."""
+    def load(self, key: str) -> Artifact | None:
+        """The artifact of that key, constants mapped; `None` where there is none, or it is damaged, and removed."""
         folder = self.directory / key
         if not is_ours(folder):
             return None
         try:
             manifest = Manifest.from_json((folder / "manifest.json").read_text())
-            self._check_external(manifest, model_directory)
             constants = _mapped(folder / _CONSTANTS, manifest.constants)
             code = (folder / "code.o").read_bytes()
             if manifest.digests != _digests(code, constants, manifest):
                 raise ValueError(f"{folder} is damaged")
-        except (OSError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
             # What stays in its place would never be replaced.
             shutil.rmtree(folder, ignore_errors=True)
+            return None
+        except OSError:  # There may be too many open files.
             return None
         with contextlib.suppress(OSError):
             os.utime(folder)
         return Artifact(code, constants, manifest)
-
-    def _check_external(self, manifest: Manifest, directory: Path | None) -> None:
-        """Raise `ValueError` where weights in another file have changed, `OSError` where they are gone."""
-        for name, digest in manifest.external.items():
-            if self.contents.digest(Path(directory or ".") / name) != digest:
-                raise ValueError(f"{name} has changed")
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:

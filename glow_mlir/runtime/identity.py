@@ -17,7 +17,11 @@ import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from glow_mlir.deferred import is_beside
 
 SETTLED_NS = 2_000_000_000
 """Nanoseconds for which a file must be at rest for its times to tell it from later content: the tick of FAT's clock."""
@@ -86,30 +90,47 @@ class ContentIndex:
             os.unlink(path)
 
 
+_State = tuple[list[int], str]
+"""The identity of a file and the digest of what is in it."""
+
+
 class Snapshot:
     """What is in some files at one moment; tells whether it still is, of files that are read meanwhile."""
 
     def __init__(self, contents: ContentIndex) -> None:
         self._contents = contents
-        self._files: dict[Path, tuple[list[int], str]] = {}
+        self._looks: list[tuple[Callable[[], _State], _State]] = []
 
     def digest(self, path: Path) -> str:
         """The digest of what is in a file, remembered; raises `OSError` where it cannot be read."""
-        self._files[path] = self._look(path)
-        return self._files[path][1]
+        return self._remember(partial(self._look, path))
 
-    def changed(self) -> list[Path]:
-        """The files that are not what they were, in identity or content."""
-        return [path for path, state in self._files.items() if not self._is(path, state)]
+    def digest_beside(self, folder: Path, name: str) -> str:
+        """The digest of a file in a folder, remembered as well; empty, and unread, where `is_beside` says no."""
+        return self._remember(partial(self._look_beside, folder, name))
 
-    def _is(self, path: Path, state: tuple[list[int], str]) -> bool:
-        try:
-            return self._look(path) == state
-        except OSError:
-            return False
+    def changed(self) -> bool:
+        """Whether some file is not what it was, in identity or content."""
+        return any(not _is(look, state) for look, state in self._looks)
 
-    def _look(self, path: Path) -> tuple[list[int], str]:
+    def _remember(self, look: Callable[[], _State]) -> str:
+        state = look()
+        self._looks.append((look, state))
+        return state[1]
+
+    def _look(self, path: Path) -> _State:
         return file_identity(path), self._contents.digest(path)
+
+    def _look_beside(self, folder: Path, name: str) -> _State:
+        return self._look(folder / name) if is_beside(folder, name) else ([], "")
+
+
+def _is(look: Callable[[], _State], state: _State) -> bool:
+    """Whether there still is what was seen."""
+    try:
+        return look() == state
+    except OSError:
+        return False
 
 
 def _read(entry: Path) -> str:

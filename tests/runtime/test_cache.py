@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +22,8 @@ from glow_mlir.runtime.sources import stamp_of
 KEY, OTHER = cache_key("one"), cache_key("other")
 
 
-def artifact(size: int = 100, external: dict[str, str] | None = None) -> Artifact:
-    manifest = Manifest("main", (), 0, 0, size, "host", external=external or {})
+def artifact(size: int = 100) -> Artifact:
+    manifest = Manifest("main", (), 0, 0, size, "host")
     return Artifact(b"code", np.arange(size, dtype=np.uint8), manifest)
 
 
@@ -137,27 +140,43 @@ def test_manifest_with_another_entry_is_damaged(tmp_path: Path) -> None:
     assert cache.load(KEY) is None
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "code.o", "constants.bin"])
+def test_artifact_that_cannot_be_opened_now_stays(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process with too many open files must not empty the cache."""
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact())
+    opened = io.open
+
+    def refused(file: Any, *arguments: Any, **options: Any) -> Any:
+        if Path(file).name == name:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return opened(file, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(io, "open", refused)
+        assert cache.load(KEY) is None
+    assert cache.load(KEY) is not None
+
+
 def test_files_of_equal_size_and_time_differ(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "w.bin").write_bytes(name.encode())
         os.utime(tmp_path / name / "w.bin", ns=(5, 5))
-    cache = ArtifactCache(tmp_path / "cache")
-    cache.store(KEY, artifact(external={"w.bin": cache.contents.digest(tmp_path / "a" / "w.bin")}))
-    assert cache.load(KEY, tmp_path / "a") is not None
-    assert cache.load(KEY, tmp_path / "b") is None
+    contents = ArtifactCache(tmp_path / "cache").contents
+    assert contents.digest(tmp_path / "a" / "w.bin") != contents.digest(tmp_path / "b" / "w.bin")
 
 
 def test_file_that_is_written_again_within_a_tick_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither its size nor its times tell that it changed, so its content has to."""
-    path, cache = tmp_path / "w.bin", ArtifactCache(tmp_path / "cache")
+    path, contents = tmp_path / "w.bin", ArtifactCache(tmp_path / "cache").contents
     path.write_bytes(b"a")
     now = file_identity(path)
     monkeypatch.setattr(identity, "file_identity", {path: now}.__getitem__)
-    cache.store(KEY, artifact(external={"w.bin": cache.contents.digest(path)}))
-    assert cache.load(KEY, tmp_path) is not None
+    before = contents.digest(path)
+    assert contents.digest(path) == before
     path.write_bytes(b"b")
-    assert cache.load(KEY, tmp_path) is None
+    assert contents.digest(path) != before
 
 
 def test_stamp_follows_the_sources_and_linked_folders(tmp_path: Path) -> None:
