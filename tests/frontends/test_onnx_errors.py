@@ -15,7 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import StringAttr
 
 from glow_mlir.errors import GlowError, ModelError, OptionError, UnsupportedError
+from glow_mlir.frontends.onnx import graph
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.interpreter.machine import find_function, run_function
 
 FLOATS = TensorProto.FLOAT
@@ -192,6 +194,49 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
 def test_contradictory_model(case: str) -> None:
     model, expected = CONTRADICTIONS[case]
     assert expected in refusal(model, ModelError)
+
+
+def failing(node: Node) -> None:
+    """An importer with a mistake."""
+    raise KeyError(node.kind)
+
+
+FLAG = numpy_helper.from_array(np.array(True), "flag")
+ROUNDS = numpy_helper.from_array(np.array(3), "rounds")
+OUTER = helper.make_graph([node("Relu", "x", "z")], "branch", [], [value("z")])
+BODY = helper.make_graph(
+    [node("Add", "x t", "u"), node("Identity", "c", "d")],
+    "body",
+    [value("i", TensorProto.INT64, ()), value("c", TensorProto.BOOL, ()), value("t")],
+    [value("d", TensorProto.BOOL, ()), value("u")],
+)
+LARGE = numpy_helper.from_array(np.zeros((200, 200), np.float32))
+
+VALID: dict[str, onnx.ModelProto] = {
+    "attributes": model_of([node("Softmax", axis=0)]),
+    "branches with names from outside": model_of(
+        [node("If", "flag", then_branch=OUTER, else_branch=OUTER)], initializers=[FLAG]
+    ),
+    "loop with names from outside": model_of([node("Loop", "rounds flag x", body=BODY)], initializers=[FLAG, ROUNDS]),
+    "domain by its name": model_of([helper.make_node("Relu", ["x"], ["y"], domain="ai.onnx")]),
+    "large constant": model_of([node("Constant", "", value=LARGE)]),
+}
+
+
+@pytest.mark.parametrize("case", VALID)
+def test_valid_node_is_not_blamed_for_a_mistake_of_its_importer(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "find_importer", lambda *_: failing)
+    with pytest.raises(KeyError):
+        import_model(VALID[case].SerializeToString())
+
+
+def test_large_constant_outside_is_not_blamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "m.onnx"
+    model = VALID["large constant"]
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", convert_attribute=True)
+    monkeypatch.setattr(graph, "find_importer", lambda *_: failing)
+    with pytest.raises(KeyError):
+        import_model(path)
 
 
 BRANCH = helper.make_graph([node("Relu", "x", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])

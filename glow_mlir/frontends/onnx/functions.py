@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 from onnx import checker, defs, helper, shape_inference
+from onnx.external_data_helper import uses_external_data
 
 from glow_mlir.registry import IMPORTERS
 
@@ -34,19 +35,43 @@ def _schema(domain: str, kind: str, version: int) -> Any:
 def contradiction(
     node: onnx.NodeProto, domain: str, opsets: Mapping[str, int], types: Mapping[str, onnx.TypeProto]
 ) -> str:
-    """What the standard finds wrong with a node, whose operands have those types by name; empty where nothing is."""
+    """
+    What the standard finds wrong with a node, whose operands have those types by name; empty where nothing is.
+
+    `domain` is the node's as `opsets` calls it. The checker sees neither names outside of a graph inside the node, nor
+    tensors in files, so it is not asked about those.
+    """
+    node = _with_domain(node, domain)
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
     context.opset_imports = dict(opsets)
     schema = _schema(domain, node.op_type, opsets.get(domain, 0))
     try:
-        checker.check_node(node, context)
+        if _is_whole(node):
+            checker.check_node(node, context)
         if schema is not None:
             imports = [helper.make_opsetid(name, version) for name, version in opsets.items()]
             shape_inference.infer_node_outputs(schema, node, dict(types), opset_imports=imports)
     except (checker.ValidationError, shape_inference.InferenceError) as invalid:
         return str(invalid).splitlines()[0].rpartition("Error] ")[2]
     return ""
+
+
+def _with_domain(node: onnx.NodeProto, domain: str) -> onnx.NodeProto:
+    if node.domain == domain:
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.domain = domain
+    return copy
+
+
+def _is_whole(node: onnx.NodeProto) -> bool:
+    """Whether a node has all that it needs in itself: no graphs, and no tensors that lie in files."""
+    attributes = node.attribute
+    has_graph = any(attribute.HasField("g") or attribute.graphs for attribute in attributes)
+    tensors = (tensor for attribute in attributes for tensor in (attribute.t, *attribute.tensors))
+    return not has_graph and not any(map(uses_external_data, tensors))
 
 
 def standard_function(
