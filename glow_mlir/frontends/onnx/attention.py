@@ -74,21 +74,29 @@ def _heads(node: Node, position: int) -> SSAValue:
     return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
 
 
+_HEADS = "[batch, heads, length, elements]"
+_AXES = {
+    (0, 1, 2): ((3, 4), f"queries, keys and values are [batch, length, elements] or {_HEADS}"),
+    (4, 5): ((4,), f"earlier keys and values are {_HEADS}"),
+}
+"""Operands → how many axes they may have, and what these are."""
+
+
 def _check_operands(node: Node) -> None:
     """Raise `ModelError` for queries, keys, values or a cache that do not make heads."""
-    for position in range(3):
-        if node.rank(position) not in (3, 4):
-            hint = "queries, keys and values are [batch, length, elements] or [batch, heads, length, elements]"
-            raise ModelError(
-                f"operand {position} of {node.kind} has {node.rank(position)} axes", node=node.name, hint=hint
-            )
-    for position in (4, 5):
-        if node.optional(4) is not None and node.rank(position) != 4:
-            hint = "earlier keys and values are [batch, heads, length, elements]"
-            raise ModelError(
-                f"operand {position} of {node.kind} has {node.rank(position)} axes", node=node.name, hint=hint
-            )
-    queries, keys, _ = (_head_count(node, position) for position in range(3))
+    if (node.optional(4) is None) != (node.optional(5) is None):
+        hint = "earlier keys and values are given both, or neither"
+        raise ModelError(f"{node.kind} has operand 4 or 5, and not the other", node=node.name, hint=hint)
+    for positions, (ranks, hint) in _AXES.items():
+        for position in positions:
+            if node.optional(position) is None and position > 2:
+                continue
+            if (rank := node.rank(position)) not in ranks:
+                raise ModelError(f"operand {position} of {node.kind} has {rank} axes", node=node.name, hint=hint)
+    queries, keys, values = (_head_count(node, position) for position in range(3))
+    if keys != values:
+        hint = "each head of keys has a head of values"
+        raise ModelError(f"{keys} heads of keys cannot have {values} of values", node=node.name, hint=hint)
     if queries % keys:
         hint = "as many heads of queries have to share each head of keys and values"
         raise ModelError(f"{queries} heads of queries cannot share {keys} of keys", node=node.name, hint=hint)
