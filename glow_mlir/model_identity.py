@@ -39,9 +39,6 @@ def model_identity(model: Any, files: Snapshot) -> tuple[bytes | str, Any]:
             hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
             file = str(error.filename or model)
             raise ModelError(f"cannot be read: {error.strerror}", file=file, hint=hint) from error
-        except ValueError as error:
-            hint = "a model is given by the path of an .onnx or .mlir file"
-            raise ModelError(f"{str(model)!r} is no path: {error}", hint=hint) from error
     if is_ir(model):
         from glow_mlir.textual import module_text
 

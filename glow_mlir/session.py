@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from glow_mlir.arguments import whole_number
 from glow_mlir.dialects.packages import installed_packages
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.model_identity import is_ir, model_identity
@@ -115,7 +116,7 @@ class InferenceSession:
         source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
-        self._pipeline, self._disable = pipeline, tuple(disable)
+        self._pipeline, self._disable = pipeline, _names(disable)
         self._accuracy, self._tune = accuracy, tune
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
@@ -136,10 +137,6 @@ class InferenceSession:
         self._turn = threading.Lock() if self._state else contextlib.nullcontext()
         if self._state:
             _WITH_STATE.add(self)
-
-    def take_turn(self) -> None:
-        """Let calls through that wait for one in a thread that is none of this process."""
-        self._turn = threading.Lock()
 
     @property
     def executable(self) -> Executable:
@@ -164,6 +161,8 @@ class InferenceSession:
         other. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output.
         """
         wanted = self._outputs if output_names is None else output_names
+        if isinstance(wanted, str):
+            raise InputError(f"'{wanted}' is no list of outputs", hint=f"['{wanted}']")
         for name in wanted:
             if name not in self._outputs:
                 raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
@@ -173,6 +172,10 @@ class InferenceSession:
         return [results[name] for name in wanted]
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        # A caller without types may give anything.
+        if not isinstance(cast(object, inputs), Mapping):
+            hint = "a dict of arrays by their names"
+            raise InputError(f"inputs cannot be of the type '{type(inputs).__name__}'", hint=hint)
         for name in inputs:
             if name not in self._inputs:
                 raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
@@ -180,7 +183,7 @@ class InferenceSession:
         for name, (binding, dtype) in self._inputs.items():
             if name not in inputs:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
-            array = np.asarray(inputs[name])
+            array = _array(name, inputs[name])
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
             if array.dtype != dtype or array.shape != binding.shape:
@@ -287,7 +290,7 @@ _WITH_STATE: WeakSet[InferenceSession] = WeakSet()
 def _forked() -> None:
     """In a child process: nobody is in a call, though another thread of the parent may have been."""
     for session in list(_WITH_STATE):
-        session.take_turn()
+        session._turn = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -326,6 +329,9 @@ class InterpreterRunner:
 
 def _settings_of(pipeline: Pipeline, backend: str, target: str, profile: bool) -> tuple[str, bool]:
     """Target and profile of a pipeline; raises `OptionError` where they are given beside it, or its end is another."""
+    if not hasattr(pipeline, "stage_names"):
+        reason = f"a pipeline cannot be of the type '{type(pipeline).__name__}'"
+        raise OptionError(reason, hint="Backend.pipeline() gives one")
     if target != "host" or profile:
         raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
     if backend == "cpu" and pipeline.stage_names[-2:] != ("allocated", "llvm"):
@@ -351,10 +357,25 @@ def _check_target(target: str) -> None:
 
 def _count_threads(threads: int) -> int:
     """The number of threads that an option means; raises `OptionError` for one that is none."""
-    # A caller without types may give anything.
-    if not isinstance(cast(object, threads), int) or not 0 <= threads <= MOST_THREADS:
+    count = whole_number(threads)
+    if count is None or not 0 <= count <= MOST_THREADS:
         raise OptionError(f"threads={threads} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}")
-    return threads or min(usable_cores(), MOST_THREADS)
+    return count or min(usable_cores(), MOST_THREADS)
+
+
+def _names(disable: Sequence[str]) -> tuple[str, ...]:
+    """The names of passes to leave out; raises `OptionError` for a text, which is a sequence of letters."""
+    if isinstance(disable, str):
+        raise OptionError(f"disable='{disable}' is no list of passes", hint=f"disable=['{disable}']")
+    return tuple(disable)
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    """The input of that name as an array; raises `InputError` for what is none, such as lists of unequal lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"input '{name}' is no array: {error}", hint="convert it with numpy.asarray") from error
 
 
 def accepted_model(model: Any) -> Any:
@@ -362,7 +383,10 @@ def accepted_model(model: Any) -> Any:
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(cast("bytes | bytearray | memoryview", model))
     if isinstance(model, str | os.PathLike):
-        return Path(cast("str | os.PathLike[str]", model))
+        path = Path(cast("str | os.PathLike[str]", model))
+        if "\0" in str(path):
+            raise OptionError(f"{str(path)!r} is no path", hint="the bytes of a model are given as bytes")
+        return path
     # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
     if is_module or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):

@@ -385,10 +385,45 @@ def test_threads_are_part_of_the_key() -> None:
     assert not InferenceSession(model, threads=2).compile_seconds
 
 
-@pytest.mark.parametrize("threads", [-1, 1025, 2.0, "2", None])
+@pytest.mark.parametrize("threads", [-1, 1025, 2.0, "2", None, True])
 def test_no_number_of_threads(threads: Any) -> None:
     with pytest.raises(OptionError, match=f"threads={threads} is no number of threads"):
         InferenceSession(adding(), threads=threads)
+
+
+def test_number_of_threads_may_be_one_of_numpy() -> None:
+    threads: Any = np.int64(2)
+    assert InferenceSession(exponential(100_000), threads=threads).executable.manifest.threads == 2
+
+
+WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "pipeline": ({"pipeline": "my"}, "a pipeline cannot be of the type 'str'"),
+    "disable": ({"disable": "cse"}, r"disable='cse' is no list of passes \(hint: disable=\['cse'\]\)"),
+    "path": ({"model": "m\0.onnx"}, "is no path"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OPTIONS)
+@pytest.mark.parametrize("cached", [False, True])
+def test_options_of_another_type_are_refused(case: str, cached: bool) -> None:
+    options, expected = WRONG_OPTIONS[case]
+    with pytest.raises(OptionError, match=expected):
+        InferenceSession(**{"model": adding(), "cache": cached, **options})
+
+
+@BACKENDS
+@pytest.mark.parametrize(
+    ("names", "inputs", "expected"),
+    [
+        (None, None, "inputs cannot be of the type 'NoneType'"),
+        (None, [1, 2], "inputs cannot be of the type 'list'"),
+        (None, {"x": [[1, 2, 3], [1]]}, "input 'x' is no array"),
+        ("y", {"x": np.zeros((2, 3), np.float32)}, "'y' is no list of outputs"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(backend: str, names: Any, inputs: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        InferenceSession(adding(), backend=backend).run(names, inputs)
 
 
 def test_sessions_with_threads_called_from_many() -> None:

@@ -454,7 +454,13 @@ def test_binding_of_no_dimension_is_a_mistake() -> None:
     model = model_of([RELU], [value("x", shape=("N",))])
     expected = "the model has no free dimension 'M' (hint: free dimensions: 'N')"
     assert refusal(model, OptionError, dimensions={"N": 1, "M": 2}) == expected
-    assert refusal(model, OptionError, dimensions={"N": -2}) == "dimension 'N' cannot be -2 long"
+    for size in (-2, "1", 1.5, True, None):
+        assert refusal(model, OptionError, dimensions={"N": size}) == f"dimension 'N' cannot be {size!r} long"
+
+
+def test_sizes_may_be_numbers_of_numpy() -> None:
+    model = model_of([RELU], [value("x", shape=("N",))])
+    assert run_function(import_model(model, {"N": np.int64(3)}), {"x": np.ones(3, np.float32)})["y"].shape == (3,)
 
 
 # What is unusual, but right

@@ -10,6 +10,7 @@ from onnx import helper
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.arguments import whole_number
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import OptionError, UnsupportedError
@@ -48,7 +49,7 @@ def input_types(
     The types of a graph's inputs; `dimensions` gives free dimensions their sizes.
 
     A free dimension goes by its name, or where it has none by input and axis, as in `x.0`. Raises `UnsupportedError`
-    where sizes are missing, all at once, and `OptionError` for sizes that nothing needs.
+    where sizes are missing, all at once, and `OptionError` for sizes that nothing needs, or that are none.
     """
     types: dict[str, TensorType[Attribute]] = {}
     free: dict[str, str] = {}
@@ -67,7 +68,7 @@ def input_types(
             label = dimension.dim_param or f"{value.name}.{axis}"
             if not known:
                 free.setdefault(label, value.name)
-            sizes.append(dimension.dim_value if known else dimensions.get(label, -1))
+            sizes.append(dimension.dim_value if known else _size(dimensions, label))
         types[value.name] = tensor(sizes, element)
     _check_dimensions(free, dimensions)
     return types
@@ -82,5 +83,11 @@ def _check_dimensions(free: Mapping[str, str], dimensions: Mapping[str, int]) ->
     if surplus := [label for label in dimensions if label not in free]:
         known = ", ".join(f"'{label}'" for label in free) or "none"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
-    if wrong := [label for label in free if dimensions[label] < 0]:
-        raise OptionError(f"dimension '{wrong[0]}' cannot be {dimensions[wrong[0]]} long")
+    if wrong := [label for label in free if _size(dimensions, label) < 0]:
+        raise OptionError(f"dimension '{wrong[0]}' cannot be {dimensions[wrong[0]]!r} long")
+
+
+def _size(dimensions: Mapping[str, int], label: str) -> int:
+    """The size of a free dimension; -1 where there is none, or it is no number."""
+    found = whole_number(dimensions.get(label))
+    return -1 if found is None else found
