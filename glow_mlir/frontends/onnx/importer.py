@@ -97,8 +97,7 @@ def import_model(
     `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store;
     large ones stay in their files, which must not change as long as the module is used, unless they are to be
     `in_memory`. Unless `by_content`, their digests mean nothing outside this process, and are had without reading them.
-    Raises `ModelError` for a damaged or
-    contradictory model, and `UnsupportedError` that lists every unsupported node.
+    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node.
     """
     model = open_model(source, in_memory)
     try:
