@@ -46,11 +46,15 @@ def test_a_function_keeps_its_code(code: bytes) -> None:
 def test_code_is_given_back_in_a_cycle_of_garbage(code: bytes) -> None:
     """LLVM's objects depend on each other: in another order than theirs, this ends the process."""
     gone: list[weakref.ref[Library]] = []
-    for _ in range(20):
-        owner = Owner(Library(code))
-        gone.append(weakref.ref(owner.library))
-        del owner
-        gc.collect()
+    gc.freeze()  # What other tests left is not looked through each time.
+    try:
+        for _ in range(20):
+            owner = Owner(Library(code))
+            gone.append(weakref.ref(owner.library))
+            del owner
+            gc.collect()
+    finally:
+        gc.unfreeze()
     assert all(reference() is None for reference in gone)
 
 
