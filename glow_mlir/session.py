@@ -66,6 +66,27 @@ def _versions() -> str:
     return ", ".join(found)
 
 
+class _Turn:
+    """Lets the calls of a session follow one another, also in a child of `os.fork`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        _TURNS.add(self)
+
+
+_TURNS: WeakSet[_Turn] = WeakSet()
+
+
+def _forked() -> None:
+    """In a child process: nobody is in a call, though another thread of the parent may have been."""
+    for turn in list(_TURNS):
+        turn.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class InferenceSession:
     """
     A model, compiled and ready to run.
@@ -134,9 +155,7 @@ class InferenceSession:
             for binding in self._bindings
             if binding.role == "state"
         }
-        self._turn = threading.Lock() if self._state else contextlib.nullcontext()
-        if self._state:
-            _WITH_STATE.add(self)
+        self._turn = _Turn() if self._state else None
 
     @property
     def executable(self) -> Executable:
@@ -167,7 +186,7 @@ class InferenceSession:
             if name not in self._outputs:
                 raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
         checked = self._checked(inputs)
-        with self._turn:
+        with self._turn.lock if self._turn else contextlib.nullcontext():
             results = self._runner.run(checked, self._state)
         return [results[name] for name in wanted]
 
@@ -281,20 +300,6 @@ class InferenceSession:
         for observer in self._observers:
             observer(last, compilation.module, self.compile_seconds["code"])
         return artifact
-
-
-_WITH_STATE: WeakSet[InferenceSession] = WeakSet()
-"""The sessions whose calls wait for each other."""
-
-
-def _forked() -> None:
-    """In a child process: nobody is in a call, though another thread of the parent may have been."""
-    for session in list(_WITH_STATE):
-        session._turn = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 class InterpreterRunner:

@@ -407,8 +407,9 @@ WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("cached", [False, True])
 def test_options_of_another_type_are_refused(case: str, cached: bool) -> None:
     options, expected = WRONG_OPTIONS[case]
+    arguments: dict[str, Any] = {"model": adding(), "cache": cached, **options}
     with pytest.raises(OptionError, match=expected):
-        InferenceSession(**{"model": adding(), "cache": cached, **options})
+        InferenceSession(**arguments)
 
 
 @BACKENDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +201,11 @@ def failing(node: Node) -> None:
     raise KeyError(node.kind)
 
 
+def find_failing(*_: object) -> Callable[[Node], None]:
+    """An importer with a mistake for every operator."""
+    return failing
+
+
 FLAG = numpy_helper.from_array(np.array(True), "flag")
 ROUNDS = numpy_helper.from_array(np.array(3), "rounds")
 OUTER = helper.make_graph([node("Relu", "x", "z")], "branch", [], [value("z")])
@@ -225,7 +230,7 @@ VALID: dict[str, onnx.ModelProto] = {
 
 @pytest.mark.parametrize("case", VALID)
 def test_valid_node_is_not_blamed_for_a_mistake_of_its_importer(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "find_importer", lambda *_: failing)
+    monkeypatch.setattr(graph, "find_importer", find_failing)
     with pytest.raises(KeyError):
         import_model(VALID[case].SerializeToString())
 
@@ -234,7 +239,7 @@ def test_large_constant_outside_is_not_blamed(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "m.onnx"
     model = VALID["large constant"]
     onnx.save(model, path, save_as_external_data=True, location="w.bin", convert_attribute=True)
-    monkeypatch.setattr(graph, "find_importer", lambda *_: failing)
+    monkeypatch.setattr(graph, "find_importer", find_failing)
     with pytest.raises(KeyError):
         import_model(path)
 
@@ -460,7 +465,8 @@ def test_binding_of_no_dimension_is_a_mistake() -> None:
 
 def test_sizes_may_be_numbers_of_numpy() -> None:
     model = model_of([RELU], [value("x", shape=("N",))])
-    assert run_function(import_model(model, {"N": np.int64(3)}), {"x": np.ones(3, np.float32)})["y"].shape == (3,)
+    size: Any = np.int64(3)
+    assert run_function(import_model(model, {"N": size}), {"x": np.ones(3, np.float32)})["y"].shape == (3,)
 
 
 # What is unusual, but right

@@ -145,7 +145,7 @@ def test_artifact_that_cannot_be_opened_now_stays(tmp_path: Path, name: str, mon
     """A process with too many open files must not empty the cache."""
     cache = ArtifactCache(tmp_path)
     cache.store(KEY, artifact())
-    opened = io.open
+    opened: Any = io.open
 
     def refused(file: Any, *arguments: Any, **options: Any) -> Any:
         if Path(file).name == name:
