@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -30,11 +30,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
 from glow_mlir.dialects.glow_low.body import Body, affine_maps, elements, maps_attribute, verify_body, verify_maps
-from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import element_of, require, shape_of
+from glow_mlir.dialects.glow_low.memory import buffer_type
+from glow_mlir.dialects.properties import integer, ints
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 
 _OWN = {
     *("name", "print", "parse", "verify_", "make", "inputs", "get_irdl_definition", "traits", "irdl_options", "fold"),
@@ -137,6 +138,23 @@ class DerivedInstruction(Instruction):
         targets, sources = self._group("epilogue_targets"), self._group("epilogue_sources")
         return Body(self.bodies[-1].block, tuple(affine_maps(self.epilogue_maps)), targets, sources)
 
+    def plain_shape(self, name: str) -> Shape:
+        """The shape of an operand, or the one that it has when it is not packed."""
+        entry = self.packing.data.get(name) if self.packing is not None else None
+        return ints(entry.data["shape"]) if isinstance(entry, DictionaryAttr) else shape_of(getattr(self, name))
+
+    def _plain(self) -> DerivedInstruction:
+        """An instruction for itself, on buffers as they are when none is packed, of which the types follow."""
+        if self.packing is None:
+            return self
+        # Elements may be packed in a wider type; those of an operator's operands agree with the first one's.
+        element = element_of(self.inputs()[0])
+        types = [
+            buffer_type(self.plain_shape(name), element) if name in self.packing.data else value.type
+            for name, _, value in self.named_uses()
+        ]
+        return self.create(operands=Block(arg_types=types).args, properties=self.properties)
+
     def _group(self, name: str) -> tuple[SSAValue, ...]:
         return tuple(value for operand, _, value in self.named_uses() if operand == name)
 
@@ -221,21 +239,46 @@ class DerivedInstruction(Instruction):
         if self.image_lines is not None:
             lines, shape = integer(self.image_lines), shape_of(self.outputs()[0])
             require(len(shape) > 1 and lines >= shape[1], f"{shape} are not some lines of images of {lines}")
-        expected = [] if self.packing is not None else list(cast(Any, self.OPERATOR).infer_types(self))
+        if self.packing is not None:
+            _verify_packing(self, self.packing)
+        expected = list(cast(Any, self.OPERATOR).infer_types(self._plain()))
         epilogue = self.epilogue
         stored = [element_of(value) for value in self.outputs()]
         if epilogue is not None:
             require(len(stored) == 1, "only an instruction with one result has an epilogue")
-            inner = expected[0].element_type if expected else epilogue.block.args[0].type
+            inner = expected[0].element_type
             _verify_epilogue(epilogue, self.outputs()[0], inner)
             stored = [inner]
         if (prologue := self.prologue) is not None:
             first = self.inputs()[0]
             verify_maps(prologue.sources, prologue.maps, len(shape_of(first)))
             verify_body(prologue.block, [element_of(first), *elements(prologue.sources)], [element_of(first)])
-        for value, element, type_ in zip(self.outputs(), stored, expected, strict=bool(expected)):
+        for value, element, type_ in zip(self.outputs(), stored, expected, strict=True):
             if shape_of(value) != type_.get_shape() or element != type_.element_type:
                 raise VerifyException(f"@out has type {value.type}, but {type_} follows from the operands")
+
+
+def _verify_packing(op: DerivedInstruction, packing: DictionaryAttr) -> None:
+    """Check that `packing` is of operands, and says of each its form, the shape it has unpacked, and numbers."""
+    definitions = op.OPERATOR.get_irdl_definition().operands
+    single = {name for name, declared in definitions if not is_variadic(declared) and getattr(op, name) is not None}
+    for name, entry in packing.data.items():
+        require(name in single, f"there is no operand '{name}' for 'packing'")
+        entries = dict(entry.data) if isinstance(entry, DictionaryAttr) else {}
+        require(isinstance(entries.pop("form", None), StringAttr), f"'packing' of '{name}' needs 'form', a name")
+        known = _is_shape(entries.pop("shape", None))
+        require(known, f"'packing' of '{name}' needs 'shape', a list of whole numbers from 0 on")
+        for key, number in entries.items():
+            numeral = isinstance(number, IntegerAttr) and number.value.data >= 0
+            require(numeral, f"'{key}' of the packed '{name}' is a whole number from 0 on, not {number}")
+
+
+def _is_shape(sizes: Attribute | None) -> bool:
+    """Whether an attribute is a list of whole numbers from 0 on."""
+    if not isinstance(sizes, DenseArrayBase):
+        return False
+    listed = cast(DenseArrayBase[Any], sizes)
+    return isinstance(listed.elt_type, IntegerType) and min(ints(listed), default=0) >= 0
 
 
 def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None:

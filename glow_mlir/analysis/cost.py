@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Block
 
 from glow_mlir.dialects.element_types import byte_width
@@ -21,7 +20,6 @@ from glow_mlir.dialects.glow_high.recurrence import Recurrence
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 
 OPERATIONS_PER_BYTE = 4
@@ -94,15 +92,9 @@ def _products(op: DerivedInstruction) -> int:
         # Elements of the result are the states: of all steps, and the last ones once more.
         return op.OPERATOR.GATES * shape_of(op.outputs()[0])[-1]
     if op.OPERATOR is ConvOp:
-        return math.prod(plain_shape(op, "filter")[1:])
+        return math.prod(op.plain_shape("filter")[1:])
     if op.OPERATOR is AttentionOp:
         # The elements of a row of the result share its scores and their exponentials.
         (keys, width), depth = shape_of(getattr(op, "value"))[-2:], shape_of(getattr(op, "query"))[-1]
         return keys * (width + depth + POLYNOMIAL) // max(width, 1)
     return 1
-
-
-def plain_shape(op: DerivedInstruction, name: str) -> tuple[int, ...]:
-    """The shape that an operand has when it is not packed."""
-    entry = op.packing.data.get(name) if op.packing is not None else None
-    return ints(entry.data["shape"]) if isinstance(entry, DictionaryAttr) else shape_of(getattr(op, name))

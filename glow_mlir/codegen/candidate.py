@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
-from glow_mlir.codegen.kernel import Kernel, Tiles, add_scratch
+from glow_mlir.codegen.kernel import Kernel, Tiles, add_scratch, pack_constant
 from glow_mlir.codegen.parts import cut_into_parts
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -36,7 +36,9 @@ class Candidate:
         op.properties["kernel"] = StringAttr(self.kernel.name)
         if self.tiles:
             op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
-        self.kernel.prepare(op, storage, target)
+        for name, form in self.kernel.packed(op, target).items():
+            assert isinstance(op, DerivedInstruction)
+            pack_constant(op, name, storage, form)
         for shape, element in self.kernel.scratch(op, target):
             assert isinstance(op, DerivedInstruction)
             add_scratch(op, shape, element)

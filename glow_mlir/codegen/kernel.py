@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.value import Value
-from glow_mlir.deferred import Blocks, Deferred, Packed, Stored
-from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.deferred import Deferred, Packed, Stored
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -179,6 +179,9 @@ class Kernel(ABC):
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
 
+    ONLY_PACKED: ClassVar[bool] = False
+    """Whether the kernel executes an instruction only when its operands are packed."""
+
     @abstractmethod
     def accepts(self, op: Operation) -> bool:
         """
@@ -207,8 +210,13 @@ class Kernel(ABC):
         """What the tiles of a selected instruction may be, by name; its `candidates` are among them."""
         return {}
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        """Pack the constants of an instruction that has this kernel and one of its `candidates`."""
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        """
+        The operands to pack where they are constants, of an instruction with this kernel and its tiles: all or none.
+
+        The same before and after they are packed; empty where the sizes do not suit the target.
+        """
+        return {}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         """The @scratch operands that a prepared instruction needs; of `private` ones, each worker needs one."""
@@ -267,42 +275,35 @@ def pack_constant(
     op: DerivedInstruction,
     name: str,
     storage: Storage,
-    packing: str,
-    pack: Callable[[np.ndarray], np.ndarray],
-    blocks: Blocks | None = None,
-    **parameters: int,
+    form: PackedForm,
 ) -> bool:
     """
     Replace a constant operand by its packed form, and say so in `packing`; false where the operand is not the
-    whole of a constant in its order.
-
-    `packing` names the form in `glow_mlir.packing.UNPACK`, which undoes it for the interpreter. Operands that were
-    packed alike share one constant. With `blocks` the constant is packed piece by piece when its bytes are needed.
+    whole of a constant in its order. Operands that were packed alike share one constant.
     """
     (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
     constant = whole_constant(value, storage)
     if constant is None:
         return False
     shape, source = shape_of(value), constant.sym_name.data
-    key = (source, packing, shape, tuple(sorted(parameters.items())))
+    key = (source, form.name, shape, tuple(sorted(form.numbers.items())))
     symbol = storage.packed.get(key)
     if symbol is None:
-        words = "_".join(str(number) for number in parameters.values())
-        wish = f"{source}.{packing}_{words}_{'x'.join(map(str, shape))}"
+        words = "_".join(str(number) for number in form.numbers.values())
+        wish = f"{source}.{form.name}_{words}_{'x'.join(map(str, shape))}"
         operand = deferred_constant(constant).reshaped(shape)
         made: Deferred
-        if blocks is None:
-            made = Stored(np.ascontiguousarray(pack(operand.array())), f"{packing} {parameters} {operand.digest}")
+        made_by = f"{form.name} {dict(form.numbers)}"
+        if form.blocks is None:
+            made = Stored(np.ascontiguousarray(form.pack(operand.array())), f"{made_by} {operand.digest}")
         else:
-            made = Packed(operand, pack, blocks, f"{packing} {parameters}")
+            made = Packed(operand, form.pack, form.blocks, made_by)
         symbol = storage.packed[key] = storage.add_constant(wish, made, constant.location).sym_name.data
     declared = declare_weight(op, storage, symbol)
     declared.name_hint = value.name_hint
     op.set_operands({name: [declared]})
-    described = {"form": StringAttr(packing), "shape": to_attribute(shape)}
-    described |= {key: to_attribute(number) for key, number in parameters.items()}
     entries = dict(op.packing.data) if op.packing is not None else {}
-    op.packing = DictionaryAttr({**entries, name: DictionaryAttr(described)})
+    op.packing = DictionaryAttr({**entries, name: form.described()})
     return True
 
 

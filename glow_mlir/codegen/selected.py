@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.kernel import Buffer, Kernel, tiles_of
 from glow_mlir.codegen.kernels.gemm import ALL_ROWS
-from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.parts import parts_of, widened
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import is_contiguous
+from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
+from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.registry import KERNELS
 from glow_mlir.runtime.pool_layout import MOST_PARTS
@@ -57,16 +58,40 @@ def _of_tiles(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault
 
 
 def _of_packing(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
-    for name, entry in _entries(op, "packing").items():
-        panel = entry.data.get("panel") if isinstance(entry, DictionaryAttr) else None
-        if panel is None:
-            continue
-        wanted = tile_for(target, element_of(getattr(op, name))).panel
-        if not _is_between(panel, wanted, wanted):
-            yield (
-                f"'{name}' is packed in panels of {_numeral(panel)}, not {wanted}",
-                "select for the target of the code",
-            )
+    found, wanted = op.properties.get("packing"), kernel.packed(op, target)
+    if found is None:
+        if kernel.ONLY_PACKED:
+            yield f"the kernel '{kernel.name}' needs its operands packed", "remove 'kernel', and run 'select'"
+        return
+    entries = _entries(op, "packing")
+    if not wanted or set(entries) != set(wanted):
+        yield (
+            f"'packing' has {_listed(entries)}, the kernel '{kernel.name}' packs {_listed(wanted)}",
+            "select for the target of the code",
+        )
+        return
+    for name, form in wanted.items():
+        for fault in _of_packed(name, getattr(op, name), entries[name], form):
+            yield fault, "select for the target of the code"
+
+
+def _of_packed(name: str, value: SSAValue, entry: Attribute, form: PackedForm) -> Iterator[str]:
+    """What is wrong with a packed operand."""
+    given = _described(entry)
+    wanted = {"form": form.name, "shape": form.plain, **form.numbers}
+    for key in {**wanted, **given} if given != wanted else ():
+        found, right = given.get(key, "missing"), wanted.get(key, "missing")
+        if found != right:
+            yield f"'{key}' of the packed '{name}' is {found}, not {right}"
+    if (shape_of(value), element_of(value)) != (form.shape, form.element) or not is_contiguous(value):
+        yield f"the packed '{name}' is {value.type}, not {buffer_type(form.shape, form.element)}"
+
+
+def _described(entry: Attribute) -> dict[str, object]:
+    """What an entry of `packing` says, which is verified."""
+    assert isinstance(entry, DictionaryAttr)
+    known = {"form": text, "shape": ints}
+    return {key: known.get(key, integer)(value) for key, value in entry.data.items()}
 
 
 def _of_parts(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:

@@ -13,6 +13,8 @@ from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.order_search import Segment
 from glow_mlir.analysis.placement import Placement, Request
 from glow_mlir.codegen.kernel import declare_weight, pack_constant
+from glow_mlir.codegen.packed_form import PackedForm
+from glow_mlir.codegen.types import f32
 from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import StorageOp
@@ -163,15 +165,16 @@ def test_only_whole_constants_are_packed_each_once() -> None:
     module = parse_module(PRODUCTS, new_context())
     storage = Storage(module)
     first, second, transposed, row = instructions(module)
-    assert pack_constant(first, "right", storage, "same", lambda m: m + 1, p=1)
-    assert pack_constant(second, "right", storage, "same", lambda m: m + 1, p=1)
+    form = PackedForm("same", (2, 2), (2, 2), f32, lambda m: m + 1, numbers={"p": 1})
+    assert pack_constant(first, "right", storage, form)
+    assert pack_constant(second, "right", storage, form)
     assert first.operands[2] is second.operands[2]
     weight = first.operands[2].owner
     assert isinstance(weight, WeightOp)
     assert weight.storage_name == "c.same_1_2x2_1"
-    assert not pack_constant(transposed, "right", storage, "same", lambda m: m + 1, p=1)
-    assert not pack_constant(row, "right", storage, "same", lambda m: m + 1, p=1)
-    assert not pack_constant(first, "left", storage, "same", lambda m: m + 1, p=1)
+    assert not pack_constant(transposed, "right", storage, form)
+    assert not pack_constant(row, "right", storage, form)
+    assert not pack_constant(first, "left", storage, form)
 
 
 def test_weights_are_declared_once_at_the_start() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, prologue_of
@@ -19,7 +19,6 @@ from glow_mlir.codegen.kernel import (
     KernelCall,
     Tiles,
     kind_of,
-    pack_constant,
     tiles_of,
     whole_constant,
 )
@@ -29,10 +28,11 @@ from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
+from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
+from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
@@ -46,7 +46,7 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, stride
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
-from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_strassen, pack_winograd
+from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 from glow_mlir.winograd import OUTPUTS, STRIDES, TAPS, TileForm
@@ -95,10 +95,7 @@ def _dilations(op: Operation) -> Shape:
 
 def filter_shape(op: Operation) -> Shape:
     """The shape [O, kernel…, I] of the filter, packed or not."""
-    packing = op.properties.get("packing")
-    if isinstance(packing, DictionaryAttr) and isinstance(entry := packing.data.get("filter"), DictionaryAttr):
-        return ints(entry.data["shape"])
-    return shape_of(getattr(op, "filter"))
+    return op.plain_shape("filter") if isinstance(op, DerivedInstruction) else shape_of(getattr(op, "filter"))
 
 
 def shape_of_call(call: KernelCall) -> ConvShape:
@@ -166,11 +163,11 @@ class DepthwiseConvKernel(Kernel):
         filters, *kernel_sizes, depth = filter_shape(op)
         return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_TAPS
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        channels, *taps, _ = shape_of(getattr(op, "filter"))
-        blocks = Blocks(axis=0, unit=1, target=len(taps), shape=(*taps, channels))
-        pack_constant(op, "filter", storage, "depthwise", pack_depthwise, blocks)
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        plain = channels, *taps, _ = filter_shape(op)
+        shape, element = (*taps, channels), element_of(getattr(op, "input"))
+        blocks = Blocks(axis=0, unit=1, target=len(taps), shape=shape)
+        return {"filter": PackedForm("depthwise", plain, shape, element, pack_depthwise, blocks)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
@@ -227,6 +224,7 @@ class WinogradConvKernel(Kernel):
     AXES = ("tiles", "transform", "columns")
     SUMMING = ("height", "width")
     STRICT = False
+    ONLY_PACKED = True
     WALKS_STRIDES = True
     EPILOGUE = True
 
@@ -241,27 +239,26 @@ class WinogradConvKernel(Kernel):
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
         return _winograd_shape(op).forms(target, f32)[0] is not None
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        cut = _winograd_shape(op).blocking(target, f32, tiles_of(op))
-        form = cut.form
-        panel = tile_for(target, f32).panel
-        filters, *_, channels = filter_shape(op)
-        packed = (-(-filters // panel), math.prod(form.weights), channels, panel)
-        pack_constant(
-            *(op, "filter", storage, "winograd"),
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        whole = _winograd_shape(op)
+        if not whole.suits(target, f32):
+            return {}
+        form, panel = whole.blocking(target, f32, tiles_of(op)).form, tile_for(target, f32).panel
+        shape = (-(-whole.filters // panel), math.prod(form.weights), whole.channels, panel)
+        found = PackedForm(
+            *("winograd", filter_shape(op), shape, f32),
             lambda part: pack_winograd(part, panel, form),
-            Blocks(axis=0, unit=panel, target=0, shape=packed),
-            panel=panel,
-            **dataclasses.asdict(form),
+            Blocks(axis=0, unit=panel, target=0, shape=shape),
+            {"panel": panel, **dataclasses.asdict(form)},
         )
+        return {"filter": found}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         return [(shape, f32) for shape in _winograd_shape(op).blocking(target, f32, tiles_of(op)).scratch()]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
         tiles, shape = tiles_of(op), _winograd_shape(op)
-        form = {side: Choice(_packed_number(op, side) or OUTPUTS, needed=True) for side in ("height", "width")}
+        form = {side: Choice(OUTPUTS, needed=True) for side in ("height", "width")}
         if any(tiles.get(side) not in choice.values for side, choice in form.items()):
             return {**form, "block": Choice(range(1, 2)), "prefetch": Choice(YES_OR_NO)}
         most = shape.tiles(TileForm(tiles["height"], tiles["width"], shape.stride))
@@ -288,14 +285,6 @@ class WinogradConvKernel(Kernel):
             transform=call.share("transform") if call.runs("tiles", "transform") else None,
             columns=call.share("columns") if call.runs("tiles", "columns") else None,
         )
-
-
-def _packed_number(op: Operation, name: str) -> tuple[int, ...]:
-    """A number by which a filter was packed; nothing where it is not packed by such a number."""
-    packing = op.properties.get("packing")
-    entry = packing.data.get("filter") if isinstance(packing, DictionaryAttr) else None
-    found = entry.data.get(name) if isinstance(entry, DictionaryAttr) else None
-    return (integer(found),) if found is not None else ()
 
 
 def _strides_of(op: Operation) -> Shape:
@@ -336,16 +325,8 @@ class StrassenConvKernel(StrassenKernel):
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         return whole_constant(getattr(op, "filter"), storage) is not None
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        panel = tile_for(target, f32).panel
-        count, *_, channels = filter_shape(op)
-        pack_constant(
-            *(op, "filter", storage, "strassen_transposed"),
-            lambda filters: pack_strassen(filters.reshape(len(filters), -1).T, panel),
-            strassen_blocks((channels, count), panel, axis=0),
-            panel=panel,
-        )
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        return self.packed_matrix(op, "filter", filter_shape(op), target, transposed=True)
 
     def sizes(self, op: Operation) -> Sizes:
         images, *pixels, columns = shape_of(getattr(op, "result"))
@@ -398,28 +379,23 @@ class ConvKernel(Kernel):
         # A prologue is applied to blocks, whose size is that of the scratch buffer.
         return [tiles for tiles in found if not has_prologue(op) or tiles.get("rows") == found[0].get("rows")]
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        group = group_of(op)
-        element = element_of(getattr(op, "filter"))
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        group, element = group_of(op), element_of(getattr(op, "input"))
         panel = tile_for(target, element).panel
-        filters, *rest = shape_of(getattr(op, "filter"))
+        plain = filters, *rest = filter_shape(op)
         form, pack = ("filters", pack_filters)
         if reads_by_channel(op):
             form, pack = ("filters_by_channel", pack_filters_by_channel)
         # Panels of one group for themselves, or groups for themselves.
         unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
-        packed = (group, -(-filters // group // panel), math.prod(rest), panel)
-        pack_constant(
-            op,
-            "filter",
-            storage,
-            form,
+        shape = (group, -(-filters // group // panel), math.prod(rest), panel)
+        found = PackedForm(
+            *(form, plain, shape, element),
             lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit),
-            Blocks(axis=0, unit=unit, target=target_axis, shape=packed),
-            panel=panel,
-            groups=group,
+            Blocks(axis=0, unit=unit, target=target_axis, shape=shape),
+            {"panel": panel, "groups": group},
         )
+        return {"filter": found}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         element = element_of(getattr(op, "filter"))

@@ -20,17 +20,17 @@ from glow_mlir.codegen.kernel import (
     Operand,
     Tiles,
     kind_of,
-    pack_constant,
     tiles_of,
     whole_constant,
 )
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen, strassen_blocks
+from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32, vector
 from glow_mlir.codegen.value import Value
@@ -42,7 +42,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.packing import pack_panels, pack_strassen
+from glow_mlir.packing import pack_panels
 from glow_mlir.registry import kernel
 from glow_mlir.storage import Storage
 
@@ -66,6 +66,12 @@ def batch_strides(operand: Operand, batch: Shape) -> Shape:
     for size, stride in zip(leading, operand.strides, strict=False):
         steps.append(0 if size == 1 else stride)
     return tuple(steps)
+
+
+def _right_shape(op: Instruction) -> Shape:
+    """The shape of the right operand, packed or not."""
+    assert isinstance(op, DerivedInstruction)
+    return op.plain_shape("right")
 
 
 def _is_constant_matrix(op: Operation, storage: Storage) -> bool:
@@ -103,19 +109,9 @@ class StrassenMatMulKernel(StrassenKernel):
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         return _is_constant_matrix(op, storage)
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        transposed = _flag(op, "transpose_right")
-        form = "strassen_transposed" if transposed else "strassen"
-        panel = tile_for(target, f32).panel
-        right = getattr(op, "right")
-        depth, columns = shape_of(right)[::-1] if transposed else shape_of(right)
-        pack_constant(
-            *(op, "right", storage, form),
-            lambda m: pack_strassen(m.T if transposed else m, panel),
-            strassen_blocks((depth, columns), panel, axis=0 if transposed else 1),
-            panel=panel,
-        )
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        plain = _right_shape(op)
+        return self.packed_matrix(op, "right", plain, target, _flag(op, "transpose_right")) if len(plain) == 2 else {}
 
     def sizes(self, op: Operation) -> Sizes:
         first, *others, columns = shape_of(getattr(op, "result"))
@@ -169,26 +165,20 @@ class MatMulKernel(Kernel):
             rows = shape_of(getattr(op, "result"))[-2]
         return product_tiles(target, element_of(getattr(op, "left")), rows, columns, depth, depth)
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
-        right = getattr(op, "right")
-        shape = shape_of(right)
-        tile = tile_for(target, element_of(right))
-        transposed = _flag(op, "transpose_right")
-        form = "panels_transposed" if transposed else "panels"
-        columns, depth = (shape[-2], shape[-1]) if transposed else (shape[-1], shape[-2])
-        packed = (-(-columns // tile.panel), depth, tile.panel)
-        blocks = Blocks(axis=0 if transposed else 1, unit=tile.panel, target=0, shape=packed)
-        if len(shape) == 2:
-            pack_constant(
-                op,
-                "right",
-                storage,
-                form,
-                lambda m: pack_panels(m.T if transposed else m, tile.panel),
-                blocks,
-                panel=tile.panel,
-            )
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        plain, element, transposed = _right_shape(op), element_of(getattr(op, "left")), _flag(op, "transpose_right")
+        if len(plain) != 2:
+            return {}
+        panel = tile_for(target, element).panel
+        columns, depth = plain if transposed else plain[::-1]
+        shape = (-(-columns // panel), depth, panel)
+        found = PackedForm(
+            *("panels_transposed" if transposed else "panels", plain, shape, element),
+            lambda m: pack_panels(m.T if transposed else m, panel),
+            Blocks(axis=0 if transposed else 1, unit=panel, target=0, shape=shape),
+            {"panel": panel},
+        )
+        return {"right": found}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:

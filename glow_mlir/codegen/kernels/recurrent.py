@@ -21,13 +21,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.codegen.access import computed, is_half, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.half import rounded
-from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, Operand, kind_of, pack_constant
+from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import vector
@@ -41,7 +42,6 @@ from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.packing import pack_gates
 from glow_mlir.registry import kernel
-from glow_mlir.storage import Storage
 
 ROW_VECTORS = 8
 """Vectors of a panel for one row of a batch, about: as many sums hide the latency of a product."""
@@ -331,11 +331,11 @@ class RecurrenceKernel(Kernel):
         """What the steps need: the sums of a block, and the states before and after the step."""
         return [(batch, plan.panels * plan.tile.panel), (2, batch, plan.hidden)]
 
-    def prepare(self, op: Instruction, storage: Storage, target: Target) -> None:
-        assert isinstance(op, DerivedInstruction)
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plan = self.plan(cast(Recurrence, op), target)
+        plain = plan.hidden, plan.gates * plan.hidden
         numbers = {"together": plan.together, "units": plan.units}
-        pack_constant(op, "weights", storage, "gates", plan.pack, None, **numbers)
+        return {"weights": PackedForm("gates", plain, plan.packed_shape, plan.element, plan.pack, numbers=numbers)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         plan = self.plan(cast(Recurrence, op), target)

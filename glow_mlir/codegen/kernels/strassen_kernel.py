@@ -10,12 +10,15 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
 from glow_mlir.codegen.kernels.gemm import product_cut
-from glow_mlir.codegen.kernels.strassen import Halves, Sizes, strassen_pays, strassen_tiles, upper_rows
+from glow_mlir.codegen.kernels.strassen import Halves, Sizes, strassen_blocks, strassen_pays, strassen_tiles, upper_rows
 from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.packing import pack_strassen
 from glow_mlir.storage import Storage
 
 
@@ -28,6 +31,7 @@ class StrassenKernel(Kernel):
     """
 
     STRICT = False
+    ONLY_PACKED = True
     EPILOGUE = True
     SUMMING = ("rows",)
     AXES = ("rows", "sums", "columns")
@@ -56,6 +60,22 @@ class StrassenKernel(Kernel):
 
     def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
         return strassen_pays(target, f32, self.sizes(op))
+
+    def packed_matrix(
+        self, op: Operation, name: str, plain: Shape, target: Target, transposed: bool
+    ) -> Mapping[str, PackedForm]:
+        """The packed form of the right operand `[K, N]`, or `[N, …, K]` where it is stored transposed."""
+        panel, sizes = tile_for(target, f32).panel, self.sizes(op)
+        if sizes.depth % 2 or sizes.columns % (2 * panel):
+            return {}
+        blocks = strassen_blocks((sizes.depth, sizes.columns), panel, axis=0 if transposed else 1)
+        found = PackedForm(
+            *("strassen_transposed" if transposed else "strassen", plain, blocks.shape, f32),
+            lambda m: pack_strassen(m.reshape(len(m), -1).T if transposed else m, panel),
+            blocks,
+            {"panel": panel},
+        )
+        return {name: found}
 
     def halves(self, op: Operation, target: Target) -> Halves:
         """How the product is cut into blocks."""

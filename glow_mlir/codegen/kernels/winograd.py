@@ -88,6 +88,11 @@ class WinogradShape:
         height, width = self.extents
         return self.batch * -(-height // form.height) * -(-width // form.width)
 
+    def suits(self, target: Target, element: Attribute) -> bool:
+        """Whether channels and filters are whole vectors."""
+        lanes = target.vector_width(element)
+        return not (self.channels % lanes or self.filters % lanes)
+
     def forms(self, target: Target, element: Attribute) -> list[TileForm | None]:
         """
         The forms of tiles, the fastest first; `None` stands for the plain kernel.
@@ -96,8 +101,7 @@ class WinogradShape:
         output and element of the filter; points have to be transformed, and weights read. Transforms go by whole
         vectors of channels and of filters: for parts of them there is the plain kernel alone.
         """
-        lanes = target.vector_width(element)
-        if self.channels % lanes or self.filters % lanes:
+        if not self.suits(target, element):
             return [None]
         work = 1 + TRANSFORMING / self.channels + TRANSFORMING / self.filters
         costs: dict[TileForm | None, float] = {None: TAPS**2 * (self.batch * math.prod(self.extents) + FETCHING)}
