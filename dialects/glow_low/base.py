@@ -34,6 +34,7 @@ from glow_mlir.dialects.glow_high.base import (
     to_segments,
     visible_properties,
 )
+from glow_mlir.dialects.shapes import require
 
 BUFFER = base(MemRefType)
 """Constraint of operands: any buffer."""
@@ -61,7 +62,15 @@ class Qualifier(Enum):
 
 
 class _QualifierEffects(MemoryEffect):
-    """Effects on memory, one for each operand, as its qualifier says."""
+    """Effects on memory, one for each operand, as its qualifier says. What is written has a place for each element."""
+
+    def verify(self, op: Operation) -> None:
+        from glow_mlir.dialects.glow_low.memory import repeats_elements
+
+        assert isinstance(op, Instruction)
+        for name, qualifier, value in op.named_uses():
+            apart = not qualifier.writes or not repeats_elements(value)
+            require(apart, f"@{qualifier.value} {name} is written, and its elements share places")
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:

@@ -92,6 +92,21 @@ def is_contiguous(value: SSAValue | Attribute) -> bool:
     return all(size == 1 or a == b for size, a, b in zip(shape, strides_of(value), expected, strict=True))
 
 
+def repeats_elements(value: SSAValue | Attribute) -> bool:
+    """
+    Whether elements of a buffer share a place, or may: along one of its axes, elements do not step over all those that
+    the axes with shorter strides reach.
+    """
+    shape, reach = shape_of(value), 1
+    if 0 in shape:
+        return False
+    for stride, size in sorted(zip(strides_of(value), shape, strict=True)):
+        if size > 1 and stride < reach:
+            return True
+        reach += (size - 1) * stride
+    return False
+
+
 def extent_of(value: SSAValue | Attribute) -> int:
     """Elements from the start of the allocation to just behind the last element of the buffer."""
     shape = shape_of(value)
@@ -198,6 +213,9 @@ class WeightOp(_Declaration):
         buffer = buffer_type(type_.get_shape(), type_.element_type)
         return cls.create(properties=properties, result_types=[buffer], location=location)
 
+    def verify_(self) -> None:
+        _verify_layout(self.result, "a weight")
+
     @property
     def storage_name(self) -> str:
         """Name of the storage that is declared."""
@@ -230,7 +248,9 @@ class AllocOp(_Declaration):
         return cls.create(result_types=[type_], location=location)
 
     def verify_(self) -> None:
+        _verify_layout(self.result, "an allocation")
         require(offset_of(self.result) == 0, "an allocation starts at offset 0; use a view for the rest")
+        require(not repeats_elements(self.result), "elements of an allocation share a place")
 
 
 @irdl_op_definition
@@ -261,10 +281,16 @@ class AddressOp(IRDLOperation):
         # Offsets count from the start of the allocation: what is seen through a window would not move with it.
         moving = isinstance(self.source.owner, AddressOp) and self.source.owner.MOVES
         require(not moving, "a window cannot be viewed: it moves; take a window of the allocation")
-        require(min(shape_of(self.result), default=0) >= 0, f"{noun} has static sizes")
-        require(_is_forwards(self.result.type), f"offset and strides of {noun} are numbers from 0 on")
+        _verify_layout(self.result, noun)
         available, needed = extent_of(root_of(self.source)), extent_of(self.result) + moved
         require(needed <= available, f"the {noun[2:]} reaches {needed} elements into an allocation of {available}")
+
+
+def _verify_layout(value: SSAValue, noun: str) -> None:
+    """Check that a buffer has static sizes, and strides for them."""
+    require(min(shape_of(value), default=0) >= 0, f"{noun} has static sizes")
+    require(_is_forwards(value.type), f"offset and strides of {noun} are numbers from 0 on")
+    require(len(strides_of(value)) == len(shape_of(value)), f"{noun} has a stride for each axis")
 
 
 def _is_forwards(type_: Attribute) -> bool:

@@ -182,3 +182,127 @@ glow_low.func @wrong() {
   // expected-error @+1 {{memref<5xf32>}}
   %v = glow_low.view %a : memref<5xf32> to memref<4xf32>
 }
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_high.placeholder @y : tensor<4x6xf32> {output}
+glow_low.func @right(@x, @y) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+  // An axis of one element has any stride; what is only read may repeat.
+  %a = glow_low.alloc : memref<4x1x6xf32, strided<[6, 0, 1]>>
+  %b = glow_low.alloc : memref<4x6xf32, strided<[1, 4]>>
+  %c = glow_low.alloc : memref<0x6xf32, strided<[0, 0]>>
+  %v = glow_low.view %x : memref<4x6xf32> to memref<4x6xf32, strided<[0, 1]>>
+  glow_low.copy @out %y, @in %v
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{an allocation has static sizes}}
+  %a = glow_low.alloc : memref<?xf32>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{offset and strides of an allocation are numbers from 0 on}}
+  %a = glow_low.alloc : memref<4xf32, strided<[-1]>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{offset and strides of an allocation are numbers from 0 on}}
+  %a = glow_low.alloc : memref<4xf32, strided<[?]>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{offset and strides of an allocation are numbers from 0 on}}
+  %a = glow_low.alloc : memref<4xf32, strided<[1], offset: ?>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{offset and strides of an allocation are numbers from 0 on}}
+  %a = glow_low.alloc : memref<2x2xf32, affine_map<(d0, d1) -> (d1, d0)>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{elements of an allocation share a place}}
+  %a = glow_low.alloc : memref<4xf32, strided<[0]>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{elements of an allocation share a place}}
+  %a = glow_low.alloc : memref<4x6xf32, strided<[1, 1]>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{elements of an allocation share a place}}
+  %a = glow_low.alloc : memref<4x6xf32, strided<[5, 1]>>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_low.func @wrong(@x) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %a = glow_low.alloc : memref<24xf32>
+  %v = glow_low.view %a : memref<24xf32> to memref<4x6xf32, strided<[0, 1]>>
+  // expected-error @below {{@out target is written, and its elements share places}}
+  glow_low.copy @out %v, @in %x
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4x6xf32> {input}
+glow_low.func @wrong(@x) {
+  %x = glow_low.weight @x : memref<4x6xf32>
+  %a = glow_low.alloc : memref<24xf32>
+  %v = glow_low.view %a : memref<24xf32> to memref<4x6xf32, strided<[2, 1]>>
+  // expected-error @below {{@out result is written, and its elements share places}}
+  glow_low.relu @out %v, @in %x
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_low.func @wrong(@x) {
+  // expected-error @below {{a weight has static sizes}}
+  %x = glow_low.weight @x : memref<2x?xf32>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_low.func @wrong(@x) {
+  // expected-error @below {{offset and strides of a weight are numbers from 0 on}}
+  %x = glow_low.weight @x : memref<2x2xf32, affine_map<(d0, d1) -> (d1, d0)>>
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_low.func @wrong(@x) {
+  // expected-error @below {{offset and strides of a weight are numbers from 0 on}}
+  %x = glow_low.weight @x : memref<2x2xf32, strided<[2, 1], offset: ?>>
+}
+
+// -----
+
+glow_low.func @wrong() {
+  // expected-error @below {{an allocation has a stride for each axis}}
+  %a = glow_low.alloc : memref<4x6xf32, strided<[1]>>
+}
