@@ -14,10 +14,13 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.collector import without_collector
 from glow_mlir.context import new_context
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError
+from glow_mlir.errors import CompilerBugError, GlowError, ModelError, OptionError
 from glow_mlir.pipelines import PassObserver, Pipeline, Stage
 from glow_mlir.reproducer import write_reproducer
-from glow_mlir.textual import one_line
+from glow_mlir.textual import one_line, position_of
+from glow_mlir.transforms.checks import CheckFailed
+from glow_mlir.transforms.locations import location_name
+from glow_mlir.transforms.rewriting import high_functions, low_functions
 
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
@@ -109,9 +112,10 @@ class Compilation:
         reached = names.index(stage_of(self.module)) if stage_of(self.module) in names else -1
         if reached >= len(wanted.stages):
             raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
+        ahead = wanted.stages[reached + 1 :]
+        self._check_given(ahead)
         # A crash is told by its reproducer, which needs the module as it was.
         origin = self.module.clone()
-        ahead = wanted.stages[reached + 1 :]
         try:
             for stage in ahead:
                 self.run_stage(stage, observers)
@@ -120,6 +124,22 @@ class Compilation:
         except Exception as error:
             raise bug(origin, [item for stage in ahead for item in stage.passes()], self.context, error) from error
         return self.module
+
+    def _check_given(self, ahead: Sequence[Stage]) -> None:
+        """
+        Where the module was given as instructions that a stage ahead checks, check them before passes change them: what
+        is wrong now is a mistake in the module, raised as a `ModelError`; what is wrong then is a bug.
+        """
+        if high_functions(self.module) or not low_functions(self.module):
+            return
+        check = next((item for stage in ahead for item in stage.passes() if item.name == "verify-low"), None)
+        if check is None:
+            return
+        try:
+            check.apply(self.context, self.module)
+        except CheckFailed as failure:
+            place = failure.op.location
+            raise ModelError(str(failure), file=position_of(place), node=location_name(place)) from failure
 
     def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:
         """Run one stage."""

@@ -1,4 +1,4 @@
-"""A failure of the compiler's own is told by a reproducer."""
+"""A failure of the compiler's own is told by a reproducer, a mistake in the module by its place."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 from models import bert_encoder
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from glow_mlir.compiler import Compilation
-from glow_mlir.errors import CompilerBugError
+from glow_mlir.compiler import STAGE, Compilation
+from glow_mlir.context import new_context
+from glow_mlir.dialects.glow_low.memory import FillOp
+from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.textual import parse_module
 from glow_mlir.tools.glow_opt import main
+from glow_mlir.transforms.eliminate_dead_stores import EliminateDeadStoresPass
 from glow_mlir.transforms.schedule import SchedulePass
 
 
@@ -29,3 +33,40 @@ def test_crash_writes_a_reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (written,) = tmp_path.glob("glow-reproducer-*.mlir")
     assert written.name in caught.value.hint
     assert main([str(written), "--run-reproducer"]) == 2
+
+
+UNWRITTEN = """
+glow_high.placeholder @y : tensor<64xf32> {output}
+glow_low.func @main(@y) {
+  %y = glow_low.weight @y {mutable} : memref<64xf32>
+  %0 = glow_low.alloc : memref<64xf32>
+  glow_low.copy @out %y, @in %0
+  glow_low.dealloc @out %0
+}
+"""
+"""Instructions that read what nothing wrote."""
+
+
+@pytest.mark.parametrize("stage", ["", "optimized", "instructions"])
+def test_wrong_instructions_are_no_bug(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = parse_module(UNWRITTEN, new_context(), "given.mlir")
+    if stage:
+        module.attributes[STAGE] = StringAttr(stage)
+    with pytest.raises(ModelError, match="reads @in source before anything writes it") as caught:
+        Compilation(module).run()
+    assert caught.value.file == "given.mlir:6:3"
+    assert not list(tmp_path.iterdir())
+
+
+def test_instructions_that_a_pass_breaks_are_a_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(self: EliminateDeadStoresPass, ctx: Context, op: ModuleOp) -> None:
+        (fill,) = (inner for inner in op.walk() if isinstance(inner, FillOp))
+        fill.detach()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(EliminateDeadStoresPass, "apply", forget)
+    written = UNWRITTEN.replace("  glow_low.copy", "  glow_low.fill @out %0 {value = 1.0 : f32}\n  glow_low.copy")
+    with pytest.raises(CompilerBugError, match="CheckFailed in pass 'verify-low'"):
+        Compilation(parse_module(written, new_context()), disable=["eliminate-copies"]).run()
+    assert list(tmp_path.iterdir())
