@@ -156,7 +156,7 @@ def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray
 
 
 Numbers = Mapping[str, int]
-"""The parameters of a packed form, as `pack_constant` was given them."""
+"""The parameters of a packed form, as `packing` of an instruction has them."""
 
 UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]] = {
     "panels": lambda packed, shape, _: unpack_panels(packed, shape[1]),

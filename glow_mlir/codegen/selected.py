@@ -1,5 +1,5 @@
 """
-Whether what is written on a selected instruction fits together: kernel, tiles, scratch and parts.
+Whether what is written on a selected instruction fits together: kernel, tiles, packed operands, parts and scratch.
 
 `Candidate.write` writes what does; text that was edited may have anything, of which code would be made that computes
 nothing, or writes where it may not.

@@ -29,12 +29,13 @@ from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
-from glow_mlir.errors import CompilerBugError, InputError
+from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.packing import UNPACK
 from glow_mlir.registry import SEMANTICS
 from glow_mlir.storage import constant_array
+from glow_mlir.textual import position_of
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -109,12 +110,20 @@ def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
 
 
 def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
-    """The operand in its plain layout, where a backend packed it."""
+    """The operand in its plain layout, where a backend packed it; raises `ModelError` where it is not packed so."""
     entry = None if op.packing is None else op.packing.data.get(name)
     if not isinstance(entry, DictionaryAttr):
         return array
     numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
-    return UNPACK[text(entry.data["form"])](array, ints(entry.data["shape"]), numbers)
+    form, shape = text(entry.data["form"]), ints(entry.data["shape"])
+    try:
+        plain = UNPACK[form](array, shape, numbers)
+    except (KeyError, ValueError, IndexError, ArithmeticError):
+        plain = None
+    if plain is None or plain.shape != shape:
+        place = position_of(op.location)
+        raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=place)
+    return plain
 
 
 def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:

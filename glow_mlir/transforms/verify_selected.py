@@ -22,7 +22,7 @@ from glow_mlir.transforms.rewriting import low_functions
 class VerifySelectedPass(ModulePass):
     """
     Raise one `UnsupportedOperatorsError` that lists every instruction without a kernel; or a `ModelError` for the first
-    one whose kernel does not execute it, or whose tiles, parts or scratch are not those of its kernel.
+    one whose kernel does not execute it, or whose tiles, packed operands, parts or scratch are not those of its kernel.
 
     What fits depends on `backend` and `target`, and on the threads that a function says it is for.
     """

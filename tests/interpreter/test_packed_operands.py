@@ -1,0 +1,43 @@
+"""The interpreter takes packed operands apart, and says where one is not packed as it is said to be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from glow_mlir.context import new_context
+from glow_mlir.errors import ModelError
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.packing import pack_panels
+from glow_mlir.textual import parse_module
+
+PRODUCT = """
+glow_high.placeholder @x : tensor<2x4xf32> {input}
+glow_high.placeholder @packed : tensor<1x4x8xf32> {input}
+glow_high.placeholder @y : tensor<2x3xf32> {output}
+glow_low.func @main(@x, @packed, @y) {
+  %x = glow_low.weight @x : memref<2x4xf32>
+  %w = glow_low.weight @packed : memref<1x4x8xf32>
+  %y = glow_low.weight @y {mutable} : memref<2x3xf32>
+  glow_low.matmul @out %y, @in %x, @in %w {packing = {right = {form = "panels", shape = array<i64: 4, 3>, panel = 8}}}
+}
+"""
+
+
+def _run(text: str, packed: np.ndarray) -> np.ndarray:
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    results = run_function(parse_module(text, new_context(), "given.mlir"), {"x": x, "packed": packed})
+    return results["y"]
+
+
+def test_packed_operands_are_taken_apart() -> None:
+    matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    np.testing.assert_array_equal(_run(PRODUCT, pack_panels(matrix, 8)), x @ matrix)
+
+
+@pytest.mark.parametrize("form", ["nonsense", "panels_transposed", "winograd", "strassen"])
+def test_operands_that_are_packed_otherwise_are_refused(form: str) -> None:
+    with pytest.raises(ModelError, match=f"the packed 'right' of glow_low.matmul is no '{form}'") as caught:
+        _run(PRODUCT.replace('"panels"', f'"{form}"'), np.zeros((1, 4, 8), np.float32))
+    assert caught.value.file == "given.mlir:9:3"
