@@ -63,20 +63,41 @@ glow_high.func @phases(@image, @taps, @large) {
   glow_high.save %1, @large
 }
 
-// … or, where channels are few, one convolution with a channel for each of them.
+// … or, where channels are few, one convolution with a channel for each of them; what a padding that is no multiple of
+// the stride leaves over is cut off …
 
 glow_high.placeholder @thin : tensor<4x4x3xf32> {input}
 glow_high.placeholder @little : tensor<1x10x3xf32> {output}
 
 // CHECK-LABEL: glow_high.func @joined(
-// CHECK:         %[[ALL:.*]] = glow_high.conv %{{.*}} : tensor<1x5x6xf32>
+// CHECK:         glow_high.conv %{{.*}} : tensor<1x6x6xf32>
 // CHECK-NOT:     glow_high.conv
-// CHECK:         glow_high.reshape %{{.*}} : tensor<1x10x3xf32>
+// CHECK:         %[[SPREAD:.*]] = glow_high.reshape %{{.*}} : tensor<1x12x3xf32>
+// CHECK-NEXT:    glow_high.slice %[[SPREAD]] {starts = [0, 1, 0], ends = [1, 11, 3]} : tensor<1x10x3xf32>
 glow_high.func @joined(@image, @thin, @little) {
   %x = glow_high.get @image : tensor<1x5x4xf32>
   %w = glow_high.get @thin : tensor<4x4x3xf32>
   %1 = glow_high.conv_transpose %x, %w {pads = [1, 1], strides = [2]} : tensor<1x10x3xf32>
   glow_high.save %1, @little
+}
+
+// … and where the filter is shorter than the stride, zeros stand between its outputs.
+
+glow_high.placeholder @short : tensor<4x2x16xf32> {input}
+glow_high.placeholder @wide : tensor<1x21x16xf32> {output}
+
+// CHECK-LABEL: glow_high.func @sparse(
+// CHECK-COUNT-2: glow_high.conv %{{.*}} : tensor<1x5x16xf32>
+// CHECK-NOT:     glow_high.conv
+// CHECK:         %[[FILTERS:.*]] = glow_high.reshape %{{.*}} : tensor<1x5x2x16xf32>
+// CHECK-NEXT:    %[[ZEROS:.*]] = glow_high.pad %[[FILTERS]] {pads = [0, 0, 0, 0, 0, 0, 3, 0]} : tensor<1x5x5x16xf32>
+// CHECK-NEXT:    %[[ALL:.*]] = glow_high.reshape %[[ZEROS]] {{.*}} : tensor<1x25x16xf32>
+// CHECK-NEXT:    glow_high.slice %[[ALL]] {starts = [0, 1, 0], ends = [1, 22, 16]} : tensor<1x21x16xf32>
+glow_high.func @sparse(@image, @short, @wide) {
+  %x = glow_high.get @image : tensor<1x5x4xf32>
+  %w = glow_high.get @short : tensor<4x2x16xf32>
+  %1 = glow_high.conv_transpose %x, %w {pads = [1, 0], strides = [5]} : tensor<1x21x16xf32>
+  glow_high.save %1, @wide
 }
 
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend' (hint: there are {{.*}}cpu
