@@ -28,7 +28,7 @@ from contest.picture import draw
 from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
-from contest.workloads import WORKLOADS, NotAWorkload, names_of, write_workload
+from contest.workloads import WORKLOADS, NotAWorkload, names_of, short_name, write_workload
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"
 
@@ -64,10 +64,13 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds to wait for an engine to load (900)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"environments, models and logs ({FOLDER})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
+    parser.add_argument("--resume", action="store_true", help="keep what the file of --json has, and measure the rest")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the report to FILE, a picture next to it")
     options = parser.parse_args(command)
     if options.rounds < 1 or min(options.threads) < 1 or options.budget <= 0:
         parser.error("rounds and threads are at least 1, and the budget is more than nothing")
+    if options.resume and options.json is None:
+        parser.error("what is resumed is in the file of --json")
     for path in (options.json, options.write):
         if path is not None and not path.parent.is_dir():
             parser.error(f"there is no folder {path.parent} to write {path.name} to")
@@ -83,15 +86,25 @@ def measure(options: argparse.Namespace) -> list[Measurement]:
     """Measure all models with all engines; ours and the reference always take part."""
     chosen = {OURS, REFERENCE, *options.engines}
     found = pythons([name for name in ENGINES if name in chosen], options.folder)
-    measurements: list[Measurement] = []
+    measurements = earlier(options)
+    done = {(measurement.workload, measurement.threads) for measurement in measurements}
     for cores in options.cores:
         settings = Settings(options.rounds, cores, options.budget, options.timeout, options.folder)
         probe = Probe(cores)
         for name in options.models:
+            if (short_name(name), len(cores)) in done:
+                continue
             workload = write_workload(name, options.folder / "models")
             measurements.append(Turns(workload, settings, probe).run(found))
             write(options, Run(machine(), options.rounds, measurements))
     return measurements
+
+
+def earlier(options: argparse.Namespace) -> list[Measurement]:
+    """What an earlier run measured, where one is resumed."""
+    if not options.resume or not options.json.exists():
+        return []
+    return Run.from_data(json.loads(options.json.read_text())).measurements
 
 
 def write(options: argparse.Namespace, run: Run) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,19 @@ class Run:
                 for measurement in self.measurements
             ],
         }
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Run:
+        """What `as_data` was made of."""
+        plain = {field.name for field in fields(Measurement)} - {"results"}
+        measurements = [
+            Measurement(
+                **{name: value for name, value in one.items() if name in plain},
+                results={name: Result(**result) for name, result in one["results"].items()},
+            )
+            for one in data["measurements"]
+        ]
+        return Run(data["machine"], data["rounds"], measurements)
 
 
 def _data(comparison: Comparison | None) -> dict[str, Any] | None:

@@ -100,13 +100,13 @@ def names_of(asked: Sequence[str]) -> list[str]:
     for name in names:
         if name not in BUILT and not Path(name).is_file():
             raise NotAWorkload(f"{name} is neither a file nor one of {', '.join((*WORKLOADS, 'zoo', *zoo.ZOO))}")
-    short = Counter(map(_short_name, names))
+    short = Counter(map(short_name, names))
     if double := [name for name, count in short.items() if count > 1]:
         raise NotAWorkload(f"{short[double[0]]} models are called {double[0]}; rename a file")
     return names
 
 
-def _short_name(name: str) -> str:
+def short_name(name: str) -> str:
     """What a model is called in tables: files that are all called model, after their folder."""
     path = Path(name)
     if name in BUILT:
@@ -125,10 +125,10 @@ def write_workload(name: str, folder: Path) -> Workload:
     model = None if name in BUILT else _from_file(Path(name))
     content = b"" if model is None else model.SerializeToString(deterministic=True)
     digest = hashlib.sha256(content).hexdigest()[:12] if model else sources_digest()
-    home = folder / f"{_short_name(name)}-{digest}"
+    home = folder / f"{short_name(name)}-{digest}"
     paths = [home / file for file in ("model.onnx", "inputs.npz", "description.json")]
     if not paths[-1].exists():
-        print(f"{_short_name(name)}: preparing the model", file=sys.stderr)
+        print(f"{short_name(name)}: preparing the model", file=sys.stderr)
         built = model or BUILT[name]()
         inputs = random_inputs(built, np.random.default_rng(7))
         if model is not None:
@@ -139,7 +139,7 @@ def write_workload(name: str, folder: Path) -> Workload:
         facts = {"outputs": [value.name for value in built.graph.output], "flops": flops(built)}
         paths[-1].write_text(json.dumps(facts))
     facts = json.loads(paths[-1].read_text())
-    return Workload(_short_name(name), paths[0], paths[1], facts["outputs"], facts["flops"])
+    return Workload(short_name(name), paths[0], paths[1], facts["outputs"], facts["flops"])
 
 
 def _from_file(path: Path) -> onnx.ModelProto:

@@ -72,6 +72,7 @@ def test_document_and_data_hold_all_parts():
         assert part in text
     data = json.loads(json.dumps(run.as_data()))
     assert data["measurements"][0]["over_every"]["peer"] == "mnn"
+    assert Run.from_data(data) == run
 
 
 def test_picture_is_well_formed():
