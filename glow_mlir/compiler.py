@@ -96,7 +96,7 @@ class Compilation:
             raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
         whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
         if self.accuracy != "default":
-            for name in ("flatten-convolutions", "eliminate-copies", "fuse-prologues", "tile-lines", "select"):
+            for name in {item.name for item in whole.passes() if hasattr(item, "accuracy")}:
                 whole = whole.with_options(name, accuracy=self.accuracy)
         if self.threads > 1:
             whole = whole.with_options("select", threads=self.threads)

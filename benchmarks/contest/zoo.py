@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
-from models import GraphBuilder, gru_network, he, seeded_light_model
+from models import GraphBuilder, gru_network, he, layer_norm, linear, seeded_light_model
 from onnx import TensorProto
 
 FLOAT = int(TensorProto.FLOAT)
@@ -35,18 +35,9 @@ def activation(g: GraphBuilder, x: str, kind: str) -> str:
     return g.node(kind, x) if kind else x
 
 
-def _linear(g: GraphBuilder, x: str, inputs: int, outputs: int) -> str:
-    product = g.node("MatMul", x, g.weight(he(g.rng, (inputs, outputs), 2 * inputs)))
-    return g.node("Add", product, g.weight(np.full(outputs, 0.01, np.float32)))
-
-
-def _layer_norm(g: GraphBuilder, x: str, width: int) -> str:
-    return g.node("LayerNormalization", x, g.weight(np.ones(width, np.float32)), g.weight(np.zeros(width, np.float32)))
-
-
 def _head(g: GraphBuilder, x: str, channels: int, classes: int = 1000) -> str:
     pooled = g.node("Flatten", g.node("GlobalAveragePool", x))
-    return _linear(g, pooled, channels, classes)
+    return linear(g, pooled, channels, classes)
 
 
 def _image(g: GraphBuilder, output: str, size: int, shape: Sequence[int]) -> onnx.ModelProto:
@@ -129,7 +120,7 @@ def convnext_tiny() -> onnx.ModelProto:
 
     def norm(x: str, width: int) -> str:
         last = g.node("Transpose", x, perm=[0, 2, 3, 1])
-        return g.node("Transpose", _layer_norm(g, last, width), perm=[0, 3, 1, 2])
+        return g.node("Transpose", layer_norm(g, last, width), perm=[0, 3, 1, 2])
 
     def patches(x: str, channels: int, outputs: int, size: int) -> str:
         weights = g.weight(he(g.rng, (outputs, channels, size, size), channels * size * size))
@@ -141,11 +132,11 @@ def convnext_tiny() -> onnx.ModelProto:
             x, channels = patches(norm(x, channels), channels, width, 2), width
         for _ in range(blocks):
             y = g.node("Transpose", _conv(g, x, width, width, 7, group=width), perm=[0, 2, 3, 1])
-            y = activation(g, _linear(g, _layer_norm(g, y, width), width, 4 * width), "Gelu")
-            y = g.node("Mul", _linear(g, y, 4 * width, width), g.weight(np.full(width, 0.1, np.float32)))
+            y = activation(g, linear(g, layer_norm(g, y, width), width, 4 * width), "Gelu")
+            y = g.node("Mul", linear(g, y, 4 * width, width), g.weight(np.full(width, 0.1, np.float32)))
             x = g.node("Add", x, g.node("Transpose", y, perm=[0, 3, 1, 2]))
-    pooled = _layer_norm(g, g.node("Flatten", g.node("GlobalAveragePool", x)), 768)
-    return _image(g, _linear(g, pooled, 768, 1000), 224, [1, 1000])
+    pooled = layer_norm(g, g.node("Flatten", g.node("GlobalAveragePool", x)), 768)
+    return _image(g, linear(g, pooled, 768, 1000), 224, [1, 1000])
 
 
 def unet() -> onnx.ModelProto:
@@ -205,7 +196,7 @@ def detector() -> onnx.ModelProto:
 
 def _attention(g: GraphBuilder, x: str, length: int, width: int, heads: int, mask: str | None) -> str:
     """Self-attention with one product for query, key and value, as GPT-2 has it."""
-    joined = g.node("Split", _linear(g, x, width, 3 * width), axis=2, outputs=3)
+    joined = g.node("Split", linear(g, x, width, 3 * width), axis=2, outputs=3)
     split = g.weight(np.array([1, length, heads, width // heads], np.int64))
     parts = [joined, f"{joined}:1", f"{joined}:2"]
     perms = ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])
@@ -215,17 +206,17 @@ def _attention(g: GraphBuilder, x: str, length: int, width: int, heads: int, mas
     scores = g.node("Mul", g.node("MatMul", q, k), g.weight(np.float32((width // heads) ** -0.5)))
     scores = scores if mask is None else g.node("Add", scores, mask)
     merged = g.node("Transpose", g.node("MatMul", g.node("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
-    return _linear(g, g.node("Reshape", merged, g.weight(np.array([1, length, width], np.int64))), width, width)
+    return linear(g, g.node("Reshape", merged, g.weight(np.array([1, length, width], np.int64))), width, width)
 
 
 def _transformer(g: GraphBuilder, x: str, layers: int, length: int, width: int, heads: int, causal: bool) -> str:
     """Layers that normalize first."""
     mask = g.weight(np.triu(np.full((length, length), -1e4, np.float32), 1)[None, None]) if causal else None
     for _ in range(layers):
-        x = g.node("Add", x, _attention(g, _layer_norm(g, x, width), length, width, heads, mask))
-        hidden = activation(g, _linear(g, _layer_norm(g, x, width), width, 4 * width), "Gelu")
-        x = g.node("Add", x, _linear(g, hidden, 4 * width, width))
-    return _layer_norm(g, x, width)
+        x = g.node("Add", x, _attention(g, layer_norm(g, x, width), length, width, heads, mask))
+        hidden = activation(g, linear(g, layer_norm(g, x, width), width, 4 * width), "Gelu")
+        x = g.node("Add", x, linear(g, hidden, 4 * width, width))
+    return layer_norm(g, x, width)
 
 
 def vit_small() -> onnx.ModelProto:
@@ -237,7 +228,7 @@ def vit_small() -> onnx.ModelProto:
     x = g.node("Add", x, g.weight(g.rng.standard_normal((1, 196, 384)).astype(np.float32)))
     x = _transformer(g, x, 12, 196, 384, 6, causal=False)
     mean = g.node("ReduceMean", x, axes=[1], keepdims=0)
-    return _image(g, _linear(g, mean, 384, 1000), 224, [1, 1000])
+    return _image(g, linear(g, mean, 384, 1000), 224, [1, 1000])
 
 
 def gpt2(length: int = 64, layers: int = 12, width: int = 768) -> onnx.ModelProto:
@@ -327,7 +318,7 @@ def recommender() -> onnx.ModelProto:
 
     def dense(x: str, *widths: int) -> str:
         for inputs, outputs in itertools.pairwise(widths):
-            x = g.node("Relu", _linear(g, x, inputs, outputs))
+            x = g.node("Relu", linear(g, x, inputs, outputs))
         return x
 
     found = [dense("dense", 13, 512, 256, width)]
@@ -339,7 +330,7 @@ def recommender() -> onnx.ModelProto:
     stacked = g.node("Concat", g.node("Unsqueeze", found[0], one), *found[1:], axis=1)
     pairs = g.node("MatMul", stacked, g.node("Transpose", stacked, perm=[0, 2, 1]))
     x = g.node("Concat", found[0], g.node("Flatten", pairs), axis=1)
-    x = g.node("Sigmoid", _linear(g, dense(x, width + 27 * 27, 512, 256), 256, 1))
+    x = g.node("Sigmoid", linear(g, dense(x, width + 27 * 27, 512, 256), 256, 1))
     inputs = {"dense": (FLOAT, [batch, 13]), "ids": (int(TensorProto.INT64), [batch, tables])}
     return g.model(inputs, {x: [batch, 1]})
 

@@ -80,19 +80,11 @@ class Backend(ABC):
         """
         return memory_pipeline(self.name, target)
 
-    def select(
-        self,
-        op: Operation,
-        storage: Storage,
-        target: str,
-        accuracy: str = "default",
-        threads: int = 1,
-        tune: bool = False,
-    ) -> None:
+    def select(self, op: Operation, setting: Setting, threads: int = 1, tune: bool = False) -> None:
         """
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 
-        `target` names the machine, as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
+        The setting names the machine as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
         left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones. For
         several `threads`, an instruction is cut into parts where that pays. With `tune` the choice is measured, on this
         machine; raises `OptionError` for a target whose code it cannot run.

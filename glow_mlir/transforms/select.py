@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from glow_mlir.activity import say
-from glow_mlir.backends.interface import check_accuracy, get_backend
+from glow_mlir.backends.interface import Setting, check_accuracy, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
@@ -45,7 +45,7 @@ class SelectPass(ModulePass):
         chooser = get_backend(self.backend)
         if not 1 <= self.threads <= chooser.MOST_THREADS:
             raise OptionError(f"threads={self.threads} is no number of threads", hint=f"1 to {chooser.MOST_THREADS}")
-        storage = Storage(op)
+        setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
             waiting = [
                 instruction
@@ -57,7 +57,7 @@ class SelectPass(ModulePass):
             for number, instruction in enumerate(waiting, 1):
                 if self.tune:
                     say(f"tuning instruction {number} of {len(waiting)}")
-                chooser.select(instruction, storage, self.target, self.accuracy, self.threads, self.tune)
+                chooser.select(instruction, setting, self.threads, self.tune)
                 tally("kernels selected", int("kernel" in instruction.properties))
                 tally("cut into parts", int("parts" in instruction.properties))
             if any("parts" in instruction.properties for instruction in flattened(function.block)):

@@ -313,12 +313,14 @@ def resnet18(seed: int = 0, size: int = 224, classes: int = 1000) -> onnx.ModelP
     return model
 
 
-def _linear(g: GraphBuilder, x: str, inputs: int, outputs: int) -> str:
+def linear(g: GraphBuilder, x: str, inputs: int, outputs: int) -> str:
+    """A dense layer: a product with weights, and a bias."""
     product = g.node("MatMul", x, g.weight(he(g.rng, (inputs, outputs), 2 * inputs)))
     return g.node("Add", product, g.weight(_small(g.rng, (outputs,))))
 
 
-def _layer_norm(g: GraphBuilder, x: str, width: int) -> str:
+def layer_norm(g: GraphBuilder, x: str, width: int) -> str:
+    """A layer normalization of the last axis."""
     return g.node("LayerNormalization", x, g.weight(_factor(g.rng, (width,))), g.weight(_small(g.rng, (width,))))
 
 
@@ -331,14 +333,14 @@ def _attention(g: GraphBuilder, x: str, mask: str, batch: int, length: int, widt
     depth = width // heads
     split = g.weight(np.array([batch, length, heads, depth], np.int64))
     q, k, v = (
-        g.node("Transpose", g.node("Reshape", _linear(g, x, width, width), split), perm=perm)
+        g.node("Transpose", g.node("Reshape", linear(g, x, width, width), split), perm=perm)
         for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])
     )
     scores = g.node("Div", g.node("MatMul", q, k), g.weight(np.float32(np.sqrt(depth))))
     weights = g.node("Softmax", g.node("Add", scores, mask), axis=-1)
     merged = g.node("Transpose", g.node("MatMul", weights, v), perm=[0, 2, 1, 3])
     joined = g.node("Reshape", merged, g.weight(np.array([batch, length, width], np.int64)))
-    return _linear(g, joined, width, width)
+    return linear(g, joined, width, width)
 
 
 @cache
@@ -349,13 +351,13 @@ def bert_encoder(
     g = GraphBuilder(seed)
     tokens = g.node("Gather", g.weight(g.rng.standard_normal((vocabulary, width)).astype(np.float32)), "ids", axis=0)
     x = g.node("Add", tokens, g.weight(g.rng.standard_normal((length, width)).astype(np.float32)))
-    x = _layer_norm(g, x, width)
+    x = layer_norm(g, x, width)
     mask = g.node("Unsqueeze", g.node("Cast", "mask", to=TensorProto.FLOAT), g.weight(np.array([1, 2], np.int64)))
     mask = g.node("Mul", g.node("Sub", g.weight(np.float32(1.0)), mask), g.weight(np.float32(-10000.0)))
     for _ in range(layers):
-        x = _layer_norm(g, g.node("Add", x, _attention(g, x, mask, 1, length, width, heads)), width)
-        hidden = _linear(g, _gelu(g, _linear(g, x, width, 4 * width)), 4 * width, width)
-        x = _layer_norm(g, g.node("Add", x, hidden), width)
+        x = layer_norm(g, g.node("Add", x, _attention(g, x, mask, 1, length, width, heads)), width)
+        hidden = linear(g, _gelu(g, linear(g, x, width, 4 * width)), 4 * width, width)
+        x = layer_norm(g, g.node("Add", x, hidden), width)
     kind = int(TensorProto.INT64)
     return g.model({"ids": (kind, [1, length]), "mask": (kind, [1, length])}, {x: [1, length, width]})
 

@@ -65,21 +65,14 @@ class CpuBackend(Backend):
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(target, profile))
 
-    def select(
-        self,
-        op: Operation,
-        storage: Storage,
-        target: str,
-        accuracy: str = "default",
-        threads: int = 1,
-        tune: bool = False,
-    ) -> None:
+    def select(self, op: Operation, setting: Setting, threads: int = 1, tune: bool = False) -> None:
         if not isinstance(op, Instruction):
             return
-        machine = dataclasses.replace(target_named(target), threads=threads)
+        storage, accuracy = setting.storage, setting.accuracy
+        machine = dataclasses.replace(target_named(setting.target), threads=threads)
         ways = self.candidates(op, storage, machine, accuracy)
         if tune:
-            tuner, alone = self._tuner_of(storage, target), dataclasses.replace(machine, threads=1)
+            tuner, alone = self._tuner_of(storage, setting.target), dataclasses.replace(machine, threads=1)
             found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone, accuracy)))
             if threads > 1 and found is not None:
                 # Results do not depend on threads: these choose among what has the same bits.

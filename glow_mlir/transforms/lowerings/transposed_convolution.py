@@ -180,12 +180,13 @@ def _sparse(of: TransposedConvolution) -> SSAValue:
     Along sparse axes the stride of the filter's length, then zeros after each filter, then what pads leave; a single
     input is the filter, whatever the stride.
     """
-    op, emit, rank = of.op, of.emit, len(shape_of(of.op.result))
-    pads, strides = list(op.window().pads), list(op.window().strides)
+    op, emit = of.op, of.emit
+    pads, strides, starts = list(op.window().pads), list(op.window().strides), [0] * len(of.axes)
     extra = [0] * len(of.axes) if op.output_padding is None else list(ints(op.output_padding))
     for number, axis in enumerate(of.axes):
         if axis.is_sparse:
             strides[number], extra[number], pads[number], pads[number + len(of.axes)] = axis.kernel, 0, 0, 0
+            starts[number] = axis.padding
     properties = {"dilations": op.dilations, "group": op.group, "layout": op.layout}
     value = emit(
         ConvTransposeOp, op.input, op.filter, None, strides=strides, pads=pads, output_padding=extra, **properties
@@ -195,12 +196,10 @@ def _sparse(of: TransposedConvolution) -> SSAValue:
             continue
         shape = list(shape_of(value))
         split = [*shape[:place], axis.inputs, axis.kernel, *shape[place + 1 :]]
-        spread = _extended(emit(ReshapeOp, value, shape=split), place + 1, max(axis.stride, axis.kernel), emit)
-        shape[place] = axis.inputs * max(axis.stride, axis.kernel)
-        whole = _extended(emit(ReshapeOp, spread, shape=shape), place, axis.padding + axis.outputs, emit)
-        starts, ends = [0] * rank, list(shape_of(whole))
-        starts[place], ends[place] = axis.padding, axis.padding + axis.outputs
-        value = emit(SliceOp, whole, starts=starts, ends=ends)
+        spread = _extended(emit(ReshapeOp, value, shape=split), place + 1, axis.stride, emit)
+        shape[place] = axis.inputs * shape_of(spread)[place + 1]
+        value = _extended(emit(ReshapeOp, spread, shape=shape), place, axis.padding + axis.outputs, emit)
+    value = of.cut(value, starts, [axis.outputs for axis in of.axes])
     return _with_bias(of, value)
 
 
