@@ -342,7 +342,7 @@ def stacked(backend: str, target: str) -> Stage:
         "decompose-data-movement",  # Concatenations, slices, pads and transposes become copies between views.
         configured("eliminate-copies", backend=backend, target=target),  # Stacks then read and write where copies did.
         "stack",  # Elementwise instructions in one loop.
-        configured("fuse-epilogues", backend=backend),  # Stacks behind the instructions that feed them.
+        configured("fuse-epilogues", backend=backend, target=target),  # Stacks behind the instructions that feed them.
         configured("fuse-prologues", backend=backend, target=target),  # The others, in front of those that read them.
         configured("tile-lines", backend=backend, target=target),  # What is left of large results, in the cache.
         "share-buffers",  # After fusion, which says what works in place.

@@ -45,11 +45,16 @@ class Backend(ABC):
 
     @abstractmethod
     def supports(self, op: Operation) -> bool:
-        """
-        Whether the backend executes this operator or instruction as it is: types, properties, strides, bodies.
+        """Whether the backend executes this operator of `glow_high` as it is, so that it need not be lowered."""
 
-        Instructions are asked with views as operands, whose strides and offsets the backend has to cope with.
+    def can_select(self, op: Operation, setting: Setting) -> bool:
         """
+        Whether `select` finds a way to execute this instruction as it is: types, properties, strides, bodies.
+
+        Passes ask before they keep a change of an instruction. Its operands may be views, whose strides and offsets the
+        backend has to cope with.
+        """
+        return self.supports(op)
 
     def walks_strides(self, op: Operation, setting: Setting) -> bool:
         """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""

@@ -174,7 +174,9 @@ class CopyElimination:
 
     def _takes(self, op: Operation, needs_strides: bool) -> bool:
         """Whether the backend executes an instruction with its new operands, as fast as before."""
-        return self.backend.supports(op) and (not needs_strides or self.backend.walks_strides(op, self.setting))
+        if needs_strides:
+            return self.backend.walks_strides(op, self.setting)
+        return self.backend.can_select(op, self.setting)
 
     def _finish(
         self,

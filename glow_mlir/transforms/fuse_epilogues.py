@@ -11,12 +11,13 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import pays
-from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.pass_statistics import tally
+from glow_mlir.storage import Storage
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
@@ -35,14 +36,17 @@ class FuseEpiloguesPass(ModulePass):
     name = "fuse-epilogues"
 
     backend: str = "cpu"
+    target: str = "host"
+    accuracy: str = "default"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_backend(self.backend)
+        backend = get_backend(self.backend)
+        setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
             accesses = Accesses.of(function.block)
             for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
                 if has_distinct_operands(stack):
-                    EpilogueFusion(stack, accesses, target).run()
+                    EpilogueFusion(stack, accesses, backend, setting).run()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class EpilogueFusion:
     stack: StackOp
     accesses: Accesses
     backend: Backend
+    setting: Setting
 
     def run(self) -> None:
         """Give the stack to a producer, if one takes it."""
@@ -138,7 +143,7 @@ class EpilogueFusion:
         body = body_with_first(stack, value)
         self.accesses.forget(producer)
         producer.attach_epilogue(buffers[0], buffers[1:count], buffers[count:], maps[1:], body)
-        supported = self.backend.supports(producer)
+        supported = self.backend.can_select(producer, self.setting)
         if not supported:
             producer.detach_epilogue(result)
         self.accesses.add(producer)

@@ -126,7 +126,7 @@ class PrologueFusion:
         buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
         self.accesses.forget(consumer)
         consumer.attach_prologue(buffers[0], buffers[1:], maps[1:], body_with_first(stack, source))
-        supported = self.backend.supports(consumer)
+        supported = self.backend.can_select(consumer, self.setting)
         if not supported:
             consumer.detach_prologue(first)
         self.accesses.add(consumer)

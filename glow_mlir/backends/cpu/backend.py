@@ -44,7 +44,12 @@ class CpuBackend(Backend):
         return [make() for make in KERNELS.all().values()]
 
     def supports(self, op: Operation) -> bool:
-        return isinstance(op, WITHOUT_KERNEL) or any(executes(kernel, op) for kernel in self.kernels)
+        # Kernels that pack their operands need constants, which an operator need not have.
+        general = (kernel for kernel in self.kernels if not kernel.ONLY_PACKED)
+        return isinstance(op, WITHOUT_KERNEL) or any(kernel.accepts(op) for kernel in general)
+
+    def can_select(self, op: Operation, setting: Setting) -> bool:
+        return self._guess(op, setting) is not None
 
     def walks_strides(self, op: Operation, setting: Setting) -> bool:
         guess = self._guess(op, setting)
