@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -9,6 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
@@ -59,6 +62,15 @@ class AttentionOp(HighOp):
             mask = shape_of(self.mask)
             require(broadcast(mask, scores) == scores, f"a mask of shape {mask} does not broadcast to {scores}")
         return (tensor((*scores[:-1], shape_of(self.value)[-1]), element),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        query, key, value, *masks = operands
+        shape = shape_of(self.result)
+        # A query meets all keys and values, and gives a row that is as long as a value.
+        rows = [query.with_axes([*query.axes[:-1], ()]), *(mask.with_axes([*mask.axes[:-1], ()]) for mask in masks)]
+        batches = key.with_axes([*key.axes[:-2], (), ()])
+        columns = value.with_axes([*value.axes[:-2], (), value.axes[-1]])
+        return [broadcast_samples([*rows, batches, columns], shape)]
 
 
 def seen_keys(queries: int, keys: int, past: int) -> np.ndarray:

@@ -33,8 +33,9 @@ from glow_mlir.dialects.attribute_syntax import (
     print_properties,
     to_attribute,
 )
+from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, shape_of
 
 TENSOR = base(TensorType)
 """Constraint of operands and results: any tensor. `infer_types` says more."""
@@ -60,6 +61,9 @@ class HighOp(IRDLOperation, ABC):
     TRANSPOSES_ALL: ClassVar[bool] = False
     """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
 
+    COMBINES_ROWS: ClassVar[bool] = False
+    """Whether algorithms for it may combine rows of its result: places in all axes but the last."""
+
     @abstractmethod
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         """
@@ -75,6 +79,10 @@ class HighOp(IRDLOperation, ABC):
         `permutation` has as many axes as the first operand, or, with `TRANSPOSES_ALL`, as the result.
         """
         return None
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
+        return [unknown(operands, shape_of(result)) for result in self.results]
 
     @classmethod
     def make(

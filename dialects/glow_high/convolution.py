@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import Samples, is_apart, unknown, windowed_samples
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, join_image, split_image
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, is_channels_last, join_image, split_image
 
 
 @irdl_op_definition
@@ -28,6 +32,7 @@ class ConvOp(HighOp):
     """
 
     name = "glow_high.conv"
+    COMBINES_ROWS: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
     filter = operand_def(TENSOR)
@@ -57,6 +62,16 @@ class ConvOp(HighOp):
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         shape = join_image(batch, self.window().outputs(spatial), outputs, self.layout)
         return (tensor(shape, element_of(self.input)),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        image, *parameters = operands
+        shape = shape_of(self.result)
+        if not all(parameter.is_one for parameter in parameters):
+            return [unknown(operands, shape)]
+        channels = len(shape) - 1 if is_channels_last(self.layout) else 1
+        if integer(self.group) > 1 and is_apart(image.axes[channels]):
+            return [unknown(operands, shape)]
+        return [windowed_samples(image, shape, channels, mixes_channels=True)]
 
 
 @irdl_op_definition

@@ -13,6 +13,15 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import (
+    Samples,
+    assembled_axis,
+    broadcast_samples,
+    is_apart,
+    one_axis,
+    reshaped_samples,
+    resized,
+)
 from glow_mlir.dialects.glow_high.transposition import (
     Untransposed,
     along_axis,
@@ -87,6 +96,9 @@ class ReshapeOp(DataMovement):
         """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
         return untransposed_reshape(self, shape_of(self.input), ints(self.shape), permutation)
 
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [reshaped_samples(operands[0], ints(self.shape))]
+
 
 @irdl_op_definition
 class TransposeOp(DataMovement):
@@ -113,6 +125,9 @@ class TransposeOp(DataMovement):
         require(sorted(permutation) == list(range(rank)), f"{permutation} is no permutation of {rank} axes")
         shape = shape_of(self.input)
         return (tensor([shape[axis] for axis in permutation], element_of(self.input)),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]
 
 
 @irdl_op_definition
@@ -149,6 +164,16 @@ class ConcatOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        shape = shape_of(self.result)
+        axis = normalize_axis(integer(self.axis), len(shape))
+        along = [part.axes[axis] for part in operands]
+        slices = [part.with_axes([*part.axes[:axis], (), *part.axes[axis + 1 :]]) for part in operands]
+        found = broadcast_samples(slices, (*shape[:axis], 1, *shape[axis + 1 :]))
+        whole = next(filter(is_apart, along), ())
+        assembled = assembled_axis(operands, whole, shape[axis])
+        return [found.with_axes([*found.axes[:axis], assembled, *found.axes[axis + 1 :]])]
 
 
 @irdl_op_definition
@@ -192,6 +217,13 @@ class SliceOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "starts", "ends", "steps")
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        (operand,) = operands
+        taken = list(zip(self.ranges(), shape_of(self.input), operand.axes, strict=True))
+        axes = [axis if part == range(size) else resized(axis, len(part)) for part, size, axis in taken]
+        some = any(is_apart(axis) and len(part) < size for part, size, axis in taken)
+        return [Samples(tuple(axes), operand.partial or some)]
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
@@ -247,6 +279,14 @@ class PadOp(DataMovement):
     def untransposed(self, permutation: Shape) -> Untransposed:
         return Untransposed(changed(self, pads=split_pairs(ints(self.pads), permutation)), permutation)
 
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        padded = zip(operands[0].axes, shape_of(self.result), self.widths(), strict=True)
+        return [
+            operands[0].with_axes(
+                [assembled_axis(operands, axis, size) if any(width) else axis for axis, size, width in padded]
+            )
+        ]
+
 
 @irdl_op_definition
 class ExpandOp(DataMovement):
@@ -279,6 +319,9 @@ class ExpandOp(DataMovement):
         properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
         return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
 
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [broadcast_samples(operands, ints(self.shape))]
+
 
 @irdl_op_definition
 class TileOp(DataMovement):
@@ -308,3 +351,7 @@ class TileOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "repeats")
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        repeated = zip(operands[0].axes, ints(self.repeats), strict=True)
+        return [operands[0].with_axes([(*one_axis(count), *axis) for axis, count in repeated])]

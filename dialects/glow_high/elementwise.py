@@ -14,6 +14,7 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
@@ -81,6 +82,9 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return Untransposed(dict(self.properties), permutation)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [broadcast_samples(operands, shape_of(self.result))]
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         from glow_mlir.dialects.glow_high.canonicalization.elementwise import fold_elementwise

@@ -7,6 +7,7 @@ here: where elements are taken, it is limited to the range, and where elements a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i32, i64
@@ -16,6 +17,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
@@ -72,6 +74,14 @@ class GatherOp(DataMovement):
         places: list[tuple[int, ...]] = [(p if p < taken else p + extra - 1,) for p in permutation]
         places[axis] = tuple(range(taken, taken + extra))
         return Untransposed(changed(self, axis=taken), tuple(place for group in places for place in group))
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        source, indices = operands
+        axis = normalize_axis(integer(self.axis), len(source.axes))
+        some = is_apart(source.axes[axis])
+        taken = [resized(source.axes[axis], size) for size in shape_of(self.indices)] if some else indices.axes
+        axes = (*source.axes[:axis], *taken, *source.axes[axis + 1 :])
+        return [Samples(axes, some or source.partial or indices.partial)]
 
 
 @irdl_op_definition

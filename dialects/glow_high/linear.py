@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute
@@ -10,6 +13,7 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
@@ -34,6 +38,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     """
 
     name = "glow_high.matmul"
+    COMBINES_ROWS: ClassVar[bool] = True
 
     left = operand_def(TENSOR)
     right = operand_def(TENSOR)
@@ -59,6 +64,13 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), element),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        left, right, *biases = operands
+        rows = left.axes[-1 if flag(self.transpose_left) else -2]
+        columns = right.axes[-2 if flag(self.transpose_right) else -1]
+        factors = [left.with_axes([*left.axes[:-2], rows, ()]), right.with_axes([*right.axes[:-2], (), columns])]
+        return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import Samples, like_first
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
 from glow_mlir.dialects.properties import float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import (
@@ -37,7 +40,14 @@ def require_channels(operands: tuple[SSAValue, ...], channels: int) -> None:
         require(shape_of(operand) == (channels,), f"expected shape ({channels},), got {shape_of(operand)}")
 
 
-class AlongAxis(HighOp):
+class Normalization(HighOp):
+    """An operator with an element of the result for each of its first operand, and parameters behind it."""
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [like_first(operands, shape_of(self.results[0]))]
+
+
+class AlongAxis(Normalization):
     """A function of all elements along `axis`, with a result for each of them; floats only."""
 
     input = operand_def(TENSOR)
@@ -80,7 +90,7 @@ class HardmaxOp(AlongAxis):
 
 
 @irdl_op_definition
-class BatchNormalizationOp(HighOp):
+class BatchNormalizationOp(Normalization):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
 
@@ -108,7 +118,7 @@ class BatchNormalizationOp(HighOp):
         return along_axis(self, permutation)
 
 
-class OverImages(HighOp):
+class OverImages(Normalization):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
     input = operand_def(TENSOR)
@@ -181,7 +191,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Shape) -> None:
 
 
 @irdl_op_definition
-class LayerNormalizationOp(HighOp):
+class LayerNormalizationOp(Normalization):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
 
@@ -215,7 +225,7 @@ class LayerNormalizationOp(HighOp):
 
 
 @irdl_op_definition
-class RmsNormalizationOp(HighOp):
+class RmsNormalizationOp(Normalization):
     """
     x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
 
@@ -244,7 +254,7 @@ class RmsNormalizationOp(HighOp):
 
 
 @irdl_op_definition
-class LrnOp(HighOp):
+class LrnOp(Normalization):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 

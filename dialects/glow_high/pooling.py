@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.properties import (
     flag,
@@ -18,7 +21,7 @@ from glow_mlir.dialects.properties import (
     optional_ints_prop,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window, is_channels_last, join_image, split_image
 
 WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
@@ -60,6 +63,11 @@ class Pool(HighOp):
         if self.pads is not None:
             lists["pads"] = split_pairs(ints(self.pads), order)
         return Untransposed(changed(self, layout=CHANNELS_LAST, **lists), permutation)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        shape = shape_of(self.result)
+        channels = len(shape) - 1 if is_channels_last(self.layout) else 1
+        return [windowed_samples(operands[0], shape, channels, mixes_channels=False)]
 
 
 @irdl_op_definition

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i64
@@ -10,6 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.glow_high.elementwise import ANY, DOMAINS, NUMERIC
+from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, tensor
@@ -62,6 +64,9 @@ class Reduction(HighOp):
         reduced = self.reduced_axes()
         properties = changed(self, axes=sorted(permutation[axis] for axis in reduced))
         return Untransposed(properties, kept_permutation(permutation, reduced, flag(self.keepdims)))
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
 
 
 @irdl_op_definition

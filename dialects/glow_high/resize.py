@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
@@ -10,6 +12,7 @@ from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import TENSOR
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.samples import Samples, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.properties import (
     flag,
@@ -114,3 +117,12 @@ class ResizeOp(DataMovement):
         if self.roi is not None:
             lists["roi"] = split_pairs(floats(self.roi), permutation)
         return Untransposed(changed(self, **lists), permutation)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        crops = text(self.coordinates) == "tf_crop_and_resize"
+        along = zip(operands[0].axes, ints(self.shape), self.ratios(), strict=True)
+        return [
+            operands[0].with_axes(
+                [axis if ratio == 1.0 and not crops else resized(axis, size) for axis, size, ratio in along]
+            )
+        ]

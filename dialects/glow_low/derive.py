@@ -7,6 +7,7 @@ Results become @out operands, operands @in operands, properties stay; methods th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, ClassVar, cast
@@ -40,6 +41,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 _OWN = {
     *("name", "print", "parse", "verify_", "make", "inputs", "get_irdl_definition", "traits", "irdl_options", "fold"),
     "untransposed",
+    "result_samples",
 }
 """Members that the instruction has itself."""
 
@@ -49,6 +51,7 @@ _RESERVED = {
     "tiles",
     "packing",
     "image_lines",
+    "samples",
     "scratch",
     "prologue_sources",
     "prologue_maps",
@@ -108,6 +111,11 @@ class DerivedInstruction(Instruction):
     """Operand name → how its elements are packed, for operands that are not in their plain layout."""
     image_lines = opt_prop_def(base(IntegerAttr))
     """Of how many lines the images are of which the result has some: it rounds as if it had all of them."""
+    samples = opt_prop_def(base(IntegerAttr))
+    """
+    Into how many runs of equal length the rows of the result split, in their order through all axes but the last, each
+    of one sample of the model's batch; where it is absent, each row may be of another one.
+    """
     prologue_maps = opt_prop_def(base(ArrayAttr))
     epilogue_maps = opt_prop_def(base(ArrayAttr))
     bodies = var_region_def("single_block")
@@ -239,6 +247,10 @@ class DerivedInstruction(Instruction):
         if self.image_lines is not None:
             lines, shape = integer(self.image_lines), shape_of(self.outputs()[0])
             require(len(shape) > 1 and lines >= shape[1], f"{shape} are not some lines of images of {lines}")
+        if self.samples is not None:
+            rows = math.prod(shape_of(self.outputs()[0])[:-1])
+            splits = integer(self.samples) > 0 and rows % integer(self.samples) == 0
+            require(splits, f"{rows} rows do not split into {integer(self.samples)} samples")
         if self.packing is not None:
             _verify_packing(self, self.packing)
         expected = list(cast(Any, self.OPERATOR).infer_types(self._plain()))

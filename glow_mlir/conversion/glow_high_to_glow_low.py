@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -9,8 +10,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.samples import samples_of
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewOp, WeightOp, buffer_type, root_of
@@ -29,7 +33,8 @@ class GlowHighToGlowLowPass(ModulePass):
     operator.
 
     Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so
-    is a read of state whose value is still used when the state has changed.
+    is a read of state whose value is still used when the state has changed. Instructions whose algorithms may combine
+    rows say which of them are of one sample (`samples`).
     """
 
     name = "glow-high-to-glow-low"
@@ -52,9 +57,11 @@ class FunctionConversion:
     weights: dict[str, WeightOp] = field(default_factory=dict[str, WeightOp])
     declarations: list[Operation] = field(default_factory=list[Operation])
     program: list[Operation] = field(default_factory=list[Operation])
+    samples: Mapping[SSAValue, Samples] = field(default_factory=dict[SSAValue, Samples])
 
     def run(self) -> LowFuncOp:
         """The converted function."""
+        self.samples = samples_of(self.source.block, self.storage)
         target = LowFuncOp.named(self.source.sym_name.data, self.source.binding_names, self.source.location)
         for op in self.source.block.ops:
             if isinstance(op, GetOp):
@@ -112,6 +119,9 @@ class FunctionConversion:
             results.append(allocation.result)
         inputs = [[self.buffers[value] for value in group if value is not None] for _, group in operand_groups(op)]
         properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
+        if op.COMBINES_ROWS:
+            rows = len(shape_of(op.results[0])) - 1
+            properties["samples"] = to_attribute(self.samples[op.results[0]].runs(rows))
         instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
         self.program.append(instruction)
 

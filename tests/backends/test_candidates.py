@@ -54,8 +54,8 @@ CASES = {
     "pointwise": (conv((2, 9, 23, 128), (128, 1, 1, 128)), {"conv", "conv-strassen"}),
     "pointwise-strides": (conv((1, 21, 25, 128), (256, 1, 1, 128), strides=[2, 2]), {"conv", "conv-strassen"}),
     "conv-at-run-time": (conv((1, 15, 13, 64), (64, 3, 3, 64), constant=False), {"conv"}),
-    "matmul": (matmul((203, 128), (128, 256)), {"matmul", "matmul-strassen"}),
-    "matmul-few-rows": (matmul((3, 128), (128, 256)), {"matmul", "matmul-strassen"}),
+    "matmul": (matmul((1, 203, 128), (128, 256)), {"matmul", "matmul-strassen"}),
+    "matmul-few-rows": (matmul((1, 3, 128), (128, 256)), {"matmul", "matmul-strassen"}),
     "matmul-transposed": (
         matmul((2, 3, 50, 128), (256, 128), transpose_right=True),
         {"matmul", "matmul-strassen"},

@@ -158,7 +158,7 @@ def pointwise_case(height: int, width: int, channels: int, filters: int, **prope
 
 
 CASES = [
-    matmul_case((197,), 256, 256),
+    matmul_case((1, 197), 256, 256),
     matmul_case((2, 3, 64), 256, 384, transpose_right=True),
     pointwise_case(9, 11, 256, 128),
     pointwise_case(18, 22, 128, 256, strides=[2, 2]),

@@ -320,7 +320,7 @@ class StrassenConvKernel(StrassenKernel):
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        return _is_square_in_one_group(op, 1)
+        return _is_square_in_one_group(op, 1) and self.knows_samples(op, shape_of(getattr(op, "result"))[0])
 
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         return whole_constant(getattr(op, "filter"), storage) is not None

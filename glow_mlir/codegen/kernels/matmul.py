@@ -40,7 +40,7 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
-from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.packing import pack_panels
 from glow_mlir.registry import kernel
@@ -104,7 +104,8 @@ class StrassenMatMulKernel(StrassenKernel):
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left") or not _has_rows(op):
             return False
         few = len(shape_of(getattr(op, "result"))) <= MOST_AXES
-        return element_of(getattr(op, "left")) == f32 and few and 0 not in shape_of(getattr(op, "right"))
+        suits = element_of(getattr(op, "left")) == f32 and 0 not in shape_of(getattr(op, "right"))
+        return few and suits and self.knows_samples(op, _sizes(op)[0])
 
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         return _is_constant_matrix(op, storage)
@@ -114,10 +115,9 @@ class StrassenMatMulKernel(StrassenKernel):
         return self.packed_matrix(op, "right", plain, target, _flag(op, "transpose_right")) if len(plain) == 2 else {}
 
     def sizes(self, op: Operation) -> Sizes:
-        first, *others, columns = shape_of(getattr(op, "result"))
-        rows, depth = math.prod(others), shape_of(getattr(op, "left"))[-1]
-        # Rows that are all alone are those of one matrix.
-        return Sizes(first, rows, columns, depth) if rows > 1 else Sizes(1, first, columns, depth)
+        rows, columns, depth = _sizes(op)
+        samples = integer(op.properties["samples"])
+        return Sizes(samples, rows // samples, columns, depth)
 
     def emit(self, call: KernelCall) -> None:
         left, result = call.one("left"), call.result

@@ -17,6 +17,7 @@ from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import f32
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.packing import pack_strassen
 from glow_mlir.storage import Storage
@@ -26,8 +27,8 @@ class StrassenKernel(Kernel):
     """
     A product that is cut along its rows, each part with sums of its own; or along its columns, once all sums are there.
 
-    Which rows are summed with which does not depend on parts, and they are of one item: what a sample of a batch has
-    does not change the results of the others.
+    Which rows are summed with which does not depend on parts, and they are of one sample (`samples`): what a sample of
+    a batch has does not change the results of the others.
     """
 
     STRICT = False
@@ -43,6 +44,14 @@ class StrassenKernel(Kernel):
     @abstractmethod
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         """Whether the right operand is known, so that it can be packed."""
+
+    @staticmethod
+    def knows_samples(op: Operation, items: int) -> bool:
+        """Whether each of so many items, into which the rows of an instruction split, is known to be of one sample."""
+        if not isinstance(op, Instruction):
+            return True  # Operators do not say it yet.
+        samples = op.properties.get("samples")
+        return samples is not None and items % integer(samples) == 0
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         if not self.is_constant(op, storage):

@@ -246,7 +246,7 @@ glow_low.func @main(@x, @y) {
   %w = glow_low.weight @packed : memref<1x7x16x16xf32>
   %y = glow_low.weight @y {mutable} : memref<8x30xf32>
   // expected-error @below {{'packing' has 'right', the kernel 'matmul-strassen' packs none}}
-  glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul-strassen", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "strassen", shape = array<i64: 32, 30>, panel = 16}}}
+  glow_low.matmul @out %y, @in %x, @in %w {samples = 1, kernel = "matmul-strassen", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "strassen", shape = array<i64: 32, 30>, panel = 16}}}
 }
 
 // -----

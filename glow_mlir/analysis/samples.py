@@ -1,0 +1,52 @@
+"""Which elements of the tensors of a function may be of different samples of the model's batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Block, SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.recurrence import Recurrence
+from glow_mlir.dialects.glow_high.samples import Samples, apart_axis, one_axis
+from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.shapes import Shape, shape_of
+from glow_mlir.storage import Storage
+
+
+def samples_of(block: Block, storage: Storage) -> Mapping[SSAValue, Samples]:
+    """
+    Where samples lie in each tensor of a block.
+
+    A model does not say what its batch is. Samples are taken to lie along the first axis of inputs, outputs and state,
+    and along the batch of recurrent layers; and in inputs and state, along every axis that is as long as one of those.
+    Where all of these have the size one, there is one sample.
+    """
+    batches = batch_sizes(block, storage)
+    found: dict[SSAValue, Samples] = {}
+    for op in block.ops:
+        if isinstance(op, GetOp):
+            varies = isinstance(storage.by_name[op.storage_name], PlaceholderOp)
+            shape = shape_of(op.result)
+            found[op.result] = _bound(shape, batches) if varies else Samples.one(shape)
+        elif isinstance(op, HighOp):
+            samples = op.result_samples([found[operand] for operand in op.operands])
+            found.update(zip(op.results, samples, strict=True))
+    return found
+
+
+def batch_sizes(block: Block, storage: Storage) -> frozenset[int]:
+    """The sizes above one that the batch of a model may have."""
+    bound: list[Shape] = []
+    for op in block.ops:
+        if isinstance(op, GetOp | SaveOp):
+            place = storage.by_name[op.storage_name]
+            bound += [place.tensor_type.get_shape()] if isinstance(place, PlaceholderOp) else []
+    leading = [shape[0] for shape in bound if shape]
+    recurrent = [shape_of(op.operands[0])[1] for op in block.ops if isinstance(op, Recurrence)]
+    return frozenset(size for size in (*leading, *recurrent) if size > 1)
+
+
+def _bound(shape: Shape, batches: frozenset[int]) -> Samples:
+    """An input or state of that shape."""
+    return Samples(tuple(apart_axis(size) if size in batches else one_axis(size) for size in shape))
