@@ -40,18 +40,19 @@ def chain(steps: Sequence[tuple[str, float | None]]) -> onnx.ModelProto:
     return g.model({"input": (TensorProto.FLOAT, [ELEMENTS])}, {x: [ELEMENTS]})
 
 
-def in_batches(build: Callable[[], onnx.ModelProto], size: int) -> onnx.ModelProto:
-    """A model of one example made one of several: the first dimension of inputs, outputs and what is reshaped."""
+def in_batches(build: Callable[[], onnx.ModelProto], size: int, axis: int = 0) -> onnx.ModelProto:
+    """A model of one example made one of several: the dimension `axis` of inputs, outputs and what is reshaped."""
     model = onnx.ModelProto()
     model.CopyFrom(build())
     graph = model.graph
     for value in (*graph.input, *graph.output):
-        value.type.tensor_type.shape.dim[0].dim_value = size
+        value.type.tensor_type.shape.dim[axis].dim_value = size
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
     for constant in graph.initializer:
-        if constant.name in shapes:
+        if constant.name in shapes and numpy_helper.to_array(constant)[axis] == 1:
             # Zero keeps the dimension as it is.
-            kept = np.array([0, *numpy_helper.to_array(constant)[1:]], np.int64)
+            kept = numpy_helper.to_array(constant).copy()
+            kept[axis] = 0
             constant.CopyFrom(numpy_helper.from_array(kept, constant.name))
     del graph.value_info[:]
     return onnx.shape_inference.infer_shapes(model, strict_mode=True)

@@ -272,13 +272,15 @@ def runnable_targets() -> list[str]:
     return [name for name, features in _FEATURES.items() if features <= host.enabled]
 
 
-def check_low(text: str, inputs: Mapping[str, np.ndarray], target: str = "host") -> None:
+def check_low(
+    text: str, inputs: Mapping[str, np.ndarray], target: str = "host", tolerance: float | None = None
+) -> None:
     """Like `check`, for the text of a module with a function of `glow_low`."""
     module = Parser(new_context(), f'builtin.module attributes {{glow.stage = "stacked"}} {{{text}}}').parse_module()
     module.verify()
     expected = run_function(module.clone(), inputs)
     actual = compile_module(module, target).run(inputs)
-    assert_same(expected, actual)
+    assert_same(expected, actual, tolerance)
 
 
 def sample(shape: Sequence[int], dtype: str = "f4", seed: int = 0) -> np.ndarray:

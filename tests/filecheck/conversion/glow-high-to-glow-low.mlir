@@ -143,3 +143,33 @@ glow_high.func @unchanged(@s) {
   %1 = glow_high.reshape %s {shape = [4]} : tensor<4xf32>
   glow_high.save %1, @s
 }
+
+// -----
+
+// Products say into how many runs their rows split that are of one sample each: here the first axis of the input.
+
+// CHECK-LABEL: glow_low.func @samples(
+// CHECK:         glow_low.matmul @out %{{.*}}, @in %{{.*}}, @in %w {samples = 8}
+// CHECK:         glow_low.matmul @out %{{.*}}, @in %{{.*}}, @in %w {samples = 16}
+// CHECK:         glow_low.conv @out %{{.*}}, @in %{{.*}}, @in %f {samples = 8}
+glow_high.constant @w : tensor<4x4xf32> {value = dense<1.0> : tensor<4x4xf32>}
+glow_high.constant @f : tensor<4x1x4xf32> {value = dense<1.0> : tensor<4x1x4xf32>}
+glow_high.placeholder @x : tensor<8x2x4xf32> {input}
+glow_high.placeholder @y : tensor<8x2x4xf32> {output}
+glow_high.placeholder @z : tensor<8x2x4xf32> {output}
+glow_high.placeholder @a : tensor<8x2x4xf32> {output}
+glow_high.func @samples(@x, @y, @z, @a) {
+  %x = glow_high.get @x : tensor<8x2x4xf32>
+  %w = glow_high.get @w : tensor<4x4xf32>
+  %f = glow_high.get @f : tensor<4x1x4xf32>
+  %rows = glow_high.reshape %x {shape = [16, 4]} : tensor<16x4xf32>
+  %0 = glow_high.matmul %rows, %w : tensor<16x4xf32>
+  %y = glow_high.reshape %0 {shape = [8, 2, 4]} : tensor<8x2x4xf32>
+  %steps = glow_high.transpose %x {permutation = [1, 0, 2]} : tensor<2x8x4xf32>
+  %1 = glow_high.matmul %steps, %w : tensor<2x8x4xf32>
+  %z = glow_high.transpose %1 {permutation = [1, 0, 2]} : tensor<8x2x4xf32>
+  %2 = glow_high.conv %x, %f : tensor<8x2x4xf32>
+  glow_high.save %y, @y
+  glow_high.save %z, @z
+  glow_high.save %2, @a
+}

@@ -1,0 +1,52 @@
+"""What has to hold of a random network: the same numbers on every stage and as machine code, samples for themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from batch_independence import Arrays, influences
+from execute import compile_module
+from models import random_inputs
+from random_networks import network
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.compiler import Compilation
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.pipelines import Stage
+
+
+def check_network(seed: int) -> None:
+    """Check the random network of a seed, with a setting that the seed decides as well."""
+    rng = np.random.default_rng([seed, 1])
+    model = network(seed)
+    inputs = random_inputs(model, rng)
+    accuracy = "strict" if rng.random() < 0.2 else "default"
+    check_model(model, inputs, accuracy, threads=int(rng.integers(1, 4)))
+
+
+def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str = "default", threads: int = 1) -> None:
+    """Compare what each stage of a model computes, and its machine code, with the imported graph."""
+    module = import_model(model)
+    # Symbols are bound by the names of the model, if those are legal ones, as they are here.
+    expected = run_function(module.clone(), inputs)
+
+    def compare(stage: Stage, reached: ModuleOp, _: float) -> None:
+        assert_near(expected, run_function(reached.clone(), inputs), stage.name)
+
+    compilation = Compilation(module, verify=True, accuracy=accuracy, threads=threads)
+    compilation.run(until="allocated", observers=[compare])
+    program = compile_module(module, threads=threads)
+    found = program.run(inputs)
+    assert_near(expected, found, "machine code")
+    # Where there is a batch of several samples, along the first axis.
+    if len({len(array) for array in (*inputs.values(), *found.values())} - {1}) == 1:
+        assert not influences(program.run, inputs)
+
+
+def assert_near(expected: Arrays, found: Arrays, where: str) -> None:
+    """Fail where results differ by more than rounding does in a network."""
+    assert expected.keys() == found.keys()
+    for name, wanted in expected.items():
+        scale = float(np.abs(wanted).max(initial=1e-3))
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-3, atol=2e-4 * scale, err_msg=f"{name}: {where}")
