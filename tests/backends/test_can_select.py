@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 from execute import check_low, sample
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -211,32 +210,3 @@ def test_what_can_be_selected_computes(program: Program, target: str) -> None:
     module, instruction = parsed(program)
     if get_backend("cpu").can_select(instruction, Setting(Storage(module), target)):
         check_low(program.text, program.arrays, target, tolerance=2e-5)
-
-
-STRIDED = """
-glow_high.placeholder @x : tensor<1x4x4x8xf32> {input}
-glow_high.placeholder @s : tensor<8xf32> {input}
-glow_high.constant @f : tensor<8x1x1x8xf32> {value = dense<1.0> : tensor<8x1x1x8xf32>}
-glow_high.placeholder @y : tensor<1xRxRx8xf32> {output}
-glow_low.func @main(@x, @s, @y) {
-  %x = glow_low.weight @x : memref<1x4x4x8xf32>
-  %s = glow_low.weight @s : memref<8xf32>
-  %f = glow_low.weight @f : memref<8x1x1x8xf32>
-  %y = glow_low.weight @y {mutable} : memref<1xRxRx8xf32>
-  glow_low.conv @out %y, @in %x, @in %f {strides = [S, S], samples = 1} prologue(@in %s)
-      [affine_map<(d0, d1, d2, d3) -> (d3)>] {
-  ^bb0(%e: f32, %factor: f32):
-    %scaled = arith.mulf %e, %factor : f32
-    glow_low.yield %scaled : f32
-  }
-}
-"""
-
-
-@pytest.mark.parametrize("stride", [1, 2])
-def test_prologue_of_a_pointwise_convolution_that_strides(stride: int) -> None:
-    """A kernel that executes such an instruction on other operands does not make it selectable on these."""
-    text = STRIDED.replace("S, S", f"{stride}, {stride}").replace("R", str(4 // stride))
-    module = Parser(new_context(), text).parse_module()
-    (instruction,) = (op for op in module.walk() if isinstance(op, DerivedInstruction))
-    assert get_backend("cpu").can_select(instruction, Setting(Storage(module))) == (stride == 1)

@@ -45,20 +45,21 @@ def test_epilogue_with_two_targets(target: str, name: str) -> None:
 
 
 PROLOGUE = """
-glow_high.placeholder @x : tensor<2x{height}x5x{channels}xf32> {{input}}
+glow_high.placeholder @x : tensor<2x{rows}x{columns}x{channels}xf32> {{input}}
 glow_high.placeholder @s : tensor<{channels}xf32> {{input}}
 glow_high.placeholder @f : tensor<20x1x1x{channels}xf32> {{input}}
 glow_high.placeholder @r : tensor<2x{height}x5x20xf32> {{input}}
 glow_high.placeholder @y : tensor<2x{height}x5x20xf32> {{output}}
 glow_high.placeholder @m : tensor<2x1x1x{channels}xf32> {{output}}
 glow_low.func @main(@x, @s, @f, @r, @y, @m) {{
-  %x = glow_low.weight @x : memref<2x{height}x5x{channels}xf32>
+  %x = glow_low.weight @x : memref<2x{rows}x{columns}x{channels}xf32>
   %s = glow_low.weight @s : memref<{channels}xf32>
   %f = glow_low.weight @f : memref<20x1x1x{channels}xf32>
   %r = glow_low.weight @r : memref<2x{height}x5x20xf32>
   %y = glow_low.weight @y {{mutable}} : memref<2x{height}x5x20xf32>
   %m = glow_low.weight @m {{mutable}} : memref<2x1x1x{channels}xf32>
-  glow_low.conv @out %y, @in %x, @in %f prologue(@in %s) [affine_map<(d0, d1, d2, d3) -> (d3)>] {{
+  glow_low.conv @out %y, @in %x, @in %f {{strides = {strides}}} prologue(@in %s)
+      [affine_map<(d0, d1, d2, d3) -> (d3)>] {{
   ^bb0(%e: f32, %factor: f32):
     %0 = arith.mulf %e, %factor : f32
     glow_low.yield %0 : f32
@@ -77,9 +78,12 @@ glow_low.func @main(@x, @s, @f, @r, @y, @m) {{
 
 
 @pytest.mark.parametrize(("height", "channels"), [(1, 3), (4, 16), (45, 37)])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
 @pytest.mark.parametrize("target", runnable_targets())
-def test_prologue_and_epilogue(target: str, height: int, channels: int) -> None:
-    """One block of lines, several, and a last one that is shorter."""
-    text = PROLOGUE.format(height=height, channels=channels)
-    shapes = {"x": (2, height, 5, channels), "s": (channels,), "f": (20, 1, 1, channels), "r": (2, height, 5, 20)}
+def test_prologue_and_epilogue(target: str, strides: tuple[int, int], height: int, channels: int) -> None:
+    """One block of lines, several, and a last one that is shorter; of every pixel, or of some."""
+    rows, columns = height * strides[0], 5 * strides[1] - (strides[1] > 1)
+    text = PROLOGUE.format(height=height, channels=channels, rows=rows, columns=columns, strides=list(strides))
+    image, result = (2, rows, columns, channels), (2, height, 5, 20)
+    shapes = {"x": image, "s": (channels,), "f": (20, 1, 1, channels), "r": result}
     check_low(text, {name: sample(shape) for name, shape in shapes.items()}, target)

@@ -314,9 +314,9 @@ def block_arithmetic(n: Network, x: Image) -> Image:
     """Constants and the image itself, in a chain of elementwise operators."""
     y = x.name
     for _ in range(n.number(1, 4)):
-        kind = n.one_of(["Add", "Mul", "Sub", "Max", "Min", "Abs", "Sqrt"])
-        if kind == "Abs":
-            y = n.g.node("Abs", y)
+        kind = n.one_of(["Add", "Mul", "Sub", "Max", "Min", "Abs", "Sin", "Cos", "Sqrt"])
+        if kind in ("Abs", "Sin", "Cos"):
+            y = n.g.node(kind, y)
         elif kind == "Sqrt":
             y = n.g.node("Sqrt", n.g.node("Add", n.g.node("Mul", y, y), n.scalar(1.0)))
         else:

@@ -139,9 +139,9 @@ def has_prologue(op: Operation) -> bool:
 
 
 def is_pointwise(op: Operation) -> bool:
-    """Whether every output reads the one pixel that has its place, in one group."""
+    """Whether every output reads one pixel, in one group."""
     _, *kernel_sizes, _ = filter_shape(op)
-    return math.prod(kernel_sizes) == 1 and max(_strides_of(op), default=1) == 1 and group_of(op) == 1
+    return math.prod(kernel_sizes) == 1 and group_of(op) == 1
 
 
 MOST_TAPS = 64
@@ -374,7 +374,8 @@ class ConvKernel(Kernel):
         outputs, element = shape_of(getattr(op, "result"))[1:-1], element_of(getattr(op, "filter"))
         if has_prologue(op):
             outputs = (block_lines(outputs), *outputs[1:])
-        step = shape_of(getattr(op, "input"))[-1] * math.prod(_strides_of(op))
+        # A prologue leaves the pixels that are read beside each other.
+        step = shape_of(getattr(op, "input"))[-1] * (1 if has_prologue(op) else math.prod(_strides_of(op)))
         found = product_tiles(target, element, math.prod(outputs), filters // group_of(op), math.prod(rest), step)
         # A prologue is applied to blocks, whose size is that of the scratch buffer.
         return [tiles for tiles in found if not has_prologue(op) or tiles.get("rows") == found[0].get("rows")]
@@ -405,9 +406,8 @@ class ConvKernel(Kernel):
             filters, *rest = filter_shape(op)
             found.append(((group, -(-filters // group // panel), math.prod(rest), panel), element))
         if has_prologue(op):
-            _, height, *others = shape_of(getattr(op, "input"))
-            outputs = (height, *others[:-1])
-            found.append(((block_lines(outputs), *others), element))
+            outputs = shape_of(getattr(op, "result"))[1:-1]
+            found.append(((block_lines(outputs), *outputs[1:], filter_shape(op)[-1]), element))
         return found
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
@@ -437,7 +437,7 @@ class ConvKernel(Kernel):
         BlockedConv(
             b=call.b,
             shape=shape,
-            outputs=source.shape[1:-1],
+            outputs=call.result.shape[1:-1],
             channels=source.shape[-1],
             operands=operands,
             source=Plane(source.pointer, source.element, source.strides),

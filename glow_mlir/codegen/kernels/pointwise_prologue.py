@@ -33,7 +33,9 @@ def block_lines(outputs: Shape) -> int:
 
 @dataclass(frozen=True)
 class BlockedConv:
-    """A convolution whose kernel has one element and stride 1, with a prologue; `scratch` has room for a block."""
+    """
+    A convolution whose kernel has one element, with a prologue; `scratch` has room for a block of the elements read.
+    """
 
     b: Builder
     shape: ConvShape
@@ -64,7 +66,8 @@ class BlockedConv:
         extents = (lines, *self.outputs[1:])
         self._pack(image, line, extents)
         dense = contiguous_strides((*extents, self.channels))
-        block = dataclasses.replace(shape, outputs=extents, input_pitches=dense[:-1], batch=1)
+        steps = (1,) * len(extents)
+        block = dataclasses.replace(shape, outputs=extents, input_pitches=dense[:-1], strides=steps, batch=1)
         offset = image * shape.output_image + line * shape.output_pitches[0]
         operands = dataclasses.replace(
             self.operands,
@@ -75,14 +78,15 @@ class BlockedConv:
         emit_conv(self.b, operands, block, options=self.options)
 
     def _pack(self, image: Index, line: Index, extents: Shape) -> None:
-        """Fill the scratch buffer with what the body yields for some lines, channels last."""
+        """Fill the scratch buffer with what the body yields for the pixels of some lines of outputs, channels last."""
         b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.planes)
+        strides = self.shape.strides
         width = b.target.vector_width(element) * VECTORS
         dense = contiguous_strides((*extents, self.channels))
 
         def pixel(indices: list[Index]) -> None:
             first, *rest = indices
-            place = [image, line + first, *rest]
+            place = [image, *(i * stride for i, stride in zip((line + first, *rest), strides, strict=True))]
             bases = [linear(place, operand.strides[:-1]) for operand in operands]
             into = linear(indices, dense[:-1])
             for start, stop, lanes in chunks(self.channels, width):
