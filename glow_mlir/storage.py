@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import cached_property
 
 import numpy as np
@@ -184,9 +183,3 @@ def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute
     if isinstance(number_, float):
         return FloatAttr(number_, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return IntegerAttr(int(number_), element)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
-def legal_name(name: str) -> str:
-    """`name` as a symbol or SSA name: letters, digits and `_`, not starting with a digit."""
-    legal = re.sub(r"\W+", "_", name).strip("_")
-    return legal if legal and not legal[0].isdigit() else f"_{legal}"

@@ -28,18 +28,24 @@ from xdsl.dialects.builtin import (
     NameLoc,
     StringAttr,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from glow_mlir.errors import ModelError, OptionError, ParseFailure
+from glow_mlir.value_names import value_name
 
 WEIGHTS_SUFFIX = ".weights"
 
 
 class LocatingParser(Parser):
-    """A parser that gives every op without a location its place in the text."""
+    """
+    A parser of what xDSL's printer writes, with names of any letters, that gives every op without a location its place
+    in the text.
+    """
 
     def __init__(self, context: Context, text: str, name: str) -> None:
         super().__init__(context, text, name)
@@ -53,6 +59,24 @@ class LocatingParser(Parser):
         if op.location is UNKNOWN_LOC:
             op.location = self.location_at(begin)
         return op
+
+    def parse_optional_str_literal(self) -> str | None:
+        # xDSL writes letters outside of ASCII as their bytes, and reads those as bytes only.
+        if self._current_token.kind != MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        try:
+            text = StringLiteral.from_span(self._current_token.span).bytes_contents.decode()
+        except UnicodeDecodeError:
+            return None
+        self.parse_bytes_literal()
+        return text
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        # xDSL keeps `%a_1` of `%a_1_2`, which a second `%a` is printed as, and an empty name of `%_1`.
+        hint = None if name.isdigit() else value_name(name)
+        for value in values:
+            value.name_hint = hint
 
     def location_at(self, position: int) -> FileLineColLoc:
         """The location of the character at `position`."""

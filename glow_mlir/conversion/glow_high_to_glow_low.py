@@ -21,9 +21,10 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewO
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.storage import Storage, legal_name
+from glow_mlir.storage import Storage
 from glow_mlir.transforms.locations import described
 from glow_mlir.transforms.rewriting import high_functions
+from glow_mlir.value_names import value_name
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class FunctionConversion:
             assert isinstance(op, StorageOp)
             self.weights[name] = WeightOp.of(op, op.location)
             hint = user.results[0].name_hint if user.results else None
-            self.weights[name].result.name_hint = hint or legal_name(name)
+            self.weights[name].result.name_hint = hint or value_name(name)
             self.declarations.append(self.weights[name])
         return self.weights[name].result
 

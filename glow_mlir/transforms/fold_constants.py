@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage, constant_op, legal_name
+from glow_mlir.storage import Storage, constant_op
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 from glow_mlir.weights import is_large
 
@@ -53,7 +53,7 @@ class FoldConstantsPass(ModulePass):
         block = op.parent_block()
         assert block is not None
         for result, array in zip(op.results, results, strict=True):
-            wish = result.name_hint or legal_name(op.name.split(".", 1)[1])
+            wish = result.name_hint or op.name.split(".", 1)[1]
             new = constant_op(storage, array, wish, op.location)
             block.insert_op_before(new, op)
             replacements.append(new.results[0])

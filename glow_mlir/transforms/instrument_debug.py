@@ -16,9 +16,10 @@ from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import CopyOp, DeallocOp, FuncOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage, legal_name
+from glow_mlir.storage import Storage
 from glow_mlir.transforms.locations import location_name, location_names
 from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.value_names import value_name
 
 PREFIX = "debug."
 """What the names of the extra outputs begin with."""
@@ -70,12 +71,12 @@ def keep(function: FuncOp, storage: Storage, op: Instruction, value: SSAValue, n
     """Copy the content of a buffer behind the instruction that writes it to a new output of the function."""
     nodes = location_name(op.location) or value.name_hint or ""
     label = f"{PREFIX}{number}.{kind_of(op)}.{nodes}"
-    symbol = storage.unique_name(f"debug_{number}_{legal_name(nodes)}")
+    symbol = storage.unique_name(f"debug_{number}_{value_name(nodes) or kind_of(op)}")
     output = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", op.location)
     output.label = StringAttr(label)
     storage.add(output)
     declaration = WeightOp.of(output, op.location)
-    declaration.result.name_hint = symbol
+    declaration.result.name_hint = value_name(symbol)
     block = function.block
     first = block.first_op
     assert first is not None

@@ -24,7 +24,8 @@ from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.storage import Storage, constant_op, legal_name
+from glow_mlir.storage import Storage, constant_op
+from glow_mlir.value_names import value_name
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
@@ -90,8 +91,9 @@ class GraphImporter:
                 raise UnsupportedError(f"a value of shape {shape_of(result)} is too large", hint=hint)
         self.function.block.add_op(op)
         if isinstance(op.location, NameLoc):
+            hint = value_name(op.location.desc.data)
             for result in op.results:
-                result.name_hint = legal_name(op.location.desc.data)
+                result.name_hint = hint
         if any(self.folded.get(operand, ()) is None for operand in op.operands):
             self.folded.update(dict.fromkeys(op.results))
         return op
