@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hostile_names import hostile_name
@@ -9,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper
 from validation import assert_text_round_trips
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
@@ -17,6 +20,7 @@ from glow_mlir import InferenceSession
 from glow_mlir.compiler import Compilation
 from glow_mlir.context import new_context
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.pipelines import Stage
 from glow_mlir.textual import module_text, parse_module
 from glow_mlir.value_names import value_name
 
@@ -59,17 +63,21 @@ def test_names_are_taken_and_read_as_they_are(text: str) -> None:
 
 def chain(names: list[str]) -> ModelProto:
     """Negations one after the other; the first name is the input's, the last the output's."""
-    nodes = [helper.make_node("Neg", [x], [y], name=y) for x, y in zip(names, names[1:], strict=False)]
+    nodes = [helper.make_node("Neg", [x], [y], name=y) for x, y in pairwise(names)]
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in (names[0], names[-1])]
     graph = helper.make_graph(nodes, "graph", infos[:1], infos[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def checked(_: Stage, module: ModuleOp, __: float) -> None:
+    assert_text_round_trips(module)
 
 
 @pytest.mark.parametrize("first", range(16))
 def test_every_stage_prints_and_parses_values_of_any_name(first: int) -> None:
     module = import_model(chain([hostile_name(number) for number in range(first, first + 40)]))
     assert_text_round_trips(module)
-    Compilation(module, disable=("canonicalize",)).run("allocated", [lambda _, found, __: assert_text_round_trips(found)])
+    Compilation(module, disable=("canonicalize",)).run("allocated", [checked])
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from hostile_names import hostile_name
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, f32, i32
 from xdsl.ir import Operation, SSAValue
@@ -26,6 +27,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of, tensor
 from glow_mlir.storage import Storage, constant_op
 from glow_mlir.textual import module_text
+from glow_mlir.value_names import value_name
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -60,11 +62,13 @@ class GraphBuilder:
     def location(self) -> LocationAttr:
         """A new name, as if each op came from a node of a model."""
         self.count += 1
-        return NameLoc(StringAttr(f"node{self.count}"), NoneAttr())
+        return NameLoc(StringAttr(hostile_name(self.count)), NoneAttr())
 
     def add(self, op: Operation) -> SSAValue:
         """Append an op; its first result."""
         self.function.block.add_op(op)
+        for result in op.results:
+            result.name_hint = value_name(hostile_name(self.count))
         return op.results[0]
 
     def __call__(self, operator: type[HighOp], *operands: Operand, **properties: Any) -> SSAValue:
@@ -92,7 +96,7 @@ class GraphBuilder:
 
     def placeholder(self, shape: Shape, role: str) -> PlaceholderOp:
         """A new input, output or state."""
-        name = f"{role}{len(self.bindings)}"
+        name = f"{role}{hostile_name(len(self.bindings))}"
         op = PlaceholderOp.bound(name, tensor(shape, f32), role, self.location())
         self.storage.add(op)
         self.bindings.append(name)
