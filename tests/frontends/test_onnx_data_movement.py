@@ -193,7 +193,8 @@ def test_slices(shape: list[int], data: st.DataObject) -> None:
     bound, step = st.integers(-6, 6), st.integers(-3, 3).filter(bool)
     operands = [ints(*(data.draw(kind) for _ in axes)) for kind in (bound, bound, step)]
     case = node("Slice", counted(*shape), operands[0], operands[1], ints(*axes), operands[2], opset=13)
-    assert_equal(case.by_us(), case.by_reference())
+    # ONNX's reference slices as numpy does, which the standard does not where a start lies in front of the axis.
+    assert_equal(case.by_us(), case.by_onnxruntime())
 
 
 @settings(max_examples=60)

@@ -165,7 +165,6 @@ def slice_operands(node: Node) -> SSAValue:
 def _slice(
     node: Node, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
-    """Bounds count from the back where negative, and are limited to the axis."""
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{node.kind}: starts, ends, axes and steps do not fit each other", node=node.name)
     shape = node.shape()
@@ -176,9 +175,24 @@ def _slice(
     first, last, stride = [0] * len(shape), list(shape), [1] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         place = normalize_axis(axis, len(shape))
-        taken = range(*slice(start, end, step).indices(shape[place]))
-        first[place], last[place], stride[place] = (taken.start, taken.stop, step) if taken else (0, 0, 1)
+        taken = _taken(start, end, step, shape[place])
+        first[place], last[place], stride[place] = taken.start, taken.stop, taken.step
     return node.emit(SliceOp, node.input(), starts=first, ends=last, steps=stride)
+
+
+def _taken(start: int, end: int, step: int, size: int) -> range:
+    """
+    The places that a slice takes of an axis: bounds count from the back where negative, and are limited to the axis.
+
+    Unlike Python, ONNX begins at the first element where the start of a negative step lies in front of the axis.
+    """
+    start, end = (bound + size if bound < 0 else bound for bound in (start, end))
+    least, most = (0, size) if step > 0 else (-1, size - 1)
+    taken = range(min(max(start, 0), most), min(max(end, least), most), step)
+    if not size or not taken:
+        return range(0)
+    # However long a step is that nothing takes, it is no part of the slice.
+    return taken if len(taken) > 1 else range(taken[0], taken[0] + 1)
 
 
 @onnx_operator("Split")
