@@ -20,3 +20,24 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> FileCheckF
     if is_filecheck_test(file_path):
         return FileCheckFile.from_parent(parent, path=file_path)
     return None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that writes down what ONNX's backend suite gives."""
+    text = "write the outcomes of ONNX's backend suite as its expected failures"
+    parser.addoption("--write-expected-failures", action="store_true", help=text)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Count what the tests of ONNX's backend suite gave, if they ran."""
+    reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, [])]
+    found = [value for report in reports for key, value in report.user_properties if key == "onnx_suite"]
+    if not found:
+        return
+    from onnx_suite import counts_by_tier, write_expected_failures
+
+    terminalreporter.section("ONNX's backend suite")
+    for line in counts_by_tier((name, verdict) for name, verdict, _ in found):
+        terminalreporter.line(line)
+    if config.getoption("--write-expected-failures"):
+        write_expected_failures({name: (verdict, reason) for name, verdict, reason in found})

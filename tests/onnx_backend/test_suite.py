@@ -1,0 +1,60 @@
+"""ONNX's backend suite, all of it, on the CPU backend: each test passes, or fails as it is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from onnx_suite import (
+    MISSED,
+    PASSED,
+    RAW,
+    Outcome,
+    counts_by_tier,
+    expected_failures,
+    outcome_of,
+    suite_tests,
+    tiers,
+    without_names,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder_of_light_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The suite keeps inputs and outputs of the light models in a folder of the user's, unless told otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ONNX_MODELS", str(tmp_path_factory.mktemp("light")))
+        yield
+
+
+@pytest.mark.parametrize("name", list(suite_tests()))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_case(name: str, record_property: Callable[[str, object], None]) -> None:
+    """Also fails where a test passes that is not expected to. Its outcome is what the summary counts."""
+    try:
+        found = outcome_of(name)
+    except Exception as error:
+        record_property("onnx_suite", (name, RAW, type(error).__name__))
+        raise
+    record_property("onnx_suite", (name, *found))
+    verdict, reason = expected_failures().get(name, (PASSED, ""))
+    assert found == (verdict, found[1] if verdict == MISSED else reason)
+
+
+def test_tables_list_tests_of_the_suite() -> None:
+    assert not (expected_failures().keys() | tiers().keys()) - suite_tests().keys()
+
+
+def test_counts_tell_what_tiers_give() -> None:
+    outcomes: list[tuple[str, Outcome]] = [
+        ("node/test_abs", (PASSED, "")),
+        ("node/test_acos", (MISSED, "")),
+        ("node/test_if", (RAW, "")),
+    ]
+    first, second, _ = counts_by_tier((name, verdict) for name, (verdict, _) in outcomes)
+    assert first == "tier 1 (must pass): 2 tests, 1 passed, 0 refused, 1 missed, 0 raw"
+    assert second == "tier 2 (wanted): 1 tests, 0 passed, 0 refused, 0 missed, 1 raw"
+
+
+def test_reasons_are_without_names() -> None:
+    assert without_names("operator: Scan ('a node'), Loop ('b')") == "operator: Scan ('…'), Loop ('…')"
