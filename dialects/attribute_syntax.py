@@ -1,7 +1,8 @@
 """
 Readable syntax for the properties of ops: `{strides = [1, 1], epsilon = 1.0e-05, group = 2}`.
 
-Integers are `i64`, floats `f32`, lists of them dense arrays; everything else is written as MLIR writes it.
+Integers are `i64`, floats `f32`, lists of them dense arrays; other floats have their type behind them, and everything
+else is written as MLIR writes it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     f32,
+    f64,
     i1,
     i64,
 )
@@ -27,15 +29,21 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from glow_mlir.dialects.element_types import is_float
+
+MOST_F32 = float.fromhex("0x1.fffffep+127")
+"""The largest number of f32."""
+
 AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float]
 """What `to_attribute` accepts."""
 
 
-def to_attribute(value: AttributeValue) -> Attribute:
+def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
     """
     The attribute for a Python value: bool → i1, int → i64, float → f32, str → string, numbers → dense array.
 
-    A list of numbers is one of f32 where its first item is a float, else one of i64.
+    A list of numbers is one of f32 where its first item is a float, else one of i64. With `wide`, a float is one of f64
+    where f32 would round it.
     """
     if isinstance(value, Attribute):
         return value
@@ -44,7 +52,7 @@ def to_attribute(value: AttributeValue) -> Attribute:
     if isinstance(value, int):
         return IntegerAttr(value, i64)
     if isinstance(value, float):
-        return FloatAttr(value, f32)
+        return FloatAttr(value, f64 if wide and not is_f32(value) else f32)
     if isinstance(value, str):
         return StringAttr(value)
     if value and isinstance(value[0], float):
@@ -52,13 +60,24 @@ def to_attribute(value: AttributeValue) -> Attribute:
     return DenseArrayBase.from_list(i64, [int(item) for item in value])
 
 
-def shortest_float(value: float) -> str:
-    """The shortest MLIR float literal that reads back as the same f32; `inf`, `-inf` and `nan` as words."""
+def is_f32(value: float) -> bool:
+    """Whether f32 has that number, an infinity or NaN."""
+    if not math.isfinite(value):
+        return True
+    return abs(value) <= MOST_F32 and struct.unpack("f", struct.pack("f", value))[0] == value
+
+
+def shortest_float(value: float, narrow: bool = True) -> str:
+    """
+    The shortest MLIR float literal that reads back as the same number; `inf`, `-inf` and `nan` as words.
+
+    It is read as f32 where it is `narrow`, else as f64.
+    """
     if math.isnan(value):
         return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    for precision in range(1, 10):
+    for precision in range(1, 10 if narrow else 0):
         text = f"{value:.{precision}g}"
         if struct.pack("f", float(text)) == struct.pack("f", value):
             break
@@ -90,6 +109,10 @@ def print_value(printer: Printer, value: Attribute) -> None:
             printer.print_string("true" if value.value.data else "false")
         case FloatAttr() if isinstance(value.type, Float32Type):
             printer.print_string(shortest_float(value.value.data))
+        case FloatAttr():
+            # xDSL writes some numbers in hexadecimal, which it reads back as integers.
+            printer.print_string(f"{shortest_float(value.value.data, narrow=False)} : ")
+            printer.print_attribute(value.type)
         case _:
             printer.print_attribute(value)
 
@@ -128,9 +151,8 @@ def _parse_list(parser: Parser) -> Attribute:
 def _parse_number(parser: Parser, number: float) -> Attribute:
     if parser.parse_optional_punctuation(":"):
         element = parser.parse_type()
-        if isinstance(number, int) and not isinstance(element, Float32Type):
-            return IntegerAttr(number, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return FloatAttr(number, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        kind = FloatAttr if isinstance(number, float) or is_float(element) else IntegerAttr
+        return kind(number, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return to_attribute(number)
 
 
@@ -141,10 +163,10 @@ def parse_value(parser: Parser) -> Attribute:
     if (keyword := parser.parse_optional_keyword_in(("true", "false"))) is not None:
         return to_attribute(keyword == "true")
     if (keyword := parser.parse_optional_keyword_in(("inf", "nan"))) is not None:
-        return to_attribute(float(keyword))
+        return _parse_number(parser, float(keyword))
     if parser.parse_optional_characters("-"):
         if parser.parse_optional_keyword("inf"):
-            return to_attribute(-math.inf)
+            return _parse_number(parser, -math.inf)
         return _parse_number(parser, -parser.parse_number())
     if (number := parser.parse_optional_number()) is not None:
         return _parse_number(parser, number)

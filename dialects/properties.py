@@ -19,7 +19,7 @@ def int_prop(default: int | None = None) -> IntegerAttr[Any]:
 
 
 def float_prop(default: float | None = None) -> FloatAttr[Any]:
-    """Declare a floating-point property, stored as f32 like ONNX's."""
+    """Declare a floating-point property, stored as f32 like ONNX's, or as f64 where f32 would round one of f64."""
     return prop_def(base(FloatAttr), default_value=None if default is None else _float(default))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NoneAttr, TensorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NoneAttr, TensorType, f64, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -35,7 +35,7 @@ from glow_mlir.dialects.attribute_syntax import (
 )
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
-from glow_mlir.dialects.shapes import Shape, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 
 TENSOR = base(TensorType)
 """Constraint of operands and results: any tensor. `infer_types` says more."""
@@ -92,7 +92,8 @@ class HighOp(IRDLOperation, ABC):
         Build the operator with inferred result types.
 
         Operands come in the order of their definition: a value, a sequence for a variadic one, `None` for an absent
-        optional one (trailing ones may be left out). Raises `VerifyException` where they do not fit.
+        optional one (trailing ones may be left out). Numbers beside operands of f64 are as exact as these. Raises
+        `VerifyException` where operands do not fit.
         """
         definition = cls.get_irdl_definition()
         if len(operands) > len(definition.operands):
@@ -112,7 +113,8 @@ class HighOp(IRDLOperation, ABC):
             )
             flat += values
             segments.append(len(values))
-        attributes = {name: to_attribute(value) for name, value in properties.items() if value is not None}
+        wide = any(element_of(value) == f64 for value in flat)
+        attributes = {name: to_attribute(value, wide) for name, value in properties.items() if value is not None}
         if definition.options:
             attributes["operandSegmentSizes"] = to_segments(segments)
         return cls.inferred(flat, attributes, location)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -159,7 +160,8 @@ class Matcher:
         op = value.owner
         if not isinstance(op, formula.operator) or len(op.operands) != len(formula.operands):
             return
-        if any(op.properties.get(name) != to_attribute(wanted) for name, wanted in formula.properties):
+        wide = element_of(value) == f64
+        if any(op.properties.get(name) != to_attribute(wanted, wide) for name, wanted in formula.properties):
             return
         orders = [tuple(op.operands)]
         if formula.operator in COMMUTATIVE:

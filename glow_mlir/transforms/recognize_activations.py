@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import pi, sqrt
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -19,7 +18,7 @@ from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.formulas import Apply, Constant, Formula, Number, Variable
-from glow_mlir.transforms.matching import Match, close
+from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Rule, apply_rules
 
 Properties = Mapping[str, AttributeValue]
@@ -50,13 +49,7 @@ class Function:
 
     def __call__(self, match: Match, emit: Emitter) -> SSAValue | None:
         x, properties = match.values["x"], self.properties(match.numbers)
-        if properties is None:
-            return None
-        # Properties are stored as f32, which is too coarse for some numbers of f64.
-        numbers = [item for item in properties.values() if isinstance(item, float)]
-        if not all(close(float(np.float32(item)), item, x) for item in numbers):
-            return None
-        return emit(self.operator, x, **properties)
+        return None if properties is None else emit(self.operator, x, **properties)
 
 
 def _apply(operator: type[HighOp]) -> Callable[..., Formula]:
@@ -103,7 +96,7 @@ abs_, clip, erf, exp, max_, relu, sigmoid, softplus, tanh, where, greater, at_le
 X, SLOPE, ALPHA, BETA = Variable("x"), Variable("slope"), Number("alpha"), Number("beta")
 EXACT, APPROXIMATE = Function(ops.GeluOp), Function(ops.GeluOp, lambda _: {"approximate": "tanh"})
 ELU = ALPHA * (exp(X) - 1)
-SIXTH = float(np.float32(1 / 6))
+SIXTH = 1 / 6
 
 RULES: tuple[Rule, ...] = (
     Rule(1 / (1 + exp(-1 * X)), Function(ops.SigmoidOp)),

@@ -227,13 +227,14 @@ class GraphBuilder:
         inputs: dict[str, tuple[int, list[int]]],
         outputs: dict[str, list[int]],
         opset: int = 17,
+        kind: int = TensorProto.FLOAT,
     ) -> onnx.ModelProto:
-        """The model; `inputs` maps names to element type and shape."""
+        """The model; `inputs` maps names to element type and shape, `kind` is the element type of the outputs."""
         graph = helper.make_graph(
             self.nodes,
             "graph",
-            [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()],
+            [helper.make_tensor_value_info(name, type_, shape) for name, (type_, shape) in inputs.items()],
+            [helper.make_tensor_value_info(name, kind, shape) for name, shape in outputs.items()],
             self.initializers,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 from models import GraphBuilder
-from onnx import TensorProto
-from validation import validate
+from onnx import helper
+from validation import assert_text_round_trips, validate
 
 from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -23,10 +23,14 @@ CONTEXT = new_context()
 
 
 class Export(GraphBuilder):
-    """A graph of the input `x`; numbers and lists as operands are initializers."""
+    """A graph of the input `x`; numbers and lists as operands are initializers of its type."""
+
+    def __init__(self, dtype: type[np.floating[Any]] = np.float32) -> None:
+        super().__init__(0)
+        self.dtype = dtype
 
     def __call__(self, kind: str, *operands: str | float | list[float], **attributes: Any) -> str:
-        names = [item if isinstance(item, str) else self.weight(np.asarray(item, np.float32)) for item in operands]
+        names = [item if isinstance(item, str) else self.weight(np.asarray(item, self.dtype)) for item in operands]
         return self.node(kind, *names, **attributes)
 
     def over(self, kind: str, operand: str, axis: int = -1) -> str:
@@ -70,6 +74,11 @@ def gelu_factored(g: Export) -> str:
     """As `gelu_fast` writes it."""
     cube = g("Add", g("Mul", g("Mul", "x", 0.044715), "x"), 1)
     return g("Mul", g("Mul", "x", 0.5), g("Add", g("Tanh", g("Mul", g("Mul", "x", 0.7978845608), cube)), 1))
+
+
+def hard_swish_by_hard_sigmoid(g: Export) -> str:
+    """As PyTorch wrote it in opset 13; attributes are f32."""
+    return g("Mul", "x", g("HardSigmoid", "x", alpha=1 / 6, beta=0.5))
 
 
 def prelu_of_keras(g: Export) -> str:
@@ -141,13 +150,20 @@ def rms_norm(g: Export) -> str:
     return g("Mul", SCALE, g("Mul", "x", g("Div", 1, g("Sqrt", g("Add", squares, 1e-6)))))
 
 
+def attention(g: Export) -> str:
+    """Of the input to itself, with a scale that f32 rounds."""
+    scores = g("Mul", g("MatMul", "x", g.node("Transpose", "x", perm=[0, 2, 1])), 1 / math.sqrt(3))
+    return g("MatMul", g.node("Softmax", scores, axis=-1), "x")
+
+
 EXPORTS: dict[str, list[Build]] = {
+    "attention": [attention],
     "elu": [elu],
     "gelu": [gelu, gelu_of_keras, gelu_by_tanh, gelu_factored],
     "hard_swish": [
         hard_swish,
         hard_swish_of_keras,
-        lambda g: g("Mul", "x", g("HardSigmoid", "x", alpha=1 / 6, beta=0.5)),
+        hard_swish_by_hard_sigmoid,
     ],
     "layer_normalization": [
         layer_norm,
@@ -178,11 +194,16 @@ EXPORTS: dict[str, list[Build]] = {
 """Operator → what exporters write for it."""
 
 
-def model_of(build: Build) -> onnx.ModelProto:
+COARSE = (gelu_factored, hard_swish_by_hard_sigmoid)
+"""Exports with rounded numbers, which in f64 are others than those of the operator."""
+
+
+def model_of(build: Build, dtype: type[np.floating[Any]] = np.float32) -> onnx.ModelProto:
     """The model that computes one export of the input `x`."""
-    g = Export(0)
+    g = Export(dtype)
     result = build(g)
-    return g.model({"x": (TensorProto.FLOAT, SHAPE)}, {result: SHAPE})
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return g.model({"x": (kind, SHAPE)}, {result: SHAPE}, kind=kind)
 
 
 CASES = [(name, build) for name, builds in EXPORTS.items() for build in builds]
@@ -194,3 +215,14 @@ def test_one_operator_remains(name: str, build: Build) -> None:
     inputs = {"x": np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)}
     validate(module, OPTIMIZE.passes(), inputs, rtol=1e-4, atol=1e-5, context=CONTEXT)
     assert [op.name for op in module.walk() if isinstance(op, HighOp)] == [f"glow_high.{name}"]
+
+
+@pytest.mark.parametrize(("name", "build"), CASES, ids=[f"{name}-{place}" for place, (name, _) in enumerate(CASES)])
+def test_the_operator_of_f64_has_its_numbers(name: str, build: Build) -> None:
+    """Inputs are small, so that an epsilon rounded to f32 shows; the text of the operator keeps it as well."""
+    module = import_model(model_of(build, np.float64))
+    inputs = {"x": 0.01 * np.random.default_rng(0).standard_normal(SHAPE)}
+    validate(module, OPTIMIZE.passes(), inputs, rtol=1e-12, atol=1e-15, context=CONTEXT)
+    kinds = [op.name for op in module.walk() if isinstance(op, HighOp)]
+    assert (kinds == [f"glow_high.{name}"]) is (build not in COARSE)
+    assert_text_round_trips(module, CONTEXT)

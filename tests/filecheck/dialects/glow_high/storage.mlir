@@ -44,6 +44,12 @@ glow_high.func @constants() attributes {note = "no bindings"} {
   %true = glow_high.splat {value = true, shape = [2]} : tensor<2xi1>
   // CHECK-NEXT: %infinite = glow_high.splat {value = -inf, shape = [2]} : tensor<2xf32>
   %infinite = glow_high.splat {value = -inf, shape = [2]} : tensor<2xf32>
-  // CHECK-NEXT: %wide = glow_high.splat {value = 2.500000e-01 : f64, shape = [2]} : tensor<2xf64>
+  // CHECK-NEXT: %wide = glow_high.splat {value = 0.25 : f64, shape = [2]} : tensor<2xf64>
   %wide = glow_high.splat {value = 2.500000e-01 : f64, shape = [2]} : tensor<2xf64>
+  // CHECK-NEXT: %large = glow_high.splat {value = -1.4012345678901235e+18 : f64, shape = [2]} : tensor<2xf64>
+  %large = glow_high.splat {value = -1401234567890123456 : f64, shape = [2]} : tensor<2xf64>
+  // CHECK-NEXT: %endless = glow_high.splat {value = -inf : f64, shape = [2]} : tensor<2xf64>
+  %endless = glow_high.splat {value = -inf : f64, shape = [2]} : tensor<2xf64>
+  // CHECK-NEXT: %narrow = glow_high.splat {value = nan : f16, shape = [2]} : tensor<2xf16>
+  %narrow = glow_high.splat {value = nan : f16, shape = [2]} : tensor<2xf16>
 }
