@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from single_node import SingleNode, assert_equal
 from xdsl.parser import Parser
 
 from glow_mlir import InferenceSession
 from glow_mlir.context import new_context
+from glow_mlir.errors import ModelError, UnsupportedError
 
 
 def product(element: int, left: list[int], right: list[int]) -> ModelProto:
@@ -86,3 +88,78 @@ def test_input_that_is_an_output() -> None:
         same, positive = session.run(None, {"x": value})
         np.testing.assert_array_equal(same, value)
         np.testing.assert_array_equal(positive, np.maximum(value, 0))
+
+
+def along(kind: str, shape: tuple[int, ...], axis: int, opset: int = 13) -> SingleNode:
+    """An operator along an axis of a tensor without elements."""
+    return SingleNode(kind, [np.zeros(shape, np.float32)], opset, {"axis": axis})
+
+
+def over(kind: str, shape: tuple[int, ...], axis: int) -> SingleNode:
+    """A reduction of a tensor without elements."""
+    return SingleNode(kind, [np.zeros(shape, np.float32), np.array([axis], np.int64)], 18, constant=(1,))
+
+
+EMPTY = [((0,), 0), ((0, 3), 0), ((0, 3), 1), ((2, 0), 1), ((2, 0, 3), 0), ((2, 0, 3), 1), ((2, 0, 3), 2)]
+IMAGES = [(0, 2, 3, 3), (2, 0, 3, 3)]
+ALONG = ("Hardmax", "Softmax", "LogSoftmax")
+REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL2", "ReduceLogSumExp")
+OF_NOTHING: list[SingleNode] = [
+    *(along(kind, shape, axis, opset) for kind in ALONG for shape, axis in EMPTY for opset in (11, 13)),
+    *(over(kind, shape, axis) for kind in REDUCTIONS for shape, axis in EMPTY),
+    *(along("ArgMax", shape, axis) for shape, axis in EMPTY if shape[axis]),
+    *(
+        SingleNode("TopK", [np.zeros(shape, np.float32), np.array([0], np.int64)], 11, {"axis": axis}, 2, (1,))
+        for shape, axis in EMPTY
+    ),
+    *(SingleNode("MaxPool", [np.zeros(shape, np.float32)], 12, {"kernel_shape": [2, 2]}) for shape in IMAGES),
+    *(SingleNode("AveragePool", [np.zeros(shape, np.float32)], 11, {"kernel_shape": [2, 2]}) for shape in IMAGES),
+    *(
+        SingleNode("InstanceNormalization", [np.zeros(shape, np.float32), *[np.ones(shape[1], np.float32)] * 2], 6)
+        for shape in IMAGES
+    ),
+    *(
+        SingleNode("Attention", [np.zeros((1, 2, 3, 0), np.float32)] * 3, 23, {"is_causal": causal})
+        for causal in (0, 1)
+    ),
+]
+
+
+def named(case: SingleNode) -> str:
+    """The operator, shape, attributes and opset of a case."""
+    shape = "x".join(str(size) for size in np.shape(cast("Any", case.operands[0])))
+    return f"{case.kind}-{shape}-{'-'.join(map(str, case.attributes.values()))}-{case.opset}"
+
+
+@pytest.mark.parametrize("case", OF_NOTHING, ids=named)
+def test_operators_on_nothing(case: SingleNode) -> None:
+    """Operands have no elements; a sum over none is 0, a maximum -inf."""
+    expected = case.by_reference()
+    assert_equal(case.by_us(), expected)
+    assert_equal(case.on_cpu(), expected)
+
+
+@pytest.mark.parametrize("shape", IMAGES)
+def test_responses_of_no_channels_are_normalized(shape: tuple[int, ...]) -> None:
+    """ONNX's reference fails here."""
+    x = np.zeros(shape, np.float32)
+    case = SingleNode("LRN", [x], 13, {"size": 3})
+    assert_equal(case.by_us(), [x])
+    assert_equal(case.on_cpu(), [x])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        along("ArgMax", (0,), 0),
+        along("ArgMin", (2, 0), 1),
+        SingleNode("TopK", [np.zeros((2, 0), np.float32), np.array([1], np.int64)], 11, {}, 2, (1,)),
+        SingleNode("Gather", [np.zeros((2, 0), np.float32), np.array([0], np.int64)], 13, {"axis": 1}),
+        SingleNode("Conv", [np.zeros((1, 2, 0, 5), np.float32), np.ones((3, 2, 1, 1), np.float32)], 11),
+        SingleNode("Resize", [np.zeros((1, 0), np.float32), None, np.ones(2, np.float32)], 13, constant=(2,)),
+    ],
+    ids=named,
+)
+def test_what_nothing_lacks_is_one_error(case: SingleNode) -> None:
+    with pytest.raises((ModelError, UnsupportedError), match="node 'y0'"):
+        case.on_cpu()

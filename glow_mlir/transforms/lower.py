@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.registry import LOWERINGS
 from glow_mlir.storage import Storage
@@ -26,6 +27,7 @@ class LowerPass(ModulePass):
     """
     Lower operators that `backend` does not support, until it supports all or no lowering is left (paper §3.4).
 
+    Those whose results have no elements become splats.
     What cannot be lowered stays; `verify-lowered` reports it.
     """
 
@@ -55,10 +57,15 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
     """Lower one operator where the backend needs it; returns the operators that replace it."""
     if target.supports(op):
         return []
+    emit = Emitter(op, storage)
+    if not any(size_of(result) for result in op.results):
+        # Formulas of lowerings need not hold for operands without elements.
+        replace(op, [emit.splat(0, element_of(result), shape_of(result)) for result in op.results])
+        tally("operators without elements")
+        return []
     function = LOWERINGS.get(type(op))
     if function is None:
         return []
-    emit = Emitter(op, storage)
     values = cast("SSAValue | Sequence[SSAValue]", function(op, emit))
     if any(is_same(new, op) for new in emit.emitted):
         # Nothing gained: the operator stays, and `verify-lowered` reports it.

@@ -12,6 +12,7 @@ import onnx
 from node_cases import outputs_of, with_constants
 from onnx import helper
 
+from glow_mlir import InferenceSession
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 
@@ -48,13 +49,23 @@ class SingleNode:
         """The operands by name."""
         return {f"x{position}": array for position, array in enumerate(self.operands) if array is not None}
 
+    def on_cpu(self) -> list[np.ndarray]:
+        """What machine code computes."""
+        model, feeds = self._with_constants()
+        return InferenceSession(model, cache=False).run(None, feeds)
+
     def by_us(self) -> list[np.ndarray]:
         """What the interpreter computes."""
-        feeds = self.feeds()
-        fixed = {f"x{position}": feeds.pop(f"x{position}") for position in self.constant if f"x{position}" in feeds}
-        module = import_model(with_constants(self.model(), fixed))
+        model, feeds = self._with_constants()
+        module = import_model(model)
         module.verify()
         return outputs_of(module, run_function(module, feeds))
+
+    def _with_constants(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        """The model with the operands in it that are constants, and the others by name."""
+        feeds = self.feeds()
+        fixed = {f"x{position}": feeds.pop(f"x{position}") for position in self.constant if f"x{position}" in feeds}
+        return with_constants(self.model(), fixed), feeds
 
     def by_reference(self) -> list[np.ndarray]:
         """What ONNX's reference implementation computes."""

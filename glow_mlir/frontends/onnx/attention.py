@@ -33,7 +33,8 @@ def attention(node: Node) -> Sequence[SSAValue | None] | None:
             node.emit(ConcatOp, [old, new], axis=2) for old, new in zip((past_key, node.input(5)), (key, value))
         )
     groups = Groups(shape_of(query)[1], shape_of(key)[1])
-    scale = node.float("scale", 0.0) if node.has("scale") else 1 / math.sqrt(shape_of(query)[-1])
+    depth = shape_of(query)[-1]
+    scale = node.float("scale", 0.0) if node.has("scale") else 1 / math.sqrt(depth) if depth else math.inf
     causal = {"causal": True, "past": past} if node.flag("is_causal") else {}
     mask = _mask(node, query, groups)
     operands = [groups.split(node, query), groups.apart(node, key), groups.apart(node, value), mask]

@@ -100,4 +100,18 @@ glow_high.func @sparse(@image, @short, @wide) {
   glow_high.save %1, @wide
 }
 
+// What has no elements becomes a splat, whatever its lowering would have done.
+
+glow_high.placeholder @nothing : tensor<2x0xf32> {input}
+glow_high.placeholder @none : tensor<2x0xf32> {output}
+
+// CHECK-LABEL: glow_high.func @empty(
+// CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0, shape = [2, 0]} : tensor<2x0xf32>
+// CHECK-NEXT:    glow_high.save %[[NONE]], @none
+glow_high.func @empty(@nothing, @none) {
+  %x = glow_high.get @nothing : tensor<2x0xf32>
+  %1 = glow_high.hardmax %x {axis = 1} : tensor<2x0xf32>
+  glow_high.save %1, @none
+}
+
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend' (hint: there are {{.*}}cpu
