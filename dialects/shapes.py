@@ -11,6 +11,8 @@ from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.element_types import byte_width
+
 Shape = tuple[int, ...]
 
 SHAPED = (TensorType, MemRefType)
@@ -41,6 +43,11 @@ def rank_of(value: SSAValue) -> int:
 def size_of(value: SSAValue | Attribute) -> int:
     """The number of elements of a tensor or buffer."""
     return math.prod(shape_of(value))
+
+
+def bytes_of(value: SSAValue | Attribute) -> int:
+    """The bytes of the elements of a tensor or buffer, one beside the other."""
+    return size_of(value) * byte_width(element_of(value))
 
 
 def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Attribute]:

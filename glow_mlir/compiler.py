@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.collector import without_collector
 from glow_mlir.context import new_context
-from glow_mlir.errors import CompilerBugError, GlowError, ModelError, OptionError
+from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.errors import CompilerBugError, GlowError, ModelError, OptionError, OutOfMemoryError
 from glow_mlir.pipelines import PassObserver, Pipeline, Stage
 from glow_mlir.reproducer import write_reproducer
 from glow_mlir.textual import one_line, position_of
@@ -59,6 +60,18 @@ def bug(module: ModuleOp, passes: Sequence[ModulePass], context: Context, failur
                 hint=f"the reproducer is {path}; run it with 'glow-opt {path} --run-reproducer'",
             )
     return CompilerBugError(f"{type(failure).__name__}: {one_line(failure)}")
+
+
+def out_of_memory(module: ModuleOp, failure: MemoryError) -> OutOfMemoryError:
+    """The error for a lack of memory to compile or interpret a module; it names the node whose value is largest."""
+    values = [value for op in module.walk() for value in op.results if isinstance(value.type, TensorType | MemRefType)]
+    reason = f"there is too little memory for the model: {one_line(failure) or 'nothing is left'}"
+    hint = "check the sizes of inputs, and constants that say how large a value is"
+    if not values:
+        return OutOfMemoryError(reason, hint=hint)
+    largest = max(values, key=bytes_of)
+    reason = f"{reason}; its largest value takes {bytes_of(largest)} bytes"
+    return OutOfMemoryError(reason, node=location_name(largest.owner.location), hint=hint)
 
 
 @dataclass
@@ -121,6 +134,8 @@ class Compilation:
                 self.run_stage(stage, observers)
         except GlowError:
             raise
+        except MemoryError as error:
+            raise out_of_memory(origin, error) from error
         except Exception as error:
             raise bug(origin, [item for stage in ahead for item in stage.passes()], self.context, error) from error
         return self.module

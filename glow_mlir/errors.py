@@ -53,6 +53,10 @@ class UnsupportedOperatorsError(UnsupportedError):
         )
 
 
+class OutOfMemoryError(GlowError):
+    """A value, or what a compilation or an inference keeps at once, that takes more memory than there is."""
+
+
 class InputError(GlowError):
     """A run-time input of the wrong name, shape or element type."""
 

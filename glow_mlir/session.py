@@ -290,12 +290,16 @@ class InferenceSession:
         import time
 
         from glow_mlir.codegen.build import build_artifact, zeroed
+        from glow_mlir.compiler import out_of_memory
 
         start = time.perf_counter()
         last = compilation.ladder.stages[-1]
-        artifact = build_artifact(
-            compilation.module, compilation.context, self._target, self._profile, last.passes(), room or zeroed
-        )
+        try:
+            artifact = build_artifact(
+                compilation.module, compilation.context, self._target, self._profile, last.passes(), room or zeroed
+            )
+        except MemoryError as error:
+            raise out_of_memory(compilation.module, error) from error
         self.compile_seconds["code"] = time.perf_counter() - start
         for observer in self._observers:
             observer(last, compilation.module, self.compile_seconds["code"])
@@ -323,10 +327,14 @@ class InterpreterRunner:
             self.bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
 
     def run(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Run the function; `state` is updated."""
+        """Run the function; `state` is updated. Raises `OutOfMemoryError` where its values take too much memory."""
+        from glow_mlir.compiler import out_of_memory
         from glow_mlir.interpreter.machine import run_function
 
-        results = run_function(self.module, {**inputs, **state})
+        try:
+            results = run_function(self.module, {**inputs, **state})
+        except MemoryError as error:
+            raise out_of_memory(self.module, error) from error
         for name in state:
             state[name] = results[name]
         return {self._names[symbol]: array for symbol, array in results.items()}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.pool import look_up, workers
@@ -58,7 +59,7 @@ class Executable:
         bound: list[np.ndarray] = []
         for binding in self.manifest.bindings:
             if binding.role == "output":
-                outputs[binding.name] = np.empty(binding.shape, binding.dtype)
+                outputs[binding.name] = _made(binding)
                 bound.append(outputs[binding.name])
             else:
                 source = inputs if binding.role == "input" else (state or {})
@@ -84,12 +85,30 @@ class Executable:
         if status:
             raise RuntimeError(f"the compiled function returned {status}")
 
+    def _activations(self) -> np.ndarray:
+        """New activations; raises `OutOfMemoryError` where there is no room for them."""
+        size = self.manifest.activations
+        try:
+            return aligned(size)
+        except MemoryError as error:
+            hint = "'glow-run --dump-html' shows what they hold"
+            raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error
+
     def _activations_address(self) -> int:
         """The address of the activations of this thread, which are kept with it: numpy takes long to give it."""
         if not hasattr(self._local, "address"):
-            self._local.activations = aligned(self.manifest.activations)
+            self._local.activations = self._activations()
             self._local.address = self._local.activations.ctypes.data
         return self._local.address
+
+
+def _made(binding: Binding) -> np.ndarray:
+    """A new array for an output; raises `OutOfMemoryError` where there is no room for it."""
+    try:
+        return np.empty(binding.shape, binding.dtype)
+    except MemoryError as error:
+        reason = f"there is too little memory for output '{binding.name}', which is {describe(binding)}"
+        raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 
 
 def describe(binding: Binding) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.context import Context
@@ -17,11 +17,15 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage, constant_op
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 from glow_mlir.weights import is_large
+
+LARGEST_SPLATS = 1 << 28
+"""Bytes of splats from which on nothing is computed on them: they are small only as long as they are one number."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,12 @@ class FoldConstantsPass(ModulePass):
         """The values of the results, or `None` where they are not known, or too large."""
         if (moved := moved_elements(op, storage)) is not None:
             return (moved,)
-        operands = grouped_arrays(op, storage)
-        if operands is None:
+        available = sum(map(bytes_of, op.operands))
+        splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
+        if splats > LARGEST_SPLATS or any(bytes_of(result) > max(self.limit, available) for result in op.results):
             return None
-        available = sum(array.nbytes for array in flatten(operands))
-        results = tuple(map(np.asarray, apply_semantics(op, operands)))
-        return None if any(array.nbytes > max(self.limit, available) for array in results) else results
+        operands = grouped_arrays(op, storage)
+        return None if operands is None else tuple(map(np.asarray, apply_semantics(op, operands)))
 
 
 def moved_elements(op: HighOp, storage: Storage) -> Deferred | None:
@@ -78,15 +82,6 @@ def moved_elements(op: HighOp, storage: Storage) -> Deferred | None:
     if not isinstance(op, TransposeOp | ReshapeOp) or source is None or not is_large(source) or source.size == 1:
         return None
     return source.transposed(ints(op.permutation)) if isinstance(op, TransposeOp) else source.reshaped(ints(op.shape))
-
-
-def flatten(operands: Sequence[Any]) -> list[np.ndarray]:
-    """The arrays among grouped operands."""
-    arrays: list[np.ndarray] = []
-    for operand in operands:
-        items = cast("list[np.ndarray]", operand) if isinstance(operand, list) else [operand]
-        arrays += [item for item in items if item is not None]
-    return arrays
 
 
 def grouped_arrays(op: HighOp, storage: Storage) -> list[Any] | None:

@@ -65,7 +65,12 @@ def range_(node: Node) -> SSAValue:
     if delta == 0:
         raise ModelError("Range: a step of 0 leads nowhere", node=node.name)
     wide = np.float64 if start.dtype.kind == "f" else np.int64
-    count = max(0, int(np.ceil((limit.astype(wide) - start.astype(wide)) / delta.astype(wide)).item()))
+    with np.errstate(all="ignore"):
+        steps = np.ceil((limit.astype(wide) - start.astype(wide)) / delta.astype(wide)).item()
+    if not np.isfinite(steps):
+        raise ModelError(f"Range: from {start} to {limit} by {delta} is no number of steps", node=node.name)
+    count = max(0, int(steps))
+    node.check_size(count)
     return node.constant((start.item() + np.arange(count) * delta.item()).astype(start.dtype))
 
 

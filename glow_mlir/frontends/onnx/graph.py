@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.places import Places
@@ -86,9 +87,7 @@ class GraphImporter:
         Raises `UnsupportedError` for results of more than `MOST_ELEMENTS`.
         """
         for result in op.results:
-            if size_of(result.type) > MOST_ELEMENTS:
-                hint = "check the sizes of inputs, and constants that say how large a value is"
-                raise UnsupportedError(f"a value of shape {shape_of(result)} is too large", hint=hint)
+            self.check_size(shape_of(result))
         self.function.block.add_op(op)
         if isinstance(op.location, NameLoc):
             hint = value_name(op.location.desc.data)
@@ -97,6 +96,12 @@ class GraphImporter:
         if any(self.folded.get(operand, ()) is None for operand in op.operands):
             self.folded.update(dict.fromkeys(op.results))
         return op
+
+    def check_size(self, shape: Sequence[int]) -> None:
+        """Raise `UnsupportedError` for a shape of more than `MOST_ELEMENTS`."""
+        if math.prod(shape) > MOST_ELEMENTS:
+            hint = "check the sizes of inputs, and constants that say how large a value is"
+            raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
 
     def constant(
         self,

@@ -90,6 +90,7 @@ def compress(node: Node) -> SSAValue:
 def one_hot(node: Node) -> SSAValue:
     """`on` where the position along a new axis equals the index, else `off`; the depth is a constant."""
     depth = int(node.array(1, "the depth").item())
+    node.check_size(depth)
     axis = normalize_axis(node.int("axis", -1), node.rank() + 1)
     indices = node.emit(CastOp, node.input(0), to=i64)
     from_back = node.emit(LessOp, indices, node.constant(0, like=indices))

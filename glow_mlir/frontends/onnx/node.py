@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +179,10 @@ class Node:
     def insert(self, op: Operation) -> Operation:
         """Insert any op at the end of the function."""
         return self.graph.insert(op)
+
+    def check_size(self, *shape: builtins.int) -> None:
+        """Raise `UnsupportedError` for the shape of an array that is too large to be made."""
+        self.graph.check_size(shape)
 
     def unsupported(self, reason: str) -> UnsupportedError:
         """The error for something that this importer does not do."""
