@@ -18,7 +18,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.arithmetic import Arithmetic
-from glow_mlir.codegen.types import f32, i64, integer_of_width, type_info, vector
+from glow_mlir.codegen.types import f32, i1, i64, integer_of_width, type_info, vector
 from glow_mlir.codegen.value import Number, Value
 from glow_mlir.dialects.llvm_ops import values, vectors
 
@@ -107,6 +107,10 @@ class Lanes(Arithmetic):
         while (half := a.lanes // 2) > 0:
             a = combine(self._lanes(a, 0, half), self._lanes(a, half, half))
         return a
+
+    def any(self, mask: Value) -> Value:
+        """Return whether a lane of a vector of i1, or an i1, is set."""
+        return self.intrinsic("llvm.vector.reduce.or", (mask,), i1) if mask.info.is_vector else mask
 
     def _lanes(self, a: Value, start: int, count: int) -> Value:
         if count == 1:

@@ -104,14 +104,16 @@ class ModuleBuilder:
         *,
         internal: bool = False,
         inline: bool | None = None,
+        cold: bool = False,
         passes: str = "",
     ) -> Generator[tuple[Builder, list[Value]]]:
         """
         Build the function `name`; yields its builder and its arguments.
 
-        `internal` hides it from other modules; `inline` False keeps it out of its callers. `passes` names the
-        list of LLVM passes to run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. Raises
-        `ValueError` when the name is taken.
+        `internal` hides it from other modules; `inline` False keeps it out of its callers; `cold` says that calls
+        are rare, so that LLVM moves them out of the way of what is not. `passes` names the list of LLVM passes to
+        run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. Raises `ValueError` when the name is
+        taken.
         """
         if name in self.signatures:
             raise ValueError(f"the module has a function '{name}' already")
@@ -122,7 +124,10 @@ class ModuleBuilder:
         builder = Builder(self, self.target, region, entry)
         yield builder, [Value(builder, argument) for argument in entry.args]
         builder.finish()
-        self.module.body.block.add_op(self._function_op(name, params, result, region, internal, inline, passes))
+        further: list[Attribute] = [StringAttr("cold")] if cold else []
+        if passes:
+            further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
+        self.module.body.block.add_op(self._function_op(name, params, result, region, internal, inline, further))
 
     def _function_op(
         self,
@@ -132,15 +137,15 @@ class ModuleBuilder:
         region: Region,
         internal: bool,
         inline: bool | None,
-        passes: str,
+        further: Sequence[Attribute],
     ) -> FuncOp:
         properties: dict[str, Attribute | None] = {"no_unwind": UnitAttr()}
         if any(param.attributes().data for param in params):
             properties["arg_attrs"] = ArrayAttr([param.attributes() for param in params])
         if inline is False:
             properties["no_inline"] = UnitAttr()
-        if passes:
-            properties["passthrough"] = ArrayAttr([ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)])])
+        if further:
+            properties["passthrough"] = ArrayAttr(further)
         return FuncOp(
             name,
             LLVMFunctionType([param.type for param in params], result),

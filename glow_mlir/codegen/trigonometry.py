@@ -1,8 +1,8 @@
 """
 Trigonometric functions and their inverses, computed in f64 (an f32 is widened and rounded once at the end).
 
-The argument is reduced by multiples of pi/2 in three parts (Cody and Waite): right for magnitudes up to about 2^22
-in f64; an f32 keeps its accuracy to about 2^40. Beyond that the result is still within -1 to 1, but has no digits.
+The argument is reduced by multiples of pi/2 in three parts (Cody and Waite) below a magnitude of 2^22, and exactly from
+there on (`large_angles.py`); a vector takes the second way where one of its lanes has to.
 The polynomials are minimax fits (Remez exchange in 50 digits, weighted for relative error), derived for this project:
 sine 2^-28 (for f32) and 2^-58 (for f64), cosine 2^-33 and 2^-64, arc tangent 2^-30 and 2^-64, arc sine 2^-27.6 and
 2^-55.9.
@@ -23,6 +23,7 @@ from glow_mlir.codegen.float_format import (
     nearest_integer,
     polynomial,
 )
+from glow_mlir.codegen.large_angles import LARGE, reduce_large_angles
 from glow_mlir.codegen.types import f32, f64
 from glow_mlir.codegen.value import Value
 
@@ -93,18 +94,30 @@ def _at_precision(body: Callable[[Builder, Value, Coefficients], Value]) -> Func
 # ---- sine, cosine, tangent
 
 
-def _sine_and_cosine(b: Builder, x: Value, with_: Coefficients) -> tuple[Value, Value, Value]:
-    """Return sine and cosine of x less its nearest multiple of pi/2, and that multiple in the low bits."""
+def _reduce_angle(b: Builder, x: Value) -> tuple[Value, Value]:
+    """Return x less its nearest multiple of pi/2, and that multiple in the low bits of an integer."""
     n, shifted = nearest_integer(b, x, 2 / math.pi)
     r = x
     for part in HALF_PI_PARTS:
         r = b.fma(n, -part, r)
+    multiple = b.bits_of(shifted)
+    rest, multiple = b.either(
+        b.any(b.fabs(x) >= LARGE),
+        lambda: reduce_large_angles(b, x, r, multiple),
+        lambda: (r, multiple),
+    )
+    return rest, multiple
+
+
+def _sine_and_cosine(b: Builder, x: Value, with_: Coefficients) -> tuple[Value, Value, Value]:
+    """Return sine and cosine of x less its nearest multiple of pi/2, and that multiple in the low bits."""
+    r, multiple = _reduce_angle(b, x)
     z = r * r
     sine = b.fma(r * z, polynomial(b, z, with_.sine), r)
     half = z * 0.5
     near_one = 1.0 - half
     cosine = near_one + (((1.0 - near_one) - half) + z * z * polynomial(b, z, with_.cosine))
-    return sine, cosine, b.bits_of(shifted)
+    return sine, cosine, multiple
 
 
 def _quadrant(b: Builder, multiple: Value, even: Value, odd: Value) -> Value:
