@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned, signless
 
 Number = int | float
@@ -52,7 +53,8 @@ class Scalar:
         return self.builder.binary("div", self.builder.constant(other, self.element), self)
 
     def __mod__(self, other: Scalar | Number) -> Scalar:
-        return self.builder.remainder(self, other)
+        """The remainder with the sign of `self`, like C's `%` and `fmod`; exact."""
+        return self.builder.binary("rem", self, other)
 
     def __and__(self, other: Scalar) -> Scalar:
         return self.builder.binary("and", self, other)
@@ -92,7 +94,7 @@ _BINARY: dict[str, tuple[type[Operation], type[Operation], type[Operation]]] = {
     "sub": (arith.SubfOp, arith.SubiOp, arith.SubiOp),
     "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
     "div": (arith.DivfOp, arith.DivSIOp, arith.DivUIOp),
-    "rem": (arith.DivfOp, arith.RemSIOp, arith.RemUIOp),
+    "rem": (RemFOp, arith.RemSIOp, arith.RemUIOp),
     "max": (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp),
     "min": (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp),
     "and": (arith.AndIOp, arith.AndIOp, arith.AndIOp),
@@ -179,23 +181,6 @@ class ScalarBuilder:
         """One op of `_BINARY` on two values of one type."""
         right = self.lift(right, left)
         return self._build(_BINARY[name][_variant(left.element)], [left, right], left.element)
-
-    def remainder(self, x: Scalar, y: Scalar | Number) -> Scalar:
-        """
-        `x` modulo `y` with the sign of `x`, like C's `%` and `fmod`.
-
-        Floats compute x - trunc(x / y)·y in f64, exact for f32 while the quotient stays below 2²⁹.
-        """
-        y = self.lift(y, x)
-        if not is_float(x.element):
-            return self.binary("rem", x, y)
-        wide_x, wide_y = self.convert(x, f64), self.convert(y, f64)
-        zero = wide_x * 0.0
-        # The quotient by an infinity is 0, and 0·inf would be NaN; x·0 is so only where it has to be.
-        infinite = self.unary("abs", wide_y).equals(float("inf"))
-        multiple = self.select(infinite, zero, self.unary("trunc", wide_x / wide_y) * wide_y)
-        remainder = wide_x - multiple
-        return self.convert(self.select(remainder.equals(0.0), zero, remainder), x.element)
 
     def negate(self, x: Scalar) -> Scalar:
         """`-x`; wraps for integers."""

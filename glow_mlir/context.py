@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
+from xdsl.ir import Dialect
 
 from glow_mlir.universe import GLOW_UNIVERSE
 
 
-def completed_llvm() -> Any:
-    """The `llvm` dialect with the upstream ops that xDSL lacks."""
-    return import_module("glow_mlir.dialects.llvm").LLVM
+def _completed(name: str) -> Callable[[], Dialect]:
+    return lambda: getattr(import_module(f"glow_mlir.dialects.{name}"), name.upper())
+
+
+COMPLETED: Mapping[str, Callable[[], Dialect]] = {name: _completed(name) for name in ("arith", "llvm")}
+"""Dialects of xDSL with the upstream ops that it lacks: they take the place of its own."""
 
 
 def new_context() -> Context:
-    """A context with xDSL's dialects, ours, and the completed `llvm`."""
+    """A context with xDSL's dialects, ours, and the completed ones."""
     context = Context()
-    dialects = {**get_all_dialects(), **GLOW_UNIVERSE.all_dialects, "llvm": completed_llvm}
+    dialects = {**get_all_dialects(), **GLOW_UNIVERSE.all_dialects, **COMPLETED}
     for name, factory in dialects.items():
         context.register_dialect(name, factory)
     return context

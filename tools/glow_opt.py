@@ -15,7 +15,7 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from glow_mlir.context import completed_llvm
+from glow_mlir.context import COMPLETED
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.reproducer import reproducer_options
@@ -59,7 +59,7 @@ class GlowOpt(xDSLOptMain):
     """xDSL's driver with our universe, whether its entry point is installed or not, and with our options."""
 
     def register_all_dialects(self) -> None:
-        known = {**Universe.get_multiverse().all_dialects, **GLOW_UNIVERSE.all_dialects, "llvm": completed_llvm}
+        known = {**Universe.get_multiverse().all_dialects, **GLOW_UNIVERSE.all_dialects, **COMPLETED}
         for name, factory in known.items():
             self.ctx.register_dialect(name, factory)
 

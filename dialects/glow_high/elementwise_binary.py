@@ -62,7 +62,7 @@ class ModOp(Binary):
     """
     Remainder (ONNX Mod) with the sign of the divisor, or with `fmod` that of the dividend; also for a zero.
 
-    Integers by zero give 0. Floats are exact as far as `ScalarBuilder.remainder` is.
+    Integers by zero give 0. Floats are exact with `fmod`; without, the divisor may be added, and is rounded once.
     """
 
     name = "glow_high.mod"

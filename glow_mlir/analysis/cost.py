@@ -29,6 +29,7 @@ WEIGHTS = {
     "arith.divf": 4,
     "arith.divsi": 16,
     "arith.divui": 16,
+    "arith.remf": 16,
     "arith.remsi": 16,
     "arith.remui": 16,
     "math.sqrt": 4,

@@ -124,15 +124,16 @@ def product_and_error(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     product = x * y
     if b.target.fma:
         return product, b.fma(x, y, -product)
-    # Veltkamp's splitting into halves of 26 bits, whose products are exact (Dekker 1971).
+    # Halves of 26 bits have exact products (Dekker 1971).
     x_high, x_low = _halves(x)
     y_high, y_low = _halves(y)
     return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
 
 
 def _halves(x: Value) -> tuple[Value, Value]:
-    spread = x * 134217729.0
-    high = spread - (spread - x)
+    """Split an f64 into its first 26 bits, rounded, and what that left; in integers, so that nothing overflows."""
+    b = x.builder
+    high = b.bitcast((b.bits_of(x) + (1 << 26)) & -(1 << 27), f64)
     return high, x - high
 
 

@@ -14,6 +14,7 @@ from glow_mlir.codegen.half import narrow, narrow_double, rounded, widen
 from glow_mlir.codegen.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.types import f32, f64, vector
 from glow_mlir.codegen.value import Value
+from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool
 
 Emit = Callable[[Builder, Operation, list[Value]], Value]
@@ -150,6 +151,7 @@ EMITTERS: dict[type[Operation], Emit] = {
     arith.DivUIOp: _divide_unsigned,
     arith.RemSIOp: _remainder_signed,
     arith.RemUIOp: _remainder_unsigned,
+    RemFOp: lambda b, op, v: MATH["remf"](b, *v),
     arith.MaxSIOp: _integer_select("sgt"),
     arith.MinSIOp: _integer_select("slt"),
     arith.MaxUIOp: _integer_select("ugt"),

@@ -8,6 +8,9 @@ derived for this project.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.exponentials import expm1_reduced, reduce_by_ln2
 from glow_mlir.codegen.float_format import polynomial, power_of_two, product_and_error
@@ -32,6 +35,9 @@ P = {
 LIMIT = {32: 4.0, 64: 6.0}
 """From here on erf rounds to 1, and the fit ends."""
 
+HUGE = 2.0**1000
+"""Up to here nothing that `remf` computes overflows."""
+
 
 def erf(b: Builder, x: Value) -> Value:
     """Return the error function."""
@@ -51,17 +57,29 @@ def remf(b: Builder, x: Value, y: Value) -> Value:
     a float holds, so that one round is enough unless x / y exceeds 2^53.
     """
     if x.info.bits == 32:
-        return b.cast(remf(b, b.cast(x, f64), b.cast(y, f64)), f32)
-    divisor = b.fabs(y)
-    rest = b.fabs(x)
-    # A quotient may exceed the range of floats: large multiples of the divisor go first. Where a multiple is
-    # infinite there is nothing to take away.
-    for power in (1500, 750, 0):
-        multiple = divisor * 2.0 ** (power // 2) * 2.0 ** (power // 2)
-        rest = _reduce(b, rest, multiple)
+        return b.cast(_remainder(b, b.cast(x, f64), b.cast(y, f64), (0,)), f32)
+    # Half of a dividend so large that a rounded multiple of the divisor might be infinite.
+    dividend, divisor = b.fabs(x), b.fabs(y)
+    huge = dividend > HUGE
+    half = _remainder(b, b.select(huge, x * 0.5, x), y, (1500, 750, 0))
+    rest = b.fabs(half)
+    beyond = rest - (divisor - rest)
+    return b.select(huge, b.copysign(b.select(beyond < 0.0, rest + rest, beyond), x), half)
+
+
+def _remainder(b: Builder, x: Value, y: Value, powers: Sequence[int]) -> Value:
+    """
+    Return what `remf` does for f64 up to `HUGE`.
+
+    A quotient may exceed the range of floats: multiples of the divisor by two to the `powers` go first. A multiple
+    that is infinite takes nothing away.
+    """
+    divisor, rest = b.fabs(y), b.fabs(x)
+    for power in powers:
+        rest = _reduce(b, rest, divisor * 2.0 ** (power // 2) * 2.0 ** (power // 2))
     rest = b.select(rest < 0.0, rest + divisor, rest)
-    valid = (b.fabs(x) < float("inf")) & (divisor > 0.0)
-    return b.select(valid, b.copysign(rest, x), b.constant(float("nan"), x.type))
+    valid = (b.fabs(x) < math.inf) & (divisor > 0.0)
+    return b.select(valid, b.copysign(rest, x), b.constant(math.nan, x.type))
 
 
 def _reduce(b: Builder, start: Value, divisor: Value) -> Value:
@@ -75,7 +93,7 @@ def _reduce(b: Builder, start: Value, divisor: Value) -> Value:
         return [b.select(b.fabs(rest) < divisor, rest, reduced)]
 
     def unfinished(rest: Value) -> Value:
-        lanes = (b.fabs(rest) >= divisor) & (divisor > 0.0) & (b.fabs(rest) < float("inf"))
-        return b.reduce(lanes, b.or_)
+        lanes = (b.fabs(rest) >= divisor) & (divisor > 0.0) & (b.fabs(rest) < math.inf)
+        return b.any(lanes)
 
     return b.repeat([start], step, unfinished)[0]

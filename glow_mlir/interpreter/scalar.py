@@ -15,6 +15,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import numpy_dtype
 
 Array = np.ndarray
@@ -106,6 +107,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     arith.DivUIOp: _on_unsigned(_divide),
     arith.RemSIOp: _remainder,
     arith.RemUIOp: _on_unsigned(_remainder),
+    RemFOp: np.fmod,
     arith.MaxSIOp: np.maximum,
     arith.MinSIOp: np.minimum,
     arith.MaxUIOp: _on_unsigned(np.maximum),

@@ -213,21 +213,6 @@ def test_edges_of_powers():
     np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
-@pytest.mark.parametrize("target", RUNNABLE)
-@pytest.mark.parametrize("bits", [32, 64])
-def test_remainder_is_exact(bits: int, target: str):
-    random = np.random.default_rng(0)
-    bound = 120 if bits == 32 else 1020
-    kind = FLOATS[bits]
-    x = (np.exp2(random.uniform(-bound, bound, 1024)) * random.choice([-1, 1], 1024)).astype(kind)
-    y = (np.exp2(random.uniform(-bound, bound, 1024)) * random.choice([-1, 1], 1024)).astype(kind)
-    x[:6] = [math.inf, 1, math.nan, 5, 0, -0.0]
-    y[:6] = [1, 0, 1, math.inf, 3, 3]
-    with np.errstate(all="ignore"):
-        expected = np.fmod(x, y)
-    np.testing.assert_array_equal(compiled("remf", bits, 2, target)(x, y), expected)
-
-
 @pytest.mark.parametrize("bits", [32, 64])
 def test_atan2(bits: int):
     values = [0.0, -0.0, 1, -1, 2, -2.5, 1e-30, -1e30, math.inf, -math.inf, math.nan, 3, -0.1, 1e20, 7, 0.3]

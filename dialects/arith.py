@@ -1,0 +1,26 @@
+"""The `arith` dialect, completed: xDSL's operations plus the upstream remainder of floats, which it lacks."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith as xdsl_arith
+from xdsl.ir import Dialect
+from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.traits import Pure
+
+
+@irdl_op_definition
+class RemFOp(xdsl_arith.FloatingPointLikeBinaryOperation):
+    """
+    The remainder of a division towards zero, exact, with the sign of the dividend: C's `fmod`.
+
+    ```mlir
+    %r = arith.remf %x, %y : f32
+    ```
+    """
+
+    name = "arith.remf"
+
+    traits = traits_def(Pure())
+
+
+ARITH = Dialect("arith", [*xdsl_arith.Arith.operations, RemFOp], list(xdsl_arith.Arith.attributes))
