@@ -174,9 +174,14 @@ class Stored(Deferred):
         if self._recipe:
             state.update(self._recipe.encode())
             return
+        for data in self.contents():
+            state.update(data)
+
+    def contents(self) -> Iterator[memoryview]:
+        """The bytes of the elements in their order, in parts; lets go of the memory of files behind them."""
         whole = Stored(np.ascontiguousarray(self._array).reshape(-1).view(np.uint8))
         for begin, end in whole.spans(0):
-            state.update(whole.part(0, begin, end).data)
+            yield whole.part(0, begin, end).data
         self.forget()
 
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:

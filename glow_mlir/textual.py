@@ -8,7 +8,6 @@ where there are weights.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from glow_mlir.errors import ModelError, OptionError, ParseFailure
+from glow_mlir.files import is_node, replaced
 from glow_mlir.value_names import value_name
 
 WEIGHTS_SUFFIX = ".weights"
@@ -119,12 +119,13 @@ def position_of(location: LocationAttr) -> str:
 
 def parse_module(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
     """
-    Parse and verify a module; raises `ParseFailure` with the place in the text.
+    Parse and verify a module; raises `ParseFailure` with the place in the text, `ModelError` for damaged weights.
 
     `name` is the file in the locations. Without `implicit_module`, the text must be one `builtin.module`.
     """
     module = parse_unverified(text, context, name, implicit_module=implicit_module)
     verify_module(module, name)
+    _check_weights(module)
     return module
 
 
@@ -196,24 +197,26 @@ def read_module(source: Path | str, context: Context, in_memory: bool = False) -
     kept = read_weights_of(source, in_memory)
     module = parse_module(text, context, str(source))
     del kept  # The module keeps them now.
-    _check_weights(module, weights_path(source))
     return module
 
 
-def _check_weights(module: ModuleOp, path: Path) -> None:
-    """Raise `ModelError` where weights, which came from that file, have another type than the module says."""
+def _check_weights(module: ModuleOp) -> None:
+    """
+    Raise `ModelError` where the weights of a constant have another type than it says, or were damaged in their file.
+
+    Weights that the store has not are an error only where they are read.
+    """
+    stored = [(op, op.properties["weights"]) for op in module.body.block.ops if "weights" in op.properties]
+    if not stored:
+        return
     from glow_mlir.dialects.element_types import numpy_dtype
     from glow_mlir.dialects.glow_high.storage import ConstantOp
-    from glow_mlir.weights import known_digest
+    from glow_mlir.weights import check_weights
 
-    for op in module.body.block.ops:
-        if not isinstance(op, ConstantOp) or op.weights is None or (known := known_digest(op.weights.data)) is None:
-            continue
-        dtype, shape = numpy_dtype(op.tensor_type.element_type), op.tensor_type.get_shape()
-        found = known.weights
-        if (found.dtype, found.shape) != (dtype, shape):
-            reason = f"weights {known} are {found.dtype.name}{list(found.shape)}, not {dtype.name}{list(shape)}"
-            raise ModelError(reason, file=str(path), hint="the weights belong to another module of this name")
+    for op, digest in stored:
+        if isinstance(op, ConstantOp) and isinstance(digest, StringAttr):
+            element, shape = op.tensor_type.element_type, op.tensor_type.get_shape()
+            check_weights(digest.data, op.sym_name.data, numpy_dtype(element), shape)
 
 
 def read_text(path: Path) -> str:
@@ -293,18 +296,16 @@ def write_module(module: ModuleOp, path: Path, locations: bool = True) -> None:
 
 def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
     """
-    Write text to `path` atomically, after the weights `used` beside it, if there are any.
+    Write text to `path`, after the weights `used` beside it, if there are any; each file as a whole or not at all.
 
-    Raises `OptionError` where that is impossible.
+    A device or pipe gets the text alone. Raises `OptionError` where that is impossible.
     """
-    try:
-        if present := list(dict.fromkeys(used)):
+    with replaced(path) as file:
+        if (present := list(dict.fromkeys(used))) and not is_node(path):
             from glow_mlir.weights import write_weights
 
             write_weights(weights_path(path), present)
-        _write_atomically(text, path)
-    except OSError as error:
-        raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
+        file.write(text.encode())
 
 
 def make_folder(path: Path) -> None:
@@ -313,16 +314,3 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"cannot be made a folder: {error.strerror}", file=str(path)) from error
-
-
-def _write_atomically(text: str, path: Path) -> None:
-    if path.exists() and not path.is_file():  # A pipe or device such as /dev/null must not be replaced by a file.
-        path.write_text(text, encoding="utf-8")
-        return
-    path = path.resolve()
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from validation import validate
 from glow_mlir.context import new_context
 from glow_mlir.deferred import Deferred, Stored
 from glow_mlir.errors import ModelError
-from glow_mlir.textual import parse_module, read_module
+from glow_mlir.textual import digests, parse_module, read_module, write_module
 from glow_mlir.weights import LEAST_DEFERRED, add_weights, read_weights, weights
 
 LARGE = LEAST_DEFERRED // 4
@@ -126,10 +127,11 @@ def weight_file(path: Path, header: bytes, content: bytes = b"") -> Path:
         b"[" * 100_000,
         b'{"d": 5}',
         b'{"d": {"dtype": "F32", "shape": [3]}}',
-        b'{"d": {"dtype": "F33", "shape": [3], "data_offsets": [0, 12]}}',
-        b'{"d": {"dtype": "F32", "shape": [3], "data_offsets": [0, 99]}}',
-        b'{"d": {"dtype": "F32", "shape": [3], "data_offsets": [0, null]}}',
-        b'{"d": {"dtype": "F32", "shape": 3.5, "data_offsets": [0, 12]}}',
+        b'{"d": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}',
+        b'{"__metadata__": {"d": "crc32:0"}, "d": {"dtype": "F33", "shape": [3], "data_offsets": [0, 12]}}',
+        b'{"__metadata__": {"d": "crc32:0"}, "d": {"dtype": "F32", "shape": [3], "data_offsets": [0, 99]}}',
+        b'{"__metadata__": {"d": "crc32:0"}, "d": {"dtype": "F32", "shape": [3], "data_offsets": [0, null]}}',
+        b'{"__metadata__": {"d": "crc32:0"}, "d": {"dtype": "F32", "shape": 3.5, "data_offsets": [0, 12]}}',
     ],
 )
 def test_damaged_weight_file_is_refused(header: bytes, in_memory: bool, tmp_path: Path) -> None:
@@ -142,7 +144,71 @@ def test_damaged_weight_file_is_refused(header: bytes, in_memory: bool, tmp_path
 def test_weights_of_another_type_are_refused(kind: str, tmp_path: Path) -> None:
     """A module does not read behind the end of its weights."""
     (tmp_path / "m.mlir").write_text('glow_high.constant @w : tensor<20xf32> {weights = "sha256:5"}')
-    header = f'{{"sha256:5": {{"dtype": "{kind}", "shape": [{3 if kind == "F32" else 20}], "data_offsets": [0, %d]}}}}'
-    weight_file(tmp_path / "m.weights", (header % (12 if kind == "F32" else 80)).encode(), bytes(80))
-    with pytest.raises(ModelError, match=r"m\.weights: weights sha256:5 are .*, not float32\[20\] \(hint: "):
+    count = 3 if kind == "F32" else 20
+    entry = {"dtype": kind, "shape": [count], "data_offsets": [0, 4 * count]}
+    header = json.dumps({"__metadata__": {"sha256:5": "crc32:0"}, "sha256:5": entry})
+    weight_file(tmp_path / "m.weights", header.encode(), bytes(80))
+    with pytest.raises(ModelError, match=r"m\.weights: node 'w': weights sha256:5 are .*, not float32\[20\] \(hint: "):
         read_module(tmp_path / "m.mlir", new_context())
+
+
+def module_with_weights(folder: Path) -> tuple[Path, Path]:
+    """A module of two constants, one known by its content, one by how it was made; and its weight file."""
+    random = np.random.default_rng(0)
+    small = add_weights(random.normal(size=40).astype(np.float32))
+    large = add_weights(made("sum a b", random.normal(size=LARGE).astype(np.float32)))
+    constants = [f'glow_high.constant @small : tensor<40xf32> {{weights = "{small}"}}']
+    constants += [f'glow_high.constant @large : tensor<{LARGE}xf32> {{weights = "{large}"}}']
+    write_module(parse_module("\n".join(constants), new_context()), folder / "m.mlir")
+    return folder / "m.mlir", folder / "m.weights"
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_flipped_bits_are_found(in_memory: bool, tmp_path: Path) -> None:
+    """Any bit of an element, and of the header: one line that names file and, where it can, the constant."""
+    module, file = module_with_weights(tmp_path)
+    gc.collect()
+    whole = file.read_bytes()
+    read_module(module, new_context(), in_memory)
+    size = 8 + int.from_bytes(whole[:8], "little")
+    random = np.random.default_rng(0)
+    body = [*random.integers(size, size + 160, 5), *random.integers(size + 192, len(whole), 5), len(whole) - 1]
+    for position in (*body, *random.integers(0, len(whole[:size].rstrip()), 12)):
+        data = bytearray(whole)
+        data[position] ^= 1 << random.integers(8)
+        file.write_bytes(data)
+        line = refusal(module, in_memory)
+        assert str(file) in line or "are not loaded" in line
+        if position >= size:
+            symbol = "small" if position < size + 160 else "large"
+            assert f"{file}: node '{symbol}': weights sha256:" in line
+            assert "are damaged (hint: " in line
+
+
+def refusal(path: Path, in_memory: bool) -> str:
+    """The error of a module whose weights are all asked for; behind it nothing holds them."""
+    gc.collect()
+    try:
+        for digest in digests(read_module(path, new_context(), in_memory)):
+            weights(digest)
+    except ModelError as error:
+        return str(error)
+    raise AssertionError("the damage was not found")
+
+
+def test_intact_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
+    module, file = module_with_weights(tmp_path)
+    gc.collect()
+    before = file.read_bytes()
+    write_module(read_module(module, new_context()), tmp_path / "again.mlir")
+    assert (tmp_path / "again.weights").read_bytes() == before
+
+
+def test_unused_weights_are_not_looked_at(tmp_path: Path) -> None:
+    module, file = module_with_weights(tmp_path)
+    gc.collect()
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    module.write_text("builtin.module {}")
+    read_module(module, new_context())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glow_mlir.errors import OptionError
+from glow_mlir.files import replaced
 from glow_mlir.textual import write_text
 from glow_mlir.tools.tables import Alignment, print_table
 
@@ -99,17 +98,10 @@ def _row(name: str, array: np.ndarray) -> list[str]:
 
 def write_arrays(arrays: Mapping[str, np.ndarray], path: Path) -> None:
     """Write a `.npz` file, complete or not at all; unlike `numpy.savez` under any names."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(partial, "w") as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
-        partial.replace(path)
-    except OSError as error:
-        raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with replaced(path) as whole, zipfile.ZipFile(whole, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def write_json(data: Mapping[str, object] | Sequence[object], target: str) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.errors import OptionError
+from glow_mlir.files import replaced
 from glow_mlir.pipelines import Pipeline, Stage, configured
-from glow_mlir.textual import write_text
+from glow_mlir.textual import make_folder, write_text
 from glow_mlir.tools.run_report import statistics
 from glow_mlir.transforms.instrument_debug import PREFIX
 
@@ -75,10 +76,8 @@ def write_values(values: list[Value], folder: Path, pattern: str) -> None:
             f"no instruction has a node or a kind like '{pattern}'",
             hint="a module behind the stage 'stacked' keeps no values",
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for value in values:
-            np.save(folder / value.file, value.array, allow_pickle=False)
-    except OSError as error:
-        raise OptionError(f"cannot be written: {error.strerror}", file=str(folder)) from error
+    make_folder(folder)
+    for value in values:
+        with replaced(folder / value.file) as file:
+            np.save(file, value.array, allow_pickle=False)
     write_text(json.dumps([value.entry() for value in values], indent=1) + "\n", folder / INDEX)

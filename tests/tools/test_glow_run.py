@@ -433,9 +433,17 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["{digits}", "--bind", "N=1", "--image", "square.npy", "--stddev", "0"], "a standard deviation cannot be 0"),
     (["{digits}", "--bind", "N=1", "--mean", "1"], "--mean needs --image"),
     (["{digits}", "--bind", "N=1", "--atol", "1"], "--atol needs --check"),
-    (["{digits}", "--bind", "N=1", "--rtol", "-1"], "expected a number from 0 on, got '-1'"),
-    (["{digits}", "--bind", "N=1", "--iterations", "0"], "expected a whole number from 1 on, got '0'"),
-    (["{digits}", "--bind", "N=1", "--duration", "nan"], "expected a number from 0 on, got 'nan'"),
+    (["{digits}", "--bind", "N=1", "--rtol", "-1"], "expected a finite number from 0 on, got '-1'"),
+    (["{digits}", "--bind", "N=1", "--iterations", "0"], "expected a whole number from 1 to 1000000000, got '0'"),
+    *(
+        (["{digits}", "--bind", "N=1", option, value], f"argument {option}: expected ")
+        for option in ("--rtol", "--atol", "--duration", "--warmup", "--iterations", "--threads", "--seed", "--mean")
+        for value in ("nan", "inf", "-inf", "1e400", "1e", "--1")
+    ),
+    *(
+        (["{digits}", "--bind", "N=1", option, value], f"argument {option}: expected ")
+        for option, value in (("--duration", "1e9"), ("--warmup", "1e9"), ("--iterations", "9" * 30), ("--seed", "-1"))
+    ),
     (["{digits}", "--backend", "interpreter", "--profile"], "--profile needs machine code (hint: --backend cpu)"),
     (["{digits}", "--backend", "interpreter", "--target", "avx2"], "--target needs machine code"),
     (["{digits}", "--json", "-", "--stats", "-"], "only one of --json, --stats, --compilation-log can go"),
@@ -451,7 +459,10 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["two.onnx", "--log-nodes", "x"], "--log-nodes needs --compilation-log"),
     (["two.onnx", "--values-of", "x"], "--values-of needs --dump-values"),
     (["two.onnx", "--dump-values", "v", "--values-of", "x", "--seed", "0"], "no instruction has a node or a kind like"),
-    (["two.onnx", "--dump-values", "three.npy", "--seed", "0"], "three.npy: error: cannot be written: File exists"),
+    (
+        ["two.onnx", "--dump-values", "three.npy", "--seed", "0"],
+        "three.npy: error: cannot be made a folder: File exists",
+    ),
     (["two.onnx", "--dump-values", "v", "--iterations", "2"], "--dump-values changes what would be measured"),
     (["two.onnx", "--dump-phases", "three.npy"], "three.npy: error: cannot be made a folder: File exists"),
 ]
