@@ -31,6 +31,8 @@ from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.pipelines import Pipeline, Stage
+from glow_mlir.textual import write_text
+from glow_mlir.tools.bounded_numbers import count, natural
 from glow_mlir.transforms.rewriting import low_functions
 
 MODELS = ("resnet50", "mobilenet_v2", "densenet121", "bert_encoder")
@@ -144,8 +146,8 @@ def main() -> None:
     """Parse arguments, measure, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=MODELS, help="models of tests/support/models.py")
-    parser.add_argument("--rounds", type=int, default=15, help="rounds of timing")
-    parser.add_argument("--core", type=int, default=0, help="the core to run on")
+    parser.add_argument("--rounds", type=count, default=15, help="rounds of timing")
+    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables to FILE as well")
     arguments = parser.parse_args()
     stay_on([arguments.core])
@@ -153,7 +155,7 @@ def main() -> None:
     text = "\n\n".join(tables) + "\n"
     print(text)
     if arguments.write:
-        arguments.write.write_text(HEAD.format(rounds=arguments.rounds, machine=machine()) + "\n" + text)
+        write_text(HEAD.format(rounds=arguments.rounds, machine=machine()) + "\n" + text, arguments.write)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from onnx import helper, numpy_helper
 
 from contest.machine import cores_from, machine, stay_on
 from glow_mlir.session import InferenceSession
+from glow_mlir.tools.bounded_numbers import count, natural
 
 SECONDS = 0.02
 """How long a round calls the kernel and copies; the fastest call counts."""
@@ -125,9 +126,9 @@ def measure(movement: Movement, rounds: int, rate: float) -> tuple[float, float]
 def main() -> None:
     """Measure all movements and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=1 << 16, help="floats of a result, a power of four (65536)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of a movement (5)")
-    parser.add_argument("--core", type=int, default=0, help="the core to run on")
+    parser.add_argument("--size", type=count, default=1 << 16, help="floats of a result, a power of four (65536)")
+    parser.add_argument("--rounds", type=count, default=5, help="rounds of a movement (5)")
+    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
     parser.add_argument("--only", default="", help="movements to measure, those whose name has this")
     options = parser.parse_args()
     if options.size < 1 << 16 or math.isqrt(options.size) ** 2 != options.size or options.size & (options.size - 1):

@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from contest.machine import cores_from, machine, stay_on
 from contest.probe import Probe
 from glow_mlir.session import InferenceSession
+from glow_mlir.tools.bounded_numbers import count, natural
 
 CALLS = 25
 """Calls of a round; the fastest counts."""
@@ -185,8 +186,8 @@ def main() -> None:
     """Measure all layers and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accuracy", choices=("default", "strict"), default="strict")
-    parser.add_argument("--rounds", type=int, default=9, help="rounds of a layer (9)")
-    parser.add_argument("--core", type=int, default=0, help="the core to run on")
+    parser.add_argument("--rounds", type=count, default=9, help="rounds of a layer (9)")
+    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
     parser.add_argument("--only", default="", help="families to measure, those whose name has this")
     options = parser.parse_args()
     cores = cores_from(options.core, 1)

@@ -29,6 +29,8 @@ from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
 from contest.workloads import WORKLOADS, NotAWorkload, names_of, short_name, write_workload
+from glow_mlir.textual import write_text
+from glow_mlir.tools.bounded_numbers import count, natural, seconds
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"
 
@@ -57,11 +59,11 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
         help="names, ONNX files, or zoo for networks of further families (the default: " + ", ".join(WORKLOADS) + ")",
     )
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="ENGINE")
-    parser.add_argument("--rounds", type=int, default=9, help="rounds of timing (9)")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1], help="threads an inference; several are a list")
-    parser.add_argument("--core", type=int, default=0, help="the first core to run on")
-    parser.add_argument("--budget", type=float, default=0.25, help="seconds of calls, each engine and round (0.25)")
-    parser.add_argument("--timeout", type=float, default=900.0, help="seconds to wait for an engine to load (900)")
+    parser.add_argument("--rounds", type=count, default=9, help="rounds of timing (9)")
+    parser.add_argument("--threads", nargs="+", type=count, default=[1], help="threads of an inference, or several")
+    parser.add_argument("--core", type=natural, default=0, help="the first core to run on")
+    parser.add_argument("--budget", type=seconds, default=0.25, help="seconds of calls, each engine and round (0.25)")
+    parser.add_argument("--timeout", type=seconds, default=900.0, help="seconds to wait for an engine to load (900)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"environments, models and logs ({FOLDER})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--resume", action="store_true", help="keep what the file of --json has, and measure the rest")
@@ -110,12 +112,12 @@ def earlier(options: argparse.Namespace) -> list[Measurement]:
 def write(options: argparse.Namespace, run: Run) -> None:
     """Write what there is so far, so that a run that is interrupted leaves its figures."""
     if options.json is not None:
-        options.json.write_text(json.dumps(run.as_data(), indent=1) + "\n")
+        write_text(json.dumps(run.as_data(), indent=1) + "\n", options.json)
     if options.write is not None:
         picture = options.write.with_suffix(".svg")
         fewest = min(measurement.threads for measurement in run.measurements)
-        picture.write_text(draw([m for m in run.measurements if m.threads == fewest]))
-        options.write.write_text(document(run, picture.name))
+        write_text(draw([m for m in run.measurements if m.threads == fewest]), picture)
+        write_text(document(run, picture.name), options.write)
 
 
 def leave(number: int, _: FrameType | None) -> None:

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.machine import machine
 from contest.workloads import NotAWorkload, Workload, names_of, write_workload
+from glow_mlir.tools.bounded_numbers import count
 
 START = """
 import json, sys, time
@@ -105,7 +106,7 @@ def main() -> None:
     """Measure the models and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=["resnet50"], help="names or ONNX files (resnet50)")
-    parser.add_argument("--rounds", type=int, default=5, help="starts of each kind (5)")
+    parser.add_argument("--rounds", type=count, default=5, help="starts of each kind (5)")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("there is 1 round at least")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -17,6 +18,16 @@ EXIT_ERROR = 1
 EXIT_BUG = 2
 """Something is wrong with the compiler."""
 EXIT_INTERRUPTED = 130
+
+STDOUT = "<stdout>"
+"""What errors call standard output."""
+
+_NO_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
+"""
+Why stdout cannot be written.
+
+The errors of files have the names of the files, or are `OptionError` already.
+"""
 
 TERMINAL_LIMIT = 16
 """Elements of a dense attribute that are printed on a terminal."""
@@ -96,15 +107,28 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        return action(arguments)
+        try:
+            return action(arguments)
+        finally:
+            # What is kept back comes out now, where its errors can be told; also behind `--help`, which exits.
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, for example `| head`; Python would complain again when it flushes stdout at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone, for example `| head`.
+        _abandon_stdout()
         return EXIT_ERROR
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+            _abandon_stdout()
+            error = OptionError(f"cannot be written: {error.strerror}", file=STDOUT)
         return report(program, error, debug=debug)
+
+
+def _abandon_stdout() -> None:
+    """Write nothing more to stdout: Python would complain again when it flushes it at the end."""
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 
 def report(program: str, error: Exception, *, debug: bool = False) -> int:

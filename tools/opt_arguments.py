@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from glow_mlir.tools.bounded_numbers import natural
 from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, names
 from glow_mlir.tools.log_output import add_log_arguments
@@ -121,7 +122,7 @@ def _add_output(group: ArgumentGroup) -> None:
     group.add_argument(
         "--mlir-elide-elementsattrs-if-larger",
         dest="elide",
-        type=int,
+        type=natural,
         metavar="N",
         help="print dense attributes with more than N elements as dense_resource<__elided__> (default: 16 on a "
         "terminal, else never)",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from glow_mlir.errors import OptionError
+from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, new_parser
 from glow_mlir.tools.ladder_arguments import add_disable_argument
 from glow_mlir.tools.log_output import add_log_arguments
@@ -49,36 +49,13 @@ STDOUT_OPTIONS = ("json", "stats", "compilation_log")
 FILE_OPTIONS = ("trace", "outputs", "dump_dot", "dump_html")
 """Files that cannot be stdout."""
 
-Number = TypeVar("Number", int, float)
-
-
-def ranged(kind: Callable[[str], Number], least: Number, what: str) -> Callable[[str], Number]:
-    """A parser of numbers that are at least `least`; `what` says it in words."""
-
-    def parse(text: str) -> Number:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        # A NaN is not at least anything.
-        if value is None or not value >= least:
-            raise argparse.ArgumentTypeError(f"expected {what}, got '{text}'")
-        return value
-
-    return parse
-
-
-count = ranged(int, 1, "a whole number from 1 on")
-natural = ranged(int, 0, "a whole number from 0 on")
-amount = ranged(float, 0.0, "a number from 0 on")
-
 
 def numbers(text: str) -> tuple[float, ...]:
-    """Numbers between commas."""
+    """Finite numbers between commas."""
     try:
-        return tuple(float(item) for item in text.split(","))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"expected numbers between commas, got '{text}'") from error
+        return tuple(finite(item) for item in text.split(","))
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"expected finite numbers between commas, got '{text}'") from error
 
 
 def deviations(text: str) -> tuple[float, ...]:
@@ -186,8 +163,8 @@ def _add_check(group: ArgumentGroup) -> None:
 
 def _add_measurement(group: ArgumentGroup) -> None:
     group.add_argument("--iterations", type=count, metavar="N", help="run at least N times (default: 10, if measured)")
-    group.add_argument("--duration", type=amount, metavar="SECONDS", help="run at least that long (default: 0)")
-    group.add_argument("--warmup", type=amount, metavar="MS", help="run that long before measuring (default: 200)")
+    group.add_argument("--duration", type=seconds, metavar="SECONDS", help="run at least that long (default: 0)")
+    group.add_argument("--warmup", type=milliseconds, metavar="MS", help="run that long before it (default: 200)")
     group.add_argument("--profile", action="store_true", help="print the time of each instruction")
     group.add_argument("--trace", metavar="FILE", help="write a trace for chrome://tracing and Perfetto")
 

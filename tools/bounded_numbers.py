@@ -1,0 +1,40 @@
+"""Numbers on command lines: finite, and within bounds that end some day."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
+
+MOST = 10**9
+"""The largest count that an option takes."""
+
+DAY = 86_400.0
+"""The seconds beyond which an option takes no time."""
+
+
+def ranged(kind: Callable[[str], Number], least: Number, most: Number, what: str) -> Callable[[str], Number]:
+    """A parser of numbers from `least` to `most`; `what` says it in words."""
+
+    def parse(text: str) -> Number:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        # A NaN is within no bounds.
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"expected {what}, got '{text}'")
+        return value
+
+    return parse
+
+
+count = ranged(int, 1, MOST, f"a whole number from 1 to {MOST}")
+natural = ranged(int, 0, MOST, f"a whole number from 0 to {MOST}")
+finite = ranged(float, -math.nextafter(math.inf, 0), math.nextafter(math.inf, 0), "a finite number")
+amount = ranged(float, 0.0, math.nextafter(math.inf, 0), "a finite number from 0 on")
+seconds = ranged(float, 0.0, DAY, f"seconds from 0 to {DAY:.0f}, a day")
+milliseconds = ranged(float, 0.0, DAY * 1e3, f"milliseconds from 0 to {DAY * 1e3:.0f}, a day")
