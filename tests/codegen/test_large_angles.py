@@ -14,7 +14,7 @@ from xdsl.dialects import math
 from glow_mlir.codegen.large_angles import LARGE, TABLE_BITS, two_over_pi
 from glow_mlir.interpreter.scalar import FUNCTIONS
 
-BOUNDS = {("sin", 32): 0.6, ("cos", 32): 0.6, ("tan", 32): 0.6, ("sin", 64): 2.5, ("cos", 64): 2.5, ("tan", 64): 3.0}
+BOUNDS = {("sin", 32): 0.6, ("cos", 32): 0.6, ("tan", 32): 0.6, ("sin", 64): 2.5, ("cos", 64): 2.5, ("tan", 64): 3.5}
 """The bounds of docs/floating-point.md; 1 more without fused multiply-add."""
 
 WORST = {32: 16367173 * 2.0**72, 64: 6381956970095103 * 2.0**797}
