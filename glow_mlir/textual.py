@@ -34,7 +34,7 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from glow_mlir.errors import ModelError, OptionError, ParseFailure
+from glow_mlir.errors import OptionError, ParseFailure
 from glow_mlir.files import is_node, replaced
 from glow_mlir.value_names import value_name
 
