@@ -24,6 +24,7 @@ import numpy as np
 from glow_mlir.deferred import Deferred, FileMap, Stored
 from glow_mlir.errors import ModelError
 from glow_mlir.files import replaced
+from glow_mlir.json_text import parsed_json
 
 ALIGNMENT = 64
 
@@ -190,7 +191,7 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
         with path.open("rb") as file:
             data = memoryview(file.read() if in_memory else FileMap.of(file))
         size = int.from_bytes(data[:8], "little")
-        header = json.loads(bytes(data[8 : 8 + size]))
+        header = parsed_json(bytes(data[8 : 8 + size]))
         checksums = header.pop(_METADATA, {})
         kinds = {short: name for name, short in _KINDS.items()}
         found: list[Digest] = []
@@ -204,5 +205,5 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
             array = np.frombuffer(raw, dtype=kinds[entry["dtype"]]).reshape(entry["shape"])
             found.append(_held(name, WeightsOfFile(array, name, path, checksums[name])))
         return found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"the weight file cannot be read: {error}", file=str(path), hint=_DAMAGED) from error

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from glow_mlir.json_text import parsed_json
 from glow_mlir.runtime.cache import cache_directory
 from glow_mlir.runtime.identity import is_ours
 
@@ -44,7 +45,7 @@ class Answers:
             return None
         place = self.directory / f"{key}.json"
         try:
-            found: object = json.loads(place.read_text())
+            found: object = parsed_json(place.read_text())
         except (OSError, ValueError):
             return None
         with contextlib.suppress(OSError):

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.json_text import parsed_json
+
 
 @dataclass(frozen=True)
 class Binding:
@@ -57,7 +59,7 @@ class Manifest:
     @staticmethod
     def from_json(text: str) -> Manifest:
         """The manifest that `to_json` wrote; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
-        data: dict[str, Any] = json.loads(text)
+        data: dict[str, Any] = parsed_json(text)
         data["bindings"] = tuple(
             Binding(item["name"], item["role"], item["dtype"], tuple(item["shape"])) for item in data["bindings"]
         )

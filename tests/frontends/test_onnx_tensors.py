@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.importer import import_model, open_model
@@ -137,6 +138,19 @@ def test_external_data_in_a_file_without_a_name_is_refused(name: str | None, tmp
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match=r"'c' .*\(hint"):
         import_model(path)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000 + "b", "ä" * 200, f"{'a' * 300}/b"])
+def test_external_data_in_a_file_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
+    """File systems allow 255 bytes for a name, and 4095 for a path. The error shows the start of the name."""
+    model, path = nested_model(), tmp_path / "m.onnx"
+    tensor = TensorProto(name="c", data_type=TensorProto.BOOL, data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=name)
+    model.graph.initializer[1].CopyFrom(tensor)
+    path.write_bytes(model.SerializeToString())
+    for use in (import_model, InferenceSession):
+        with pytest.raises(ModelError, match=r"'c' cannot be read: .*\(hint"):
+            use(path)
 
 
 def test_external_data_is_mapped(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_later_answer_takes_the_place(tmp_path: Path) -> None:
     assert [path.name for path in answers.directory.iterdir()] == ["one.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, 2]", '"text"', "\x00\xff"])
+@pytest.mark.parametrize("text", ["", "{", "[1, 2]", '"text"', "\x00\xff", "[" * 100_000])
 def test_damaged_answer_is_none(tmp_path: Path, text: str) -> None:
     answers = Answers("subject", tmp_path)
     answers.store("one", {"chosen": "a"})

@@ -122,7 +122,13 @@ def test_trimming_a_cache_that_is_not_there_does_nothing(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("code.o", b"c0de"), ("constants.bin", bytes(100)), ("constants.bin", b""), ("manifest.json", b"{}")],
+    [
+        ("code.o", b"c0de"),
+        ("constants.bin", bytes(100)),
+        ("constants.bin", b""),
+        ("manifest.json", b"{}"),
+        ("manifest.json", b"[" * 100_000),
+    ],
 )
 def test_damaged_artifact_is_removed(tmp_path: Path, name: str, content: bytes) -> None:
     cache = ArtifactCache(tmp_path)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import checker, defs, inliner
+from onnx import defs
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.collector import without_collector
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.graph import GraphImporter
+from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
@@ -103,7 +104,7 @@ def import_model(
     try:
         check_names(model.proto.graph)
         opsets = _opsets(model.proto)
-        graph = _inlined(model.proto).graph
+        graph = inlined(model.proto).graph
         places = None if by_content else Places()
         return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors, places).run(name)
     except GlowError as error:
@@ -150,14 +151,3 @@ def _changed(node: onnx.NodeProto, version: int) -> bool:
         return defs.get_schema(node.op_type, OLDEST_OPSET, node.domain).since_version > version
     except defs.SchemaError:
         return True
-
-
-def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without functions of its own."""
-    if not model.functions:
-        return model
-    try:
-        return inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
-        reason = f"the model's functions cannot be inlined: {' '.join(str(error).split())}"
-        raise ModelError(reason, hint="export the model without functions of its own") from error

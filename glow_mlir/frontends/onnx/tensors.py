@@ -20,6 +20,10 @@ _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
 _COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
 
 
+MOST_SHOWN = 80
+"""Characters of a name of a file that an error shows."""
+
+
 def content_of(path: Path, in_memory: bool = False) -> memoryview:
     """
     The content of a file, mapped where that is possible, unless it has to be `in_memory`.
@@ -89,7 +93,10 @@ class Tensors:
             probe = onnx.TensorProto(name=proto.name, data_location=onnx.TensorProto.EXTERNAL)
             for key, value in (("location", location), ("length", "0")):
                 probe.external_data.add(key=key, value=value)
-            external_data_helper.load_external_data_for_tensor(probe, self._directory)
+            try:
+                external_data_helper.load_external_data_for_tensor(probe, self._directory)
+            except RuntimeError as error:  # What its C++ raises where the file system fails.
+                raise ValueError(f"no file can be called '{location[:MOST_SHOWN]}'") from error
             if not is_beside(Path(self._directory), location):
                 raise ValueError(f"its file '{location}' is not in the folder of the model")
             self._files[location] = content_of(Path(self._directory, location), self._in_memory)

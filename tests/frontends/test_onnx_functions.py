@@ -1,0 +1,69 @@
+"""Functions that a model brings with it: expanded, up to a bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx import inlining
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.frontends.onnx.inlining import expanded_nodes
+from glow_mlir.interpreter.machine import run_function
+
+OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
+
+
+def function(name: str, *calls: str) -> onnx.FunctionProto:
+    """A function that applies others, or operators, one after the other."""
+    nodes = [
+        helper.make_node(kind, [f"v{place}"], [f"v{place + 1}"], domain="" if kind[0].isupper() else "local")
+        for place, kind in enumerate(calls)
+    ]
+    return helper.make_function("local", name, ["v0"], [f"v{len(calls)}"], nodes, OPSETS)
+
+
+def model(*functions: onnx.FunctionProto) -> onnx.ModelProto:
+    """A model that applies the last function to `x`."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
+    node = helper.make_node(functions[-1].name, ["x"], ["y"], domain="local")
+    graph = helper.make_graph([node], "graph", [x], [y])
+    return helper.make_model(graph, functions=functions, opset_imports=OPSETS, ir_version=9)
+
+
+def doubling(levels: int) -> onnx.ModelProto:
+    """Functions of which each applies the one before it twice, the first a negation."""
+    return model(function("f0", "Neg"), *(function(f"f{n}", f"f{n - 1}", f"f{n - 1}") for n in range(1, levels + 1)))
+
+
+def test_nodes_are_counted_as_they_are_expanded() -> None:
+    assert expanded_nodes(doubling(0)) == 1
+    assert expanded_nodes(doubling(5)) == 32
+    assert expanded_nodes(model(function("g", "Neg", "Abs"), function("f", "g", "Exp", "g"))) == 5
+
+
+def test_calls_of_calls_are_expanded() -> None:
+    x = np.array([1, -2], np.float32)
+    for levels in (0, 1, 4):
+        (result,) = run_function(import_model(doubling(levels)), {"x": x}).values()
+        np.testing.assert_array_equal(result, -x if levels == 0 else x)
+
+
+@pytest.mark.parametrize("levels", [18, 200])
+def test_an_expansion_without_end_is_refused(levels: int) -> None:
+    with pytest.raises(ModelError, match=f"functions expand to {2**levels} nodes, more than {inlining.MOST_EXPANDED}"):
+        import_model(doubling(levels))
+
+
+def test_functions_up_to_the_bound_are_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inlining, "MOST_EXPANDED", 16)
+    import_model(doubling(4))
+    with pytest.raises(ModelError, match="32 nodes, more than 16"):
+        import_model(doubling(5))
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"function '[fg]' of the model calls itself"):
+        import_model(model(function("g", "Neg", "f"), function("f", "g")))
