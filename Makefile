@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest filecheck format mlir-tools wheel clean distclean
+.PHONY: help run test lint pytest fuzz filecheck format mlir-tools wheel clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -30,6 +30,9 @@ lint: $(FOR_TEST) ## Style, format, import order of the rooms, types
 
 pytest: $(FOR_TEST) ## All tests, FileCheck files in process among them
 	$(BIN)/pytest -n 2
+
+fuzz: $(FOR_TEST) ## Random cases in child processes, 1000 of each kind; FUZZ='mutants --count 5000' says which
+	$(BIN)/python tests/fuzz.py $(FUZZ)
 
 filecheck: $(FOR_TEST) ## The FileCheck files with real lit, one process per tool: slower, same answer
 	$(BIN)/lit -v tests/filecheck
