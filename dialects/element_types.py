@@ -50,6 +50,11 @@ ELEMENT_TYPES: dict[str, Attribute] = {name: element for element, name in NUMPY_
 """Name of a numpy dtype → element type."""
 
 
+def is_storable(element: Attribute) -> bool:
+    """Whether tensors and buffers hold elements of this type."""
+    return element in NUMPY_NAMES
+
+
 def numpy_dtype(element: Attribute) -> np.dtype:
     """The numpy dtype that stores `element`; raises `KeyError` for a type that no buffer holds."""
     import numpy as np

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.element_types import byte_width, is_storable
 
 Shape = tuple[int, ...]
 
@@ -59,6 +59,23 @@ def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Attribute]:
 def _tensor(shape: Shape, element: Attribute) -> TensorType[Attribute]:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
     return TensorType(element, shape)
+
+
+MOST_BYTES = 1 << 47
+"""No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
+
+
+def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = None) -> None:
+    """
+    Check that a tensor or buffer has a size and elements that memory can hold.
+
+    `reach` is how many elements it spans, where that is not the number of them. Raises `VerifyException`.
+    """
+    shape, element = shape_of(value), element_of(value)
+    require(min(shape, default=0) >= 0, f"{noun} has static sizes")
+    require(is_storable(element), f"no {noun.split()[-1]} has elements of {element}")
+    spanned = math.prod(size for size in shape if size) if reach is None else reach
+    require(spanned * byte_width(element) <= MOST_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -15,13 +15,12 @@ from glow_mlir.backends.interface import ACCURACIES, get_backend
 from glow_mlir.collector import without_collector
 from glow_mlir.context import new_context
 from glow_mlir.dialects.shapes import bytes_of
-from glow_mlir.errors import CompilerBugError, GlowError, ModelError, OptionError, OutOfMemoryError
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError, OutOfMemoryError
 from glow_mlir.pipelines import PassObserver, Pipeline, Stage
 from glow_mlir.reproducer import write_reproducer
-from glow_mlir.textual import one_line, position_of
-from glow_mlir.transforms.checks import CheckFailed
+from glow_mlir.textual import one_line
+from glow_mlir.transforms.given import check_given
 from glow_mlir.transforms.locations import location_name
-from glow_mlir.transforms.rewriting import high_functions, low_functions
 
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
@@ -97,6 +96,12 @@ class Compilation:
     accuracy: str = "default"
     threads: int = 1
     tune: bool = False
+    _is_checked: bool = field(default=False, init=False)
+
+    @cached_property
+    def _whole(self) -> Pipeline:
+        """The pipeline before anything is set or left out."""
+        return self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
 
     @cached_property
     def ladder(self) -> Pipeline:
@@ -107,7 +112,7 @@ class Compilation:
         """
         if self.accuracy not in ACCURACIES:
             raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
-        whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        whole = self._whole
         if self.accuracy != "default":
             for name in {item.name for item in whole.passes() if hasattr(item, "accuracy")}:
                 whole = whole.with_options(name, accuracy=self.accuracy)
@@ -126,7 +131,7 @@ class Compilation:
         if reached >= len(wanted.stages):
             raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
         ahead = wanted.stages[reached + 1 :]
-        self._check_given(ahead)
+        self.check_given()
         # A crash is told by its reproducer, which needs the module as it was.
         origin = self.module.clone()
         try:
@@ -140,21 +145,15 @@ class Compilation:
             raise bug(origin, [item for stage in ahead for item in stage.passes()], self.context, error) from error
         return self.module
 
-    def _check_given(self, ahead: Sequence[Stage]) -> None:
+    def check_given(self) -> None:
         """
-        Where the module was given as instructions that a stage ahead checks, check them before passes change them: what
-        is wrong now is a mistake in the module, raised as a `ModelError`; what is wrong then is a bug.
+        Check what the stage of the module promises, once: behind that, whatever is wrong with it is a bug.
+
+        Raises `GlowError` where it does not hold, whatever passes this compilation leaves out.
         """
-        if high_functions(self.module) or not low_functions(self.module):
-            return
-        check = next((item for stage in ahead for item in stage.passes() if item.name == "verify-low"), None)
-        if check is None:
-            return
-        try:
-            check.apply(self.context, self.module)
-        except CheckFailed as failure:
-            place = failure.op.location
-            raise ModelError(str(failure), file=position_of(place), node=location_name(place)) from failure
+        if not self._is_checked:
+            check_given(self.module, self.context, self._whole, stage_of(self.module))
+            self._is_checked = True
 
     def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:
         """Run one stage."""

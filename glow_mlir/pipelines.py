@@ -376,7 +376,6 @@ def llvm(target: str, profile: bool) -> Stage:
     instrument = {"profile": True} if profile else {}
     return Stage.of(
         "llvm",
-        configured("verify-selected", target=target),  # Again, for a module that was read from a file.
         configured("glow-low-to-llvm", target=target, **instrument),
     )
 

@@ -282,6 +282,8 @@ class InferenceSession:
             compilation.run("allocated", self._observers)
         elif self._pipeline is not None or not is_ir(model):
             compilation.run(observers=self._observers)
+        else:
+            compilation.check_given()
         self.compile_seconds = compilation.seconds
         return compilation
 
@@ -426,10 +428,12 @@ def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = Tru
             "a module of ours has no free dimensions", hint="sizes are given when the ONNX model is imported"
         )
     from glow_mlir.context import new_context
-    from glow_mlir.textual import read_module
+    from glow_mlir.textual import read_module, verify_module
     from glow_mlir.transforms.rewriting import functions
 
     is_file = isinstance(model, str | Path)
+    if not is_file:
+        verify_module(model)
     module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else model.clone()
     if (count := len(functions(module))) != 1:
         file = str(model) if is_file else ""

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     NameLoc,
     StringAttr,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
@@ -163,15 +163,27 @@ def verify_module(module: ModuleOp, file: str = "") -> None:
 
 
 def first_too_early(module: ModuleOp) -> Operation | None:
-    """The first op that stands in front of one of its operands in the same block, which xDSL does not look at."""
+    """The first op that does not stand behind its operands, in their block or inside, which xDSL does not look at."""
     seen: set[Operation] = set()
     for op in module.walk():
-        seen.add(op)
         for value in op.operands:
             owner = value.owner
-            if isinstance(owner, Operation) and owner.parent is op.parent and (owner not in seen or owner is op):
+            block = owner.parent if isinstance(owner, Operation) else owner
+            inner = None if block is None else _within(block.parent, op)
+            # Which block of a function comes before which is decided by its branches: LLVM checks that.
+            same = inner is not None and inner.parent is block
+            if inner is None or (same and isinstance(owner, Operation) and owner not in seen):
                 return op
+        seen.add(op)
     return None
+
+
+def _within(region: Region | None, op: Operation) -> Operation | None:
+    """The op of a region's own blocks that an op is, or is inside; `None` where it is elsewhere."""
+    around: Operation | None = op
+    while around is not None and around.parent_region() is not region:
+        around = around.parent_op()
+    return around
 
 
 def first_invalid(module: ModuleOp) -> Operation | None:

@@ -20,7 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Children are forked from a
 
 from fuzzing import Failure, Fuzzer, fuzz
 
-FUZZERS: Mapping[str, str] = {}
+FUZZERS: Mapping[str, str] = {
+    "mutants": "mutants",
+}
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
 
 MOST_SEEDS_SHOWN = 10

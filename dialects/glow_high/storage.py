@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
@@ -45,7 +46,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, parse_defined_value, visible_properties
 from glow_mlir.dialects.properties import ints, ints_prop
-from glow_mlir.dialects.shapes import require, tensor
+from glow_mlir.dialects.shapes import require, tensor, verify_storable
 
 
 class StorageOp(IRDLOperation):
@@ -55,6 +56,9 @@ class StorageOp(IRDLOperation):
     type = prop_def(base(TensorType))
 
     traits = traits_def(SymbolOpInterface())
+
+    def verify_(self) -> None:
+        verify_storable(self.tensor_type, "a tensor")
 
     @property
     def tensor_type(self) -> TensorType[Attribute]:
@@ -119,6 +123,7 @@ class ConstantOp(StorageOp):
         return cls.create(properties=properties, location=location)
 
     def verify_(self) -> None:
+        super().verify_()
         require((self.weights is None) != (self.value is None), "a constant has either 'weights' or 'value'")
         if self.value is not None:
             require(self.value.type == self.type, f"value has type {self.value.type}, the constant {self.type}")
@@ -162,11 +167,17 @@ class PlaceholderOp(StorageOp):
         return next(role for role in ("input", "output", "state") if role in self.properties)
 
     @property
+    def sides(self) -> tuple[str, ...]:
+        """Whether callers give it, get it, or both, as state."""
+        return {"input": ("given",), "output": ("got",), "state": ("given", "got")}[self.role]
+
+    @property
     def is_mutable(self) -> bool:
         """Whether a function may write it."""
         return self.input is None
 
     def verify_(self) -> None:
+        super().verify_()
         roles = [role for role in ("input", "output", "state") if role in self.properties]
         require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output' and 'state'")
 
@@ -209,13 +220,32 @@ class FunctionOp(IRDLOperation):
         return {op.sym_name.data: op for op in ops if isinstance(op, StorageOp)}
 
     def verify_(self) -> None:
+        require(not self.block.args, "a function takes nothing but its bindings")
+        for op in self.block.ops:
+            require(self.holds(op), f"a {self.name} does not hold {op.name}")
         if self.parent is None:
             return
         storage = self.storage()
-        for binding in self.binding_names:
-            bound = isinstance(storage.get(binding), PlaceholderOp)
-            require(bound, f"@{binding} is bound, but is no placeholder of the module")
+        self._verify_bindings(storage)
         self.verify_storage(storage)
+
+    def _verify_bindings(self, storage: Mapping[str, StorageOp]) -> None:
+        callers: set[tuple[str, str]] = set()
+        seen: set[str] = set()
+        for binding in self.binding_names:
+            bound = storage.get(binding)
+            if not isinstance(bound, PlaceholderOp):
+                raise VerifyException(f"@{binding} is bound, but is no placeholder of the module")
+            require(binding not in seen, f"@{binding} is bound twice")
+            seen.add(binding)
+            # An input and an output may have the same name, for which a caller gives one array and gets another.
+            names = {(side, bound.public_name) for side in bound.sides}
+            require(not names & callers, f"@{binding} has a name '{bound.public_name}' that another binding has")
+            callers |= names
+
+    @abstractmethod
+    def holds(self, op: Operation) -> bool:
+        """Whether an op may be in the body of the function itself."""
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
         """Check how the body uses storage; a dialect's function says how."""
@@ -264,6 +294,9 @@ class FuncOp(FunctionOp):
     """
 
     name = "glow_high.func"
+
+    def holds(self, op: Operation) -> bool:
+        return isinstance(op, GetOp | SaveOp | HighOp)
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
         saved: set[str] = set()

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 
-from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 
 
@@ -93,11 +93,30 @@ def verify_body(block: Block, arguments: Sequence[Attribute], results: Sequence[
     """Check that a body takes elements of the types `arguments` and ends in a yield of elements of `results`."""
     expected = [signless(element) for element in arguments]
     require(list(block.arg_types) == expected, f"the body must take {', '.join(map(str, expected))}")
+    for op in block.ops:
+        _verify_scalar(op, block)
     last = block.last_op
     require(isinstance(last, YieldOp), "the body must end in glow_low.yield")
     assert last is not None
     wanted = [signless(element) for element in results]
     require([v.type for v in last.operands] == wanted, f"the body must yield {', '.join(map(str, wanted))}")
+
+
+def _verify_scalar(op: Operation, block: Block) -> None:
+    """Check that an op of a body computes one scalar from scalars of that body."""
+    inside = all(value.owner is block or getattr(value.owner, "parent", None) is block for value in op.operands)
+    require(inside, f"{op.name} in a body uses a value from outside")
+    if isinstance(op, YieldOp):
+        return
+    is_scalar = op.name.split(".")[0] in SCALAR_DIALECTS and len(op.results) == 1 and not op.regions
+    require(is_scalar, f"a body does not hold {op.name}")
+    for result in op.results:
+        fits = is_storable(result.type) and signless(result.type) == result.type
+        require(fits, f"{op.name} in a body computes {result.type}, which is no element")
+
+
+SCALAR_DIALECTS = ("arith", "math")
+"""The dialects that bodies are written in."""
 
 
 def elements(values: Sequence[SSAValue]) -> list[Attribute]:

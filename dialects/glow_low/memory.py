@@ -43,7 +43,7 @@ from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import visible_properties
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, verify_storable
 
 Buffer = MemRefType[Attribute]
 
@@ -153,6 +153,11 @@ class FuncOp(FunctionOp):
     """
 
     name = "glow_low.func"
+
+    def holds(self, op: Operation) -> bool:
+        from glow_mlir.dialects.glow_low.loop import LoopOp
+
+        return isinstance(op, WeightOp | AllocOp | AddressOp | Instruction | LoopOp)
 
 
 class _Declaration(IRDLOperation):
@@ -288,9 +293,10 @@ class AddressOp(IRDLOperation):
 
 def _verify_layout(value: SSAValue, noun: str) -> None:
     """Check that a buffer has static sizes, and strides for them."""
-    require(min(shape_of(value), default=0) >= 0, f"{noun} has static sizes")
     require(_is_forwards(value.type), f"offset and strides of {noun} are numbers from 0 on")
     require(len(strides_of(value)) == len(shape_of(value)), f"{noun} has a stride for each axis")
+    verify_storable(value, noun)
+    verify_storable(value, noun, extent_of(value))
 
 
 def _is_forwards(type_: Attribute) -> bool:

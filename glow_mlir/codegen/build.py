@@ -18,9 +18,12 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
 from glow_mlir.errors import CompilerBugError
+from glow_mlir.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
 from glow_mlir.runtime.executable import aligned
 from glow_mlir.storage import Storage, deferred_constant
+from glow_mlir.textual import verify_module
+from glow_mlir.transforms.given import check_given
 from glow_mlir.transforms.locations import location_name
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -93,12 +96,18 @@ def build_artifact(
     """
     Compile the only function of an allocated module; the module is turned into the `llvm` dialect.
 
-    `passes` do that, by default `glow-low-to-llvm` alone. `room` gives as many zero bytes as the constants take.
+    `passes` do that where whoever calls has checked or made the module. Without them it is `glow-low-to-llvm`, and a
+    module that is none, or promises what does not hold, is a `GlowError`. `room` gives as many zero bytes as the
+    constants take.
     """
+    if passes is None:
+        passes = (GlowLowToLlvmPass(target=target, profile=profile),)
+        verify_module(module)
+        check_given(module, context, memory_pipeline("cpu", target), ALLOCATED.name)
     storage = Storage(module)
     (function,) = low_functions(module)
     manifest = build_manifest(function, storage, target, profile)
     constants = build_constants(function, storage, room)
-    for item in (GlowLowToLlvmPass(target=target, profile=profile),) if passes is None else passes:
+    for item in passes:
         item.apply(context, module)
     return Artifact(compile_text(emit_module(module), target_named(target)), constants, manifest)

@@ -26,6 +26,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import outermost
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
+    DeallocOp,
     WeightOp,
     buffer_type,
     is_contiguous,
@@ -260,12 +261,13 @@ def kind_of(op: Operation) -> Any:
 
 
 def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
-    """Allocate a buffer in front of `op`, and of the loops around it, and append it to its @scratch operands."""
+    """Allocate a buffer as long as `op`, and the loops around it, run, and append it to its @scratch operands."""
     allocation = AllocOp.of(buffer_type(shape, element), op.location)
     around = outermost(op)
     block = around.parent_block()
     assert block is not None
     block.insert_op_before(allocation, around)
+    block.insert_op_after(DeallocOp.of(allocation.result, location=op.location), around)
     present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
     op.set_operands({"scratch": [*present, allocation.result]})
     return allocation.result

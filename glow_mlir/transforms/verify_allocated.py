@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.liveness import Lifetime, lifetimes
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
+from glow_mlir.dialects.shapes import MOST_BYTES
 from glow_mlir.transforms.allocate import ALIGNMENT
 from glow_mlir.transforms.checks import CheckFailed, require_at
 from glow_mlir.transforms.rewriting import low_functions
@@ -30,7 +31,9 @@ class VerifyAllocatedPass(ModulePass):
 
 def check_activations(function: FuncOp) -> None:
     """Check the allocations of one function by a sweep over positions."""
-    size = _number(function, function.attributes.get("activations"), "no size of its activations")
+    size = _size(function, "activations")
+    bound = _number(function, function.attributes.get("activations_bound", IntegerAttr(0, i64)), "no bound")
+    require_at(function, 0 <= bound <= size, f"no {size} bytes of activations can be bounded by {bound}")
     lives = lifetimes(function.block)
     placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lives]
     for life, offset in placed:
@@ -48,7 +51,7 @@ def check_activations(function: FuncOp) -> None:
 
 def check_weights(function: FuncOp) -> None:
     """Check the places of constants and bindings of one function."""
-    size = _number(function, function.attributes.get("constants"), "no size of its constants")
+    size = _size(function, "constants")
     end = 0
     for op in function.block.ops:
         if not isinstance(op, WeightOp):
@@ -61,10 +64,19 @@ def check_weights(function: FuncOp) -> None:
             require_at(op, bound, f"@{op.storage_name} is not binding {offset}")
             continue
         require_at(op, region == "constants", f"@{op.storage_name} is in no region")
+        is_constant = op.storage_name not in function.binding_names
+        require_at(op, is_constant, f"@{op.storage_name} is a binding, and no constant")
         require_at(op, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
         require_at(op, offset >= end, f"offset {offset} overlaps the constant before it")
         end = offset + byte_size(op.result)
         require_at(op, end <= size, f"offset {offset} is outside the {size} bytes of constants")
+
+
+def _size(function: FuncOp, region: str) -> int:
+    """The bytes of a region, which the caller has to provide."""
+    size = _number(function, function.attributes.get(region), f"no size of its {region}")
+    require_at(function, 0 <= size <= MOST_BYTES, f"{size} is no size of its {region}")
+    return size
 
 
 def _number(op: Operation, attribute: Attribute | None, absence: str) -> int:

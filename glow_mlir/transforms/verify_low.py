@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import may_be_same_buffer
-from glow_mlir.analysis.regions import may_overlap
-from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.analysis.regions import may_overlap, region_covers, region_of
+from glow_mlir.analysis.written import WrittenElements
+from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
-from glow_mlir.dialects.glow_low.loop import LoopOp
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.checks import CheckFailed, require_at
 from glow_mlir.transforms.rewriting import high_functions, low_functions
@@ -25,10 +27,10 @@ from glow_mlir.transforms.rewriting import high_functions, low_functions
 @dataclass(frozen=True)
 class VerifyLowPass(ModulePass):
     """
-    Check a module of instructions: no function of `glow_high`, no tensor value, every weight declared once and as
-    its storage is, no read of an allocation with elements before a write, no use after `dealloc`, one `dealloc` an
-    allocation, no write to constants and inputs, no @out that overlaps another operand unless the instruction allows
-    it.
+    Check a module of instructions: no function of `glow_high`, every weight declared once and as its storage is, no
+    read of an element of an allocation or output before it is written, every element of every output written at the
+    end, no use after `dealloc`, one `dealloc` an allocation, no write to constants and inputs, no @out that overlaps
+    another operand unless the instruction allows it, no loop without a window that moves.
     """
 
     name = "verify-low"
@@ -41,39 +43,48 @@ class VerifyLowPass(ModulePass):
             FunctionCheck(function, storage).run()
 
 
+Writes = list[tuple[SSAValue, SSAValue]]
+"""Windows that an instruction of a loop wrote, each behind its root."""
+
+
 @dataclass
 class FunctionCheck:
     """The check of one function: what has been declared, written and deallocated, so far."""
 
     function: FuncOp
     storage: Storage
-    written: set[SSAValue] = field(default_factory=set[SSAValue])
+    written: WrittenElements = field(default_factory=WrittenElements)
     dead: set[SSAValue] = field(default_factory=set[SSAValue])
-    declared: set[str] = field(default_factory=set[str])
+    declared: dict[str, WeightOp] = field(default_factory=dict[str, WeightOp])
 
     def run(self) -> None:
         """Raise `CheckFailed` at the first fault."""
         for op in self.function.block.ops:
-            self._check(op)
+            self._check(op, [])
         for op in self.function.block.ops:
             if isinstance(op, AllocOp):
                 require_at(op, op.result in self.dead, "the allocation is never deallocated")
+        for name in self.function.binding_names:
+            self._check_output(name)
 
-    def _check(self, op: Operation) -> None:
-        for value in (*op.operands, *op.results):
-            require_at(op, not isinstance(value.type, TensorType), f"{op.name} still has a tensor")
+    def _check(self, op: Operation, moved: Writes) -> None:
         if isinstance(op, WeightOp):
             self._check_weight(op)
         elif isinstance(op, Instruction):
-            self._check_instruction(op)
+            self._check_instruction(op, moved)
         elif isinstance(op, LoopOp):
+            _check_trips(op)
+            here: Writes = []
             for inner in op.block.ops:  # As in the first trip, in which least has been written.
-                self._check(inner)
+                self._check(inner, here)
+            for root, window in here:
+                self.written.add(root, region_of(window))
+            moved += here
 
     def _check_weight(self, op: WeightOp) -> None:
         # Two declarations would be two names of one buffer, which no analysis could tell.
         require_at(op, op.storage_name not in self.declared, f"@{op.storage_name} is declared twice")
-        self.declared.add(op.storage_name)
+        self.declared[op.storage_name] = op
         storage = self.storage.by_name.get(op.storage_name)
         if storage is None:
             require_at(op, False, f"there is no storage @{op.storage_name}")
@@ -88,22 +99,70 @@ class FunctionCheck:
             require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")
         is_mutable = isinstance(storage, PlaceholderOp) and storage.is_mutable
         require_at(op, is_mutable or op.mutable is None, f"@{op.storage_name} cannot be mutable")
+        if isinstance(storage, ConstantOp) or storage.role != "output":
+            self.written.add(op.result, region_of(op.result))
 
-    def _check_instruction(self, op: Instruction) -> None:
+    def _check_output(self, name: str) -> None:
+        """Check that an output is written, all of it."""
+        storage, weight = self.storage.by_name[name], self.declared.get(name)
+        if not isinstance(storage, PlaceholderOp) or storage.role != "output" or 0 in shape_of(storage.tensor_type):
+            return
+        if weight is None:
+            raise CheckFailed(self.function, f"output @{name} is never written")
+        require_at(weight, self.written.has_any(weight.result), f"output @{name} is never written")
+        whole = self.written.has(weight.result, region_of(weight.result))
+        require_at(weight, whole, f"some elements of output @{name} are never written")
+
+    def _check_instruction(self, op: Instruction, moved: Writes) -> None:
         for name, qualifier, value in op.named_uses():
-            self._check_use(op, f"@{qualifier.value} {name}", qualifier, root_of(value))
+            self._check_use(op, f"@{qualifier.value} {name}", qualifier, value, moved)
         _check_overlaps(op)
-        self.written.update(root_of(value) for qualifier, value in op.uses() if qualifier.writes)
         if isinstance(op, DeallocOp):
             self.dead.add(op.buffer)
+            return
+        for qualifier, value in op.uses():
+            # What scratch is left with means nothing.
+            if qualifier in (Qualifier.OUT, Qualifier.INOUT):
+                root = root_of(value)
+                self.written.add(root, region_of(value.type))
+                if isinstance(value.owner, WindowOp):
+                    moved.append((root, value))
 
-    def _check_use(self, op: Operation, operand: str, qualifier: Qualifier, root: SSAValue) -> None:
-        owner = root.owner
+    def _check_use(self, op: Operation, operand: str, qualifier: Qualifier, value: SSAValue, moved: Writes) -> None:
+        root = root_of(value)
         require_at(op, root not in self.dead, f"{op.name} uses {operand} after its dealloc")
-        if isinstance(owner, AllocOp) and qualifier.reads and size_of(root.type):
-            require_at(op, root in self.written, f"{op.name} reads {operand} before anything writes it")
-        if isinstance(owner, WeightOp) and qualifier.writes:
-            require_at(op, owner.mutable is not None, f"{op.name} writes {operand}, which is constant")
+        if isinstance(root.owner, WeightOp) and qualifier.writes:
+            require_at(op, root.owner.mutable is not None, f"{op.name} writes {operand}, which is constant")
+        if qualifier.reads and not (self.written.has(root, region_of(value)) or _is_behind(value, root, moved)):
+            if self.written.has_any(root):
+                require_at(op, False, f"{op.name} reads elements of {operand} that nothing has written")
+            require_at(op, False, f"{op.name} reads {operand} before anything writes it")
+
+
+def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
+    """Whether a window has elements alone that another, which moves alike, was written with in the same trip."""
+    if not isinstance(value.owner, WindowOp):
+        return False
+    region, motion = region_of(value.type), _motion(value.owner)
+    return any(
+        written_root is root
+        and isinstance(window.owner, WindowOp)
+        and _motion(window.owner) == motion
+        and region_covers(region_of(window.type), region)
+        for written_root, window in moved
+    )
+
+
+def _motion(op: WindowOp) -> dict[SSAValue, int]:
+    """Index → elements by which it moves a window."""
+    return {index: step for index, step in zip(op.indices, ints(op.steps), strict=True) if step}
+
+
+def _check_trips(op: LoopOp) -> None:
+    """Check that trips of a loop differ: what moves a window has no more of them than there are elements."""
+    windows = (inner for inner in flattened(op.block) if isinstance(inner, WindowOp))
+    moves = op.count == 1 or any(_motion(window).get(op.index) for window in windows)
+    require_at(op, moves, f"the {op.count} trips of the loop are all the same: no window moves with it")
 
 
 _Use = tuple[int, tuple[str, Qualifier, SSAValue]]

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.candidate import Candidate
-from glow_mlir.codegen.glow_low_to_llvm import signature
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, signature
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
@@ -88,7 +88,8 @@ class Trial:
             function.attributes["threads"] = IntegerAttr(target.threads, i64)
         for item in (*passes_of(pass_specs(["remove-unused-storage"])), *ALLOCATED.passes()):
             item.apply(context, module)
-        return Executable(build_artifact(module, context, name), target.threads)
+        code = (GlowLowToLlvmPass(target=name),)
+        return Executable(build_artifact(module, context, name, passes=code), target.threads)
 
     def runs(self, candidates: Sequence[Candidate], target: Target, name: str, spread: int) -> list[Callable[[], None]]:
         """

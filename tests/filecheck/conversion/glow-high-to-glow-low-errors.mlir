@@ -1,6 +1,9 @@
 // An op that is no operator has no instruction: it is refused, never dropped.
 
-// RUN: not glow-opt %s -p glow-high-to-glow-low 2>&1 | filecheck %s
+// RUN: not glow-opt %s --disable-verify -p glow-high-to-glow-low 2>&1 | filecheck %s
+// RUN: not glow-opt %s 2>&1 | filecheck %s --check-prefix=VERIFIED
+
+// VERIFIED: error: glow_high.func: a glow_high.func does not hold arith.constant
 
 // CHECK: error: 1 operator is not supported by the conversion to glow_low: arith.constant ('{{.*}}:{{[0-9]+}}:3')
 glow_high.func @main() {

@@ -63,7 +63,7 @@ glow_high.func @main(@x, @y) {
 // LIST-NEXT: optimized canonicalize,fold-constants,
 // LIST:      cpu
 // LIST:      allocated {{.*}}allocate,verify-allocated
-// LIST-NEXT: llvm verify-selected{target="host"},glow-low-to-llvm{target="host"}
+// LIST-NEXT: llvm glow-low-to-llvm{target="host"}
 // LIST-NEXT: interpreter
 // LIST-NEXT: imported
 // LIST-NEXT: optimized

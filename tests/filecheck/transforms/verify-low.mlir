@@ -72,8 +72,8 @@ glow_high.func @high() {
 // -----
 
 glow_high.placeholder @x : tensor<4xf32> {input}
+// expected-error@+1 {{a glow_low.func does not hold glow_high.get}}
 glow_low.func @tensor(@x) {
-  // expected-error@+1 {{glow_high.get still has a tensor}}
   %x = glow_high.get @x : tensor<4xf32>
 }
 

@@ -5,6 +5,7 @@
 
 glow_high.placeholder @x : tensor<8x4xf32> {input}
 glow_high.placeholder @y : tensor<8x4xf32> {output}
+glow_high.placeholder @s : tensor<8x4xf32> {state}
 
 // CHECK-LABEL: glow_low.func @lines(@x, @y)
 // CHECK:         glow_low.loop %[[I:.*]] = 4 {
@@ -24,17 +25,17 @@ glow_low.func @lines(@x, @y) {
 
 // A window may move with several loops, and begin anywhere.
 
-// CHECK-LABEL: glow_low.func @pairs(@x, @y)
+// CHECK-LABEL: glow_low.func @pairs(@x, @s)
 // CHECK:         glow_low.loop %[[I:.*]] = 4 {
 // CHECK-NEXT:      glow_low.loop %[[J:.*]] = 2 {
 // CHECK-NEXT:        %{{.*}} = glow_low.window %x[%[[I]] by 8, %[[J]] by 2] : memref<8x4xf32> to memref<2xf32, strided<[4], offset: 1>>
-glow_low.func @pairs(@x, @y) {
+glow_low.func @pairs(@x, @s) {
   %x = glow_low.weight @x : memref<8x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x4xf32>
+  %s = glow_low.weight @s {mutable} : memref<8x4xf32>
   glow_low.loop %i = 4 {
     glow_low.loop %j = 2 {
       %a = glow_low.window %x[%i by 8, %j by 2] : memref<8x4xf32> to memref<2xf32, strided<[4], offset: 1>>
-      %b = glow_low.window %y[%i by 8, %j by 2] : memref<8x4xf32> to memref<2xf32, strided<[4]>>
+      %b = glow_low.window %s[%i by 8, %j by 2] : memref<8x4xf32> to memref<2xf32, strided<[4]>>
       glow_low.relu @out %b, @in %a
     }
   }

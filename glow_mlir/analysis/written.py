@@ -1,0 +1,61 @@
+"""Which elements of memory have been written: what a read of undefined content is told by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.analysis.regions import Region, region_covers, region_of
+from glow_mlir.dialects.glow_low.memory import extent_of, is_contiguous
+
+
+@dataclass
+class WrittenElements:
+    """The elements of allocations and weights that are written, up to some point of a program."""
+
+    _whole: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Those of which every element is written."""
+    _regions: dict[SSAValue, list[Region]] = field(default_factory=dict[SSAValue, list[Region]])
+    _masks: dict[SSAValue, np.ndarray] = field(default_factory=dict[SSAValue, np.ndarray])
+    """For each element whether it is written, of those where no region alone says so."""
+
+    def add(self, root: SSAValue, region: Region) -> None:
+        """The elements of a region are written."""
+        if root in self._whole or region.is_empty:
+            return
+        if is_contiguous(root) and region_covers(region, region_of(root)):
+            self._whole.add(root)
+            return
+        self._regions.setdefault(root, []).append(region)
+        if (mask := self._masks.get(root)) is not None:
+            _elements(mask, region)[...] = True
+
+    def has(self, root: SSAValue, region: Region) -> bool:
+        """Whether all elements of a region are written."""
+        if root in self._whole or region.is_empty:
+            return True
+        regions = self._regions.get(root, [])
+        if any(region_covers(written, region) for written in reversed(regions)):
+            return True
+        return bool(regions) and self._is_marked(root, region)
+
+    def has_any(self, root: SSAValue) -> bool:
+        """Whether any element of an allocation or weight is written."""
+        return root in self._whole or root in self._regions
+
+    def _is_marked(self, root: SSAValue, region: Region) -> bool:
+        mask = self._masks.get(root)
+        if mask is None:
+            # A byte for each element, which takes more itself.
+            mask = self._masks[root] = np.zeros(extent_of(root), np.bool_)
+            for written in self._regions[root]:
+                _elements(mask, written)[...] = True
+        return bool(_elements(mask, region).all())
+
+
+def _elements(mask: np.ndarray, region: Region) -> np.ndarray:
+    """The part of a mask that a region has."""
+    sizes = [size for size, _ in region.axes]
+    return np.ndarray(sizes, np.bool_, mask, region.offset, [stride for _, stride in region.axes])

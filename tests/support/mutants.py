@@ -1,0 +1,147 @@
+"""
+Mutants of textual IR: each ends in one clean error, or in code that stays in its memory and computes what the
+interpreter does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, partial
+from random import Random
+from unittest import mock
+
+import numpy as np
+from execute import sample
+from fuzzing import Fuzzer
+from guarded_memory import GuardedMemory
+from mutant_programs import TARGET, all_texts
+from mutations import mutated
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.codegen import build
+from glow_mlir.codegen.llvm import objects
+from glow_mlir.compiler import Compilation
+from glow_mlir.context import new_context
+from glow_mlir.errors import CompilerBugError, GlowError
+from glow_mlir.runtime import executable
+from glow_mlir.session import InferenceSession
+from glow_mlir.textual import module_text, parse_module
+
+LADDER = (
+    *("imported", "optimized", "lowered", "scheduled", "instructions"),
+    *("stacked", "selected", "allocated", "llvm"),
+)
+"""The stages whose text tools accept."""
+
+MOST_ELEMENTS = 1 << 20
+"""Above so many elements of a binding, results are not compared: the interpreter would take long."""
+
+MOST_CHARACTERS = 20_000
+"""Longer texts, of machine code, are not changed: it takes a second to read them."""
+
+TOLERANCES = {np.dtype(np.float16): 3e-2, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
+"""In parts of the largest result: mutants may have any kernel, and none of their sums is larger than that."""
+
+_compiled = cache(objects.compile_text)
+"""Many mutants of a program have the same code."""
+
+
+class Disagreement(AssertionError):
+    """Machine code and interpreter differ."""
+
+
+def mutant(stage: str, seed: int) -> str:
+    """The text of a mutant of one of the programs at a stage."""
+    texts = [texts[stage] for texts in all_texts() if len(texts[stage]) <= MOST_CHARACTERS]
+    return mutated(texts[seed % len(texts)], Random(f"{stage} {seed}"))
+
+
+def check(stage: str, seed: int) -> bool:
+    """Whether a mutant is accepted; raises where it is neither refused cleanly nor computes what it says."""
+    return check_text(mutant(stage, seed), at_end=bool(seed % 2))
+
+
+def check_text(text: str, at_end: bool = True) -> bool:
+    """Whether a text is accepted; raises where it is neither refused cleanly nor computes what it says."""
+    try:
+        _run(text, at_end)
+    except CompilerBugError:
+        raise
+    except GlowError as error:
+        _check_line(error)
+        return False
+    except MemoryError:  # Which the tools tell in one line.
+        return False
+    return True
+
+
+def _check_line(error: GlowError) -> None:
+    line = str(error)
+    if not error.reason or "\n" in line or "Traceback" in line:
+        raise Disagreement(f"no clean error: {line!r}")
+
+
+def _run(text: str, at_end: bool) -> None:
+    module = parse_module(text, new_context(), "mutant.mlir")
+    if any(op.name.startswith("llvm.") for op in module.body.block.ops):
+        _check_llvm(module)
+    with _guarded(at_end) as memory:
+        session = InferenceSession(module, target=TARGET, cache=False)
+        oracle = InferenceSession(module, backend="interpreter")
+        bindings = session.executable.manifest.bindings
+        arrays = [memory.array(binding.shape, np.dtype(binding.dtype)) for binding in bindings]
+        given: dict[str, np.ndarray] = {}
+        for binding, array in zip(bindings, arrays, strict=True):
+            if binding.role != "output":
+                given[binding.name] = sample(binding.shape, binding.dtype, len(binding.name))
+                array[...] = given[binding.name]
+        session.executable.call(arrays)
+        if any(array.size > MOST_ELEMENTS for array in arrays):
+            return
+        state = {b.name: given[b.name].copy() for b in bindings if b.role == "state"}
+        inputs = {b.name: given[b.name] for b in bindings if b.role == "input"}
+        expected = {**getattr(oracle, "_runner").run(inputs, state), **state}
+        for binding, array in zip(bindings, arrays, strict=True):
+            wanted = given[binding.name] if binding.role == "input" else expected[binding.name]
+            _compare(binding.name, array, wanted)
+
+
+@contextmanager
+def _guarded(at_end: bool) -> Iterator[GuardedMemory]:
+    """Memory between guards, which constants and activations get as well."""
+    memory = GuardedMemory(at_end)
+    try:
+        with (
+            mock.patch.object(build, "aligned", memory.bytes),
+            mock.patch.object(executable, "aligned", memory.bytes),
+            mock.patch.object(build, "compile_text", _compiled),
+        ):
+            yield memory
+    finally:
+        memory.close()
+
+
+def _compare(name: str, found: np.ndarray, wanted: np.ndarray) -> None:
+    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        raise Disagreement(f"{name} is {found.dtype}{found.shape}, in the interpreter {wanted.dtype}{wanted.shape}")
+    tolerance = TOLERANCES.get(found.dtype, 0.0)
+    finite = np.abs(wanted[np.isfinite(wanted)], dtype=np.float64) if tolerance else np.zeros(0)
+    limit = tolerance * max(1.0, float(finite.max(initial=0.0)))
+    with np.errstate(all="ignore"):
+        same = np.isclose(found, wanted, rtol=tolerance, atol=limit, equal_nan=True) if tolerance else found == wanted
+    if not np.all(same):
+        place = tuple(int(i) for i in np.argwhere(~same)[0])
+        raise Disagreement(f"{name}{list(place)} is {found[place]}, in the interpreter {wanted[place]}")
+
+
+def _check_llvm(module: ModuleOp) -> None:
+    """What `glow-opt` does with text of LLVM's dialect: print it, and climb on from it."""
+    parse_module(module_text(module), new_context())
+    Compilation(module.clone(), target=TARGET).run()
+
+
+STAGES: Mapping[str, Fuzzer] = {
+    stage: Fuzzer(partial(check, stage), prepare=all_texts, show=partial(mutant, stage)) for stage in LADDER
+}
+"""A fuzzer for each stage of the ladder."""
