@@ -296,7 +296,7 @@ def _verify_layout(value: SSAValue, noun: str) -> None:
     require(_is_forwards(value.type), f"offset and strides of {noun} are numbers from 0 on")
     require(len(strides_of(value)) == len(shape_of(value)), f"{noun} has a stride for each axis")
     verify_storable(value, noun)
-    verify_storable(value, noun, extent_of(value))
+    verify_storable(value, noun, max(extent_of(value), *strides_of(value), 0))
 
 
 def _is_forwards(type_: Attribute) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
@@ -32,7 +32,7 @@ class VerifyAllocatedPass(ModulePass):
 def check_activations(function: FuncOp) -> None:
     """Check the allocations of one function by a sweep over positions."""
     size = _size(function, "activations")
-    bound = _number(function, function.attributes.get("activations_bound", IntegerAttr(0, i64)), "no bound")
+    bound = _number(function, function.attributes.get("activations_bound"), "no bound of its activations")
     require_at(function, 0 <= bound <= size, f"no {size} bytes of activations can be bounded by {bound}")
     lives = lifetimes(function.block)
     placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lives]

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.accesses import may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap, region_covers, region_of
 from glow_mlir.analysis.written import WrittenElements
-from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
+from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
@@ -99,7 +99,7 @@ class FunctionCheck:
             require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")
         is_mutable = isinstance(storage, PlaceholderOp) and storage.is_mutable
         require_at(op, is_mutable or op.mutable is None, f"@{op.storage_name} cannot be mutable")
-        if isinstance(storage, ConstantOp) or storage.role != "output":
+        if not isinstance(storage, PlaceholderOp) or storage.role != "output":
             self.written.add(op.result, region_of(op.result))
 
     def _check_output(self, name: str) -> None:

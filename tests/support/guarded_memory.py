@@ -15,7 +15,7 @@ _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 _LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-_FAILED = ctypes.c_void_p(-1).value
+_FAILED = ctypes.c_void_p(-1).value or 0
 _PAGE = mmap.PAGESIZE
 _NO_ACCESS = 0
 
@@ -40,14 +40,14 @@ class GuardedMemory:
         room = -(-size // _PAGE) * _PAGE
         whole = room + 2 * _PAGE
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        start = _LIBC.mmap(None, whole, _NO_ACCESS, flags, -1, 0) if whole < 1 << 47 else _FAILED
+        start: int = _LIBC.mmap(None, whole, _NO_ACCESS, flags, -1, 0) if whole < 1 << 47 else _FAILED
         if start == _FAILED:
             raise MemoryError(f"{size} bytes")
         self.pieces.append((start, whole))
         if room and _LIBC.mprotect(start + _PAGE, room, mmap.PROT_READ | mmap.PROT_WRITE):
             raise MemoryError(f"{size} bytes")
         begin = start + _PAGE + (room - size if self.at_end else 0)
-        flat = np.frombuffer((ctypes.c_uint8 * size).from_address(begin), np.uint8)
+        flat = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(begin))
         flat.fill(JUNK)
         return flat.view(dtype).reshape(tuple(shape))
 

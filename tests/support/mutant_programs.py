@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -80,7 +80,7 @@ class Program:
 
 
 @contextmanager
-def _cut(wanted: bool) -> Iterator[None]:
+def _cut(wanted: bool) -> Generator[None]:
     if wanted:
         with however_small():
             yield

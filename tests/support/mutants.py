@@ -5,7 +5,7 @@ interpreter does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from random import Random
@@ -19,6 +19,7 @@ from mutant_programs import TARGET, all_texts
 from mutations import mutated
 from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir import compiler
 from glow_mlir.codegen import build
 from glow_mlir.codegen.llvm import objects
 from glow_mlir.compiler import Compilation
@@ -84,9 +85,9 @@ def _check_line(error: GlowError) -> None:
 
 def _run(text: str, at_end: bool) -> None:
     module = parse_module(text, new_context(), "mutant.mlir")
-    if any(op.name.startswith("llvm.") for op in module.body.block.ops):
-        _check_llvm(module)
     with _guarded(at_end) as memory:
+        if any(op.name.startswith("llvm.") for op in module.body.block.ops):
+            _check_llvm(module)
         session = InferenceSession(module, target=TARGET, cache=False)
         oracle = InferenceSession(module, backend="interpreter")
         bindings = session.executable.manifest.bindings
@@ -108,7 +109,7 @@ def _run(text: str, at_end: bool) -> None:
 
 
 @contextmanager
-def _guarded(at_end: bool) -> Iterator[GuardedMemory]:
+def _guarded(at_end: bool) -> Generator[GuardedMemory]:
     """Memory between guards, which constants and activations get as well."""
     memory = GuardedMemory(at_end)
     try:
@@ -116,6 +117,7 @@ def _guarded(at_end: bool) -> Iterator[GuardedMemory]:
             mock.patch.object(build, "aligned", memory.bytes),
             mock.patch.object(executable, "aligned", memory.bytes),
             mock.patch.object(build, "compile_text", _compiled),
+            mock.patch.object(compiler, "write_reproducer", lambda *_: "none"),
         ):
             yield memory
     finally:

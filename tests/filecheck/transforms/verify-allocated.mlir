@@ -5,7 +5,7 @@
 // CHECK: glow_low.func @sound(
 glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
 glow_high.placeholder @x : tensor<4xf32> {input}
-glow_low.func @sound(@x) attributes {activations = 128, constants = 128} {
+glow_low.func @sound(@x) attributes {activations = 128, activations_bound = 0, constants = 128} {
   %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<4xf32>
   %c = glow_low.weight @c {region = "constants", offset = 64} : memref<4xf32>
   %0 = glow_low.alloc {offset = 64} : memref<4xf32>
@@ -28,40 +28,72 @@ glow_low.func @no_size() {
 // -----
 
 // expected-error@+1 {{there is no size of its constants}}
-glow_low.func @no_constants() attributes {activations = 0} {
+glow_low.func @no_constants() attributes {activations = 0, activations_bound = 0} {
 }
 
 // -----
 
-glow_low.func @no_offset() attributes {activations = 64, constants = 0} {
+// expected-error@+1 {{there is no bound of its activations}}
+glow_low.func @no_bound() attributes {activations = 64, constants = 0} {
+}
+
+// -----
+
+// expected-error@+1 {{no 64 bytes of activations can be bounded by 128}}
+glow_low.func @bound() attributes {activations = 64, activations_bound = 128, constants = 0} {
+}
+
+// -----
+
+// expected-error@+1 {{-64 is no size of its activations}}
+glow_low.func @negative_activations() attributes {activations = -64, activations_bound = 0, constants = 0} {
+}
+
+// -----
+
+// expected-error@+1 {{9223372036854775807 is no size of its constants}}
+glow_low.func @endless_constants() attributes {activations = 0, activations_bound = 0, constants = 9223372036854775807} {
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @input_among_constants(@x) attributes {activations = 0, activations_bound = 0, constants = 64} {
+  // expected-error@+1 {{@x is a binding, and no constant}}
+  %x = glow_low.weight @x {region = "constants", offset = 0} : memref<4xf32>
+}
+
+// -----
+
+glow_low.func @no_offset() attributes {activations = 64, activations_bound = 0, constants = 0} {
   // expected-error@+1 {{there is no offset}}
   %0 = glow_low.alloc : memref<4xf32>
 }
 
 // -----
 
-glow_low.func @misaligned() attributes {activations = 64, constants = 0} {
+glow_low.func @misaligned() attributes {activations = 64, activations_bound = 0, constants = 0} {
   // expected-error@+1 {{offset 4 is misaligned}}
   %0 = glow_low.alloc {offset = 4} : memref<4xf32>
 }
 
 // -----
 
-glow_low.func @outside() attributes {activations = 64, constants = 0} {
+glow_low.func @outside() attributes {activations = 64, activations_bound = 0, constants = 0} {
   // expected-error@+1 {{offset 64 is outside the 64 bytes of activations}}
   %0 = glow_low.alloc {offset = 64} : memref<4xf32>
 }
 
 // -----
 
-glow_low.func @negative() attributes {activations = 64, constants = 0} {
+glow_low.func @negative() attributes {activations = 64, activations_bound = 0, constants = 0} {
   // expected-error@+1 {{offset -64 is outside the 64 bytes of activations}}
   %0 = glow_low.alloc {offset = -64} : memref<4xf32>
 }
 
 // -----
 
-glow_low.func @overlap() attributes {activations = 256, constants = 0} {
+glow_low.func @overlap() attributes {activations = 256, activations_bound = 0, constants = 0} {
   %0 = glow_low.alloc {offset = 0} : memref<32xf32>
   // expected-error@+1 {{offset 64 overlaps an allocation at offset 0 that is live}}
   %1 = glow_low.alloc {offset = 64} : memref<4xf32>
@@ -72,7 +104,7 @@ glow_low.func @overlap() attributes {activations = 256, constants = 0} {
 // -----
 
 glow_high.placeholder @x : tensor<4xf32> {input}
-glow_low.func @no_region(@x) attributes {activations = 0, constants = 0} {
+glow_low.func @no_region(@x) attributes {activations = 0, activations_bound = 0, constants = 0} {
   // expected-error@+1 {{@x is in no region}}
   %x = glow_low.weight @x {offset = 0} : memref<4xf32>
 }
@@ -81,7 +113,7 @@ glow_low.func @no_region(@x) attributes {activations = 0, constants = 0} {
 
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @y : tensor<4xf32> {input}
-glow_low.func @other_binding(@x, @y) attributes {activations = 0, constants = 0} {
+glow_low.func @other_binding(@x, @y) attributes {activations = 0, activations_bound = 0, constants = 0} {
   // expected-error@+1 {{@x is not binding 1}}
   %x = glow_low.weight @x {region = "bindings", offset = 1} : memref<4xf32>
 }
@@ -90,7 +122,7 @@ glow_low.func @other_binding(@x, @y) attributes {activations = 0, constants = 0}
 
 glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
 glow_high.constant @d : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
-glow_low.func @constants_overlap() attributes {activations = 0, constants = 64} {
+glow_low.func @constants_overlap() attributes {activations = 0, activations_bound = 0, constants = 64} {
   %c = glow_low.weight @c {region = "constants", offset = 0} : memref<4xf32>
   // expected-error@+1 {{offset 0 overlaps the constant before it}}
   %d = glow_low.weight @d {region = "constants", offset = 0} : memref<4xf32>
@@ -99,7 +131,7 @@ glow_low.func @constants_overlap() attributes {activations = 0, constants = 64} 
 // -----
 
 glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
-glow_low.func @constants_outside() attributes {activations = 0, constants = 64} {
+glow_low.func @constants_outside() attributes {activations = 0, activations_bound = 0, constants = 64} {
   // expected-error@+1 {{offset 64 is outside the 64 bytes of constants}}
   %c = glow_low.weight @c {region = "constants", offset = 64} : memref<4xf32>
 }
