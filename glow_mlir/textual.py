@@ -8,6 +8,7 @@ where there are weights.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,17 +29,23 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.parser import Parser
+from xdsl.parser import Parser, ParserState
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from glow_mlir.errors import OptionError, ParseFailure
 from glow_mlir.files import is_node, replaced
 from glow_mlir.value_names import value_name
 
 WEIGHTS_SUFFIX = ".weights"
+
+
+class StringLexer(MLIRLexer):
+    """xDSL's lexer, which would try every way to divide a string that is not closed, as many as 2 to its length."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 class LocatingParser(Parser):
@@ -48,7 +55,8 @@ class LocatingParser(Parser):
     """
 
     def __init__(self, context: Context, text: str, name: str) -> None:
-        super().__init__(context, text, name)
+        super().__init__(context, "", name)
+        self._parser_state = ParserState(StringLexer(Input(text, name)))
         self._file = StringAttr(name)
         self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
 

@@ -117,7 +117,7 @@ def _guarded(at_end: bool) -> Generator[GuardedMemory]:
             mock.patch.object(build, "aligned", memory.bytes),
             mock.patch.object(executable, "aligned", memory.bytes),
             mock.patch.object(build, "compile_text", _compiled),
-            mock.patch.object(compiler, "write_reproducer", lambda *_: "none"),
+            mock.patch.object(compiler, "write_reproducer", return_value="none"),
         ):
             yield memory
     finally:
