@@ -220,6 +220,8 @@ class FunctionOp(IRDLOperation):
         return {op.sym_name.data: op for op in ops if isinstance(op, StorageOp)}
 
     def verify_(self) -> None:
+        name = self.sym_name.data
+        require(name.isascii() and name.isidentifier(), f"@{name} is no name that C code can call")
         require(not self.block.args, "a function takes nothing but its bindings")
         for op in self.block.ops:
             require(self.holds(op), f"a {self.name} does not hold {op.name}")

@@ -79,6 +79,8 @@ def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int
         shape = shape_of(value)
         require(affine.num_dims == rank, f"map {affine} has not {rank} dimensions")
         require(len(affine.results) == len(shape), f"map {affine} does not fit shape {shape}")
+        used = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
+        require(len(set(used)) == len(used), f"map {affine} yields a dimension twice")
         for expression, size in zip(affine.results, shape, strict=True):
             if isinstance(expression, AffineDimExpr):
                 known = sizes.setdefault(expression.position, size)
@@ -87,6 +89,21 @@ def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int
                 is_zero = isinstance(expression, AffineConstantExpr) and expression.value == 0
                 require(is_zero, f"map {affine} yields {expression}, neither a dimension nor 0")
     return sizes
+
+
+def verify_targets(values: Sequence[SSAValue], maps: Sequence[AffineMap], space: Shape) -> None:
+    """
+    Check that each element of what is written belongs to one point of an index space, whose maps are verified.
+
+    Raises `VerifyException`.
+    """
+    for value, affine in zip(values, maps, strict=True):
+        used = {expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)}
+        left = [f"d{dimension}" for dimension, size in enumerate(space) if size != 1 and dimension not in used]
+        require(not left, f"map {affine} of an @out writes elements once for each {', '.join(left)}")
+        pairs = zip(affine.results, shape_of(value), strict=True)
+        whole = all(size == 1 or isinstance(expression, AffineDimExpr) for expression, size in pairs)
+        require(whole, f"map {affine} of an @out leaves elements out")
 
 
 def verify_body(block: Block, arguments: Sequence[Attribute], results: Sequence[Attribute]) -> None:

@@ -33,7 +33,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
-from glow_mlir.dialects.glow_low.body import Body, affine_maps, elements, maps_attribute, verify_body, verify_maps
+from glow_mlir.dialects.glow_low.body import (
+    Body,
+    affine_maps,
+    elements,
+    maps_attribute,
+    verify_body,
+    verify_maps,
+    verify_targets,
+)
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
@@ -299,6 +307,7 @@ def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None
     sizes = verify_maps((*epilogue.targets, *epilogue.sources), epilogue.maps, len(shape))
     for dimension, size in sizes.items():
         require(size == shape[dimension], f"dimension d{dimension} is {shape[dimension]} and {size} long")
+    verify_targets(epilogue.targets, epilogue.maps[: len(epilogue.targets)], shape)
     verify_body(epilogue.block, [inner, *elements(epilogue.sources)], [*elements([result, *epilogue.targets])])
 
 

@@ -21,6 +21,7 @@ from glow_mlir.dialects.glow_low.body import (
     strides_over,
     verify_body,
     verify_maps,
+    verify_targets,
 )
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
@@ -113,4 +114,5 @@ class StackOp(Instruction):
         rank = len(self.iterators)
         sizes = verify_maps(self.operands, self.affine_maps(), rank)
         require(sorted(sizes) == list(range(rank)), "some dimension of the index space has no operand")
+        verify_targets(self.targets, self.affine_maps()[: len(self.targets)], self.extents())
         verify_body(self.block, elements(self.sources), elements(self.targets))

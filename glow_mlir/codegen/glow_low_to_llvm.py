@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 from glow_mlir.codegen.builder import Builder
 from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.modules import ModuleBuilder, Param
-from glow_mlir.codegen.parallel_pool import emit_pool
+from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.parts import parts_of
 from glow_mlir.codegen.share import Share
 from glow_mlir.codegen.target import target_named
@@ -28,8 +28,9 @@ from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.errors import CompilerBugError
+from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.registry import KERNELS
+from glow_mlir.textual import position_of
 from glow_mlir.transforms.rewriting import low_functions
 
 
@@ -55,6 +56,10 @@ class GlowLowToLlvmPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         builder = ModuleBuilder(target_named(self.target))
         for function in low_functions(op):
+            name = function.sym_name.data
+            if name in (PARALLEL_FOR, RUN, WORK, STOP):
+                hint = "machine code has a function of that name itself"
+                raise ModelError(f"no entry is called '{name}'", file=position_of(function.location), hint=hint)
             FunctionEmission(function, builder, self.profile).run()
         if PARALLEL_FOR in builder.signatures:
             emit_pool(builder)

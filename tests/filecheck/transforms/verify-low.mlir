@@ -272,3 +272,76 @@ glow_low.func @moved(@s) {
     glow_low.relu @out %a, @in %b
   }
 }
+
+// -----
+
+glow_high.placeholder @y : tensor<4xf32> {output}
+// expected-error@+1 {{output @y is never written}}
+glow_low.func @undeclared_output(@y) {
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<8xf32> {output}
+glow_low.func @half_of_an_output(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  // expected-error@+1 {{some elements of output @y are never written}}
+  %y = glow_low.weight @y {mutable} : memref<8xf32>
+  %half = glow_low.view %y : memref<8xf32> to memref<4xf32>
+  glow_low.copy @out %half, @in %x
+}
+
+// -----
+
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @output_read_first(@y) {
+  %y = glow_low.weight @y {mutable} : memref<4xf32>
+  // expected-error@+1 {{glow_low.relu reads @in input before anything writes it}}
+  glow_low.relu @out %y, @in %y
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<8xf32> {output}
+glow_low.func @half_of_an_allocation(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<8xf32>
+  %0 = glow_low.alloc : memref<8xf32>
+  %half = glow_low.view %0 : memref<8xf32> to memref<4xf32, strided<[2]>>
+  glow_low.copy @out %half, @in %x
+  // expected-error@+1 {{glow_low.relu reads elements of @in input that nothing has written}}
+  glow_low.relu @out %y, @in %0
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<8xf32> {output}
+glow_low.func @window_ahead(@x, @y) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %y = glow_low.weight @y {mutable} : memref<8xf32>
+  %0 = glow_low.alloc : memref<12xf32>
+  glow_low.loop %i = 2 {
+    %part = glow_low.window %0[%i by 4] : memref<12xf32> to memref<4xf32>
+    glow_low.copy @out %part, @in %x
+    %ahead = glow_low.window %0[%i by 4] : memref<12xf32> to memref<4xf32, strided<[1], offset: 4>>
+    %out = glow_low.window %y[%i by 4] : memref<8xf32> to memref<4xf32>
+    // expected-error@+1 {{glow_low.relu reads elements of @in input that nothing has written}}
+    glow_low.relu @out %out, @in %ahead
+  }
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_low.func @same_trips(@s) {
+  %s = glow_low.weight @s {mutable} : memref<4xf32>
+  // expected-error@+1 {{the 9223372036854775807 trips of the loop are all the same: no window moves with it}}
+  glow_low.loop %i = 9223372036854775807 {
+    glow_low.relu @out %s, @in %s
+  }
+}
