@@ -33,4 +33,3 @@ def test_programs_are_accepted() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_mutants_follow_from_their_seed(seed: int) -> None:
     assert mutant("allocated", seed) == mutant("allocated", seed)
-    assert mutant("allocated", seed) not in {texts["allocated"] for texts in all_texts()}

@@ -2,7 +2,18 @@
 
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
-// CHECK: @no.name is no name that C code can call
+// An input and an output may have the same name.
+
+// CHECK: glow_low.func @sound(@x, @y)
+glow_high.placeholder @x : tensor<4xf32> {input, label = "image"}
+glow_high.placeholder @y : tensor<4xf32> {output, label = "image"}
+glow_low.func @sound(@x, @y) {
+}
+
+// CHECK-NOT: glow_low.func
+
+// -----
+
 // expected-error@+1 {{@no.name is no name that C code can call}}
 glow_low.func @no.name() {
 }
