@@ -180,6 +180,21 @@ def test_promises_follow_from_the_pipeline() -> None:
     assert [item.name for item in shared] == ["verify-low", "verify-allocated"]
 
 
+def test_text_of_llvm_is_not_lost() -> None:
+    module = parse_module(ALLOCATED, new_context())
+    Compilation(module).run()
+    count = len(module.body.block.ops)
+    with pytest.raises(ModelError, match=r"llvm\.\S+ is neither storage nor a function"):
+        Compilation(module).run()
+    assert len(module.body.block.ops) == count
+
+
+@pytest.mark.parametrize("name", ["parallel_for", "glow_pool_run"])
+def test_entry_is_not_called_as_a_function_of_ours(name: str) -> None:
+    with pytest.raises(ModelError, match=f"no entry is called '{name}'"):
+        InferenceSession(parse_module(ALLOCATED.replace("@main", f"@{name}"), new_context()), cache=False)
+
+
 UNCLOSED = 'glow_high.placeholder @x : tensor<4xf32> {label = "a name that goes on and on and on without an end}'
 
 

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, StorageOp
 from glow_mlir.errors import ModelError
 from glow_mlir.pipelines import Pipeline, memory_pipeline, passes_of
 from glow_mlir.textual import position_of
@@ -59,6 +59,7 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
 
     Raises `ModelError`, or another `GlowError` of a pass that verifies, with place, node and reason of the first fault.
     """
+    check_contents(module)
     check_constants(module)
     for item in promises(pipeline, stage, instructions=bool(low_functions(module))):
         try:
@@ -67,6 +68,15 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
             place = failure.op.location
             hint = f"docs/ir.md says what '{item.name}' checks of instructions"
             raise ModelError(str(failure), file=position_of(place), node=location_name(place), hint=hint) from failure
+
+
+def check_contents(module: ModuleOp) -> None:
+    """Check that a module has storage and functions alone: the rest would be lost. Raises `ModelError`."""
+    for op in module.body.block.ops:
+        if not isinstance(op, StorageOp | FunctionOp):
+            hint = "the ladder starts from glow_high or glow_low, and ends with llvm"
+            reason = f"{op.name} is neither storage nor a function of them"
+            raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
 
 
 def check_constants(module: ModuleOp) -> None:
