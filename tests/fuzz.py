@@ -22,6 +22,7 @@ from fuzzing import Failure, Fuzzer, fuzz
 
 FUZZERS: Mapping[str, str] = {
     "mutants": "mutants",
+    "networks": "network_cases",
 }
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
 

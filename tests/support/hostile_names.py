@@ -35,11 +35,14 @@ def hostile_name(number: int) -> str:
     return _FORMS[number % len(_FORMS)](number // len(_FORMS))
 
 
-def renamed(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, str]]:
-    """A copy of a model in which every value and every node has a hostile name, and name before → name in the copy."""
+def renamed(model: onnx.ModelProto, kept: Iterable[str] = ()) -> tuple[onnx.ModelProto, dict[str, str]]:
+    """
+    A copy of a model in which every node and every value but the `kept` ones has a hostile name, and name before → name
+    in the copy.
+    """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    names: dict[str, str] = {}
+    names = {name: name for name in kept}
     _rename_graph(copy.graph, names)
     return copy, names
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnx.printer
 from batch_independence import Arrays, influences
 from execute import compile_module
+from fuzzing import Fuzzer
+from hostile_names import renamed
 from models import random_inputs
 from random_networks import network
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +22,9 @@ from glow_mlir.pipelines import Stage
 def check_network(seed: int) -> None:
     """Check the random network of a seed, with a setting that the seed decides as well."""
     rng = np.random.default_rng([seed, 1])
-    model = network(seed)
+    plain = network(seed)
+    bound = [value.name for value in (*plain.graph.input, *plain.graph.output)]
+    model, _ = renamed(plain, kept=bound)
     inputs = random_inputs(model, rng)
     accuracy = "strict" if rng.random() < 0.2 else "default"
     check_model(model, inputs, accuracy, threads=int(rng.integers(1, 4)))
@@ -28,7 +33,6 @@ def check_network(seed: int) -> None:
 def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str = "default", threads: int = 1) -> None:
     """Compare what each stage of a model computes, and its machine code, with the imported graph."""
     module = import_model(model)
-    # Symbols are bound by the names of the model, if those are legal ones, as they are here.
     expected = run_function(module.clone(), inputs)
 
     def compare(stage: Stage, reached: ModuleOp, _: float) -> None:
@@ -50,3 +54,12 @@ def assert_near(expected: Arrays, found: Arrays, where: str) -> None:
     for name, wanted in expected.items():
         scale = float(np.abs(wanted).max(initial=1e-3))
         np.testing.assert_allclose(found[name], wanted, rtol=1e-3, atol=2e-4 * scale, err_msg=f"{name}: {where}")
+
+
+def shown(seed: int) -> str:
+    """The network of a seed as text."""
+    return onnx.printer.to_text(network(seed))
+
+
+STAGES = {"": Fuzzer(check_network, show=shown)}
+"""The fuzzer of random networks, which looks at all stages at once."""
