@@ -58,7 +58,8 @@ def assert_close(actual: np.ndarray, wanted: np.ndarray, operands: Sequence[np.n
     nan = np.isnan(wanted)
     np.testing.assert_array_equal(np.isnan(actual), nan, message)
     clipped, expected = (np.clip(array[~nan].astype(np.float64), -LARGEST, LARGEST) for array in (actual, wanted))
-    scale = np.minimum(np.max([np.abs(operand[~nan]) for operand in operands], axis=0), 16.0)
+    # A power of NaN may be a number.
+    scale = np.minimum(np.max([np.nan_to_num(np.abs(operand[~nan])) for operand in operands], axis=0), 16.0)
     limit = 1e-5 * np.abs(expected) + 1e-6 * scale + 1e-44
     wrong = ~(np.abs(clipped - expected) <= limit)
     given = [operand[~nan][wrong][:3] for operand in operands]
