@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.liveness import Lifetime, lifetimes
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import MOST_BYTES
-from glow_mlir.transforms.allocate import ALIGNMENT
+from glow_mlir.transforms.allocate import ALIGNMENT, rounded
 from glow_mlir.transforms.checks import CheckFailed, require_at
 from glow_mlir.transforms.rewriting import low_functions
 
@@ -40,6 +40,7 @@ def check_activations(function: FuncOp) -> None:
         require_at(life.allocation, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
         inside = 0 <= offset and offset + life.size <= size
         require_at(life.allocation, inside, f"offset {offset} is outside the {size} bytes of activations")
+    _check_use(function, "activations", size, max((offset + life.size for life, offset in placed), default=0))
     live: list[tuple[Lifetime, int]] = []
     for life, offset in sorted(placed, key=lambda item: item[0].begin):
         live = [(other, start) for other, start in live if other.end > life.begin]
@@ -70,6 +71,7 @@ def check_weights(function: FuncOp) -> None:
         require_at(op, offset >= end, f"offset {offset} overlaps the constant before it")
         end = offset + byte_size(op.result)
         require_at(op, end <= size, f"offset {offset} is outside the {size} bytes of constants")
+    _check_use(function, "constants", size, end)
 
 
 def _size(function: FuncOp, region: str) -> int:
@@ -77,6 +79,11 @@ def _size(function: FuncOp, region: str) -> int:
     size = _number(function, function.attributes.get(region), f"no size of its {region}")
     require_at(function, 0 <= size <= MOST_BYTES, f"{size} is no size of its {region}")
     return size
+
+
+def _check_use(function: FuncOp, region: str, size: int, end: int) -> None:
+    """Check that a region has no more bytes than its buffers take, which a caller would provide in vain."""
+    require_at(function, size <= rounded(end), f"the buffers take {end} of the {size} bytes of {region}")
 
 
 def _number(op: Operation, attribute: Attribute | None, absence: str) -> int:

@@ -51,6 +51,12 @@ glow_low.func @negative_activations() attributes {activations = -64, activations
 
 // -----
 
+// expected-error@+1 {{the buffers take 0 of the 2147483648 bytes of constants}}
+glow_low.func @unused_constants() attributes {activations = 0, activations_bound = 0, constants = 2147483648} {
+}
+
+// -----
+
 // expected-error@+1 {{9223372036854775807 is no size of its constants}}
 glow_low.func @endless_constants() attributes {activations = 0, activations_bound = 0, constants = 9223372036854775807} {
 }
@@ -93,7 +99,7 @@ glow_low.func @negative() attributes {activations = 64, activations_bound = 0, c
 
 // -----
 
-glow_low.func @overlap() attributes {activations = 256, activations_bound = 0, constants = 0} {
+glow_low.func @overlap() attributes {activations = 128, activations_bound = 0, constants = 0} {
   %0 = glow_low.alloc {offset = 0} : memref<32xf32>
   // expected-error@+1 {{offset 64 overlaps an allocation at offset 0 that is live}}
   %1 = glow_low.alloc {offset = 64} : memref<4xf32>
