@@ -24,9 +24,9 @@ REPLACED = 1
 def replaced(array: np.ndarray, kind: str, axis: int) -> np.ndarray:
     """An input with another sample, along its axis of samples."""
     after = array.copy()
-    sample = np.moveaxis(after, axis, 0)[REPLACED]
+    place = (slice(None),) * axis + (REPLACED,)
     with np.errstate(over="ignore"):
-        sample[...] = REPLACEMENTS[kind](sample) if array.dtype.kind == "f" else 0
+        after[place] = REPLACEMENTS[kind](np.asarray(after[place])) if array.dtype.kind == "f" else 0
     return after
 
 
