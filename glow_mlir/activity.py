@@ -1,4 +1,4 @@
-"""What long work is at: `say("tuning 3 of 20")`, for whoever watches around it, by thread and task."""
+"""What long work tells whoever listens, by thread and task: what it is at, and what it has to do without."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from glow_mlir.errors import GlowError
+
 _WATCHER: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
+_LISTENER: ContextVar[Callable[[GlowError], None] | None] = ContextVar("listener", default=None)
 
 
 def say(text: str) -> None:
-    """Tell what is done now, in a few words; nothing happens where nobody watches."""
+    """Tell what is done now, in a few words, as `say("tuning 3 of 20")`; nothing happens where nobody watches."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(text)
@@ -24,3 +27,27 @@ def watching(watcher: Callable[[str], None]) -> Generator[None]:
         yield
     finally:
         _WATCHER.reset(token)
+
+
+def warn(warning: GlowError) -> None:
+    """Tell of a mistake of the user's that the work goes on in spite of; nothing happens where nobody listens."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(warning)
+
+
+@contextmanager
+def warning_to(listener: Callable[[GlowError], None]) -> Generator[None]:
+    """Call `listener` with each warning inside the `with` statement, once where several are in the same words."""
+    told: set[str] = set()
+
+    def once(warning: GlowError) -> None:
+        if str(warning) not in told:
+            told.add(str(warning))
+            listener(warning)
+
+    token = _LISTENER.set(once)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)

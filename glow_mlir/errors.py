@@ -73,5 +73,9 @@ class ParseFailure(GlowError):
     """Textual IR with a syntax error, or that does not verify."""
 
 
+class CacheError(GlowError):
+    """A folder or file of the cache that others own or may write to, so that what it holds may be theirs."""
+
+
 class CompilerBugError(GlowError):
     """A failure that is the compiler's own fault; `reason` names the reproducer file."""

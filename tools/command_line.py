@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import IO, Any, NoReturn
 
+from glow_mlir.activity import warning_to
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
 
 EXIT_OK = 0
@@ -35,7 +36,11 @@ TERMINAL_LIMIT = 16
 ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 """What `add_argument_group` returns; argparse has no public name for it."""
 
-_RED, _PLAIN = "\033[1;31m", "\033[0m"
+CLEAR_LINE = "\r\033[K"
+"""What a terminal takes for an empty line in the place of the last."""
+
+_COLOURS = {"error": "\033[1;31m", "warning": "\033[1;35m"}
+_PLAIN = "\033[0m"
 
 
 class ToolParser(argparse.ArgumentParser):
@@ -108,7 +113,8 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
     debug = "--debug" in arguments
     try:
         try:
-            return action(arguments)
+            with warning_to(lambda warning: _print_warning(program, warning)):
+                return action(arguments)
         finally:
             # What is kept back comes out now, where its errors can be told; also behind `--help`, which exits.
             sys.stdout.flush()
@@ -147,9 +153,19 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
     return EXIT_BUG if isinstance(error, CompilerBugError) else EXIT_ERROR
 
 
-def error_line(program: str, error: GlowError, stream: IO[str]) -> str:
-    """An error in the form `file:line:column: error: reason (hint: …)`; the program stands for a missing file."""
-    label = f"{_RED}error:{_PLAIN}" if has_colour(stream) else "error:"
+def _print_warning(program: str, warning: GlowError) -> None:
+    """Print a warning on stderr in one line, where a terminal may show what the tool is doing."""
+    line = error_line(program, warning, sys.stderr, "warning")
+    print(f"{CLEAR_LINE if is_terminal(sys.stderr) else ''}{line}", file=sys.stderr)
+
+
+def error_line(program: str, error: GlowError, stream: IO[str], severity: str = "error") -> str:
+    """
+    An error in the form `file:line:column: error: reason (hint: …)`; the program stands for a missing file.
+
+    The `severity` is `error` or `warning`.
+    """
+    label = f"{_COLOURS[severity]}{severity}:{_PLAIN}" if has_colour(stream) else f"{severity}:"
     node = f"node '{error.node}': " if error.node else ""
     hint = f" (hint: {error.hint})" if error.hint else ""
     return f"{printable(error.file or program)}: {label} {printable(f'{node}{error.reason}{hint}')}"

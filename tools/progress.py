@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from glow_mlir.tools.command_line import is_terminal
-
-_CLEAR = "\r\033[K"
+from glow_mlir.tools.command_line import CLEAR_LINE, is_terminal
 
 
 class Progress:
@@ -19,11 +17,11 @@ class Progress:
     def say(self, text: str) -> None:
         """Show `text` instead of what was there."""
         if self._active:
-            print(f"{_CLEAR}{text} …", end="", file=sys.stderr, flush=True)
+            print(f"{CLEAR_LINE}{text} …", end="", file=sys.stderr, flush=True)
             self._shown = True
 
     def clear(self) -> None:
         """Leave the line empty."""
         if self._shown:
-            print(_CLEAR, end="", file=sys.stderr, flush=True)
+            print(CLEAR_LINE, end="", file=sys.stderr, flush=True)
             self._shown = False

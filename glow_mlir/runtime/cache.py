@@ -6,9 +6,7 @@ import contextlib
 import hashlib
 import mmap
 import os
-import shutil
-import tempfile
-import time
+import stat
 import zlib
 from collections.abc import Generator
 from dataclasses import replace
@@ -16,22 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
+from glow_mlir.activity import warn
+from glow_mlir.errors import CacheError
 from glow_mlir.runtime.artifact import Artifact, Manifest
-from glow_mlir.runtime.identity import ContentIndex, is_ours
+from glow_mlir.runtime.cache_folder import CacheFolder, is_abandoned, partial_name
+from glow_mlir.runtime.identity import ContentIndex
+from glow_mlir.runtime.own_folder import OwnFolder
 
 DEFAULT_LIMIT = 4 << 30
 _FORMAT = 3
-_PARTIAL = ".partial-"
-_CONSTANTS = "constants.bin"
-_PARTIAL_SECONDS = 3600
-"""How old a half-written artifact is before it counts as left by a process that died."""
-
-
-def cache_directory() -> Path:
-    """Where artifacts are kept: `GLOW_CACHE_DIR`, or `glow-mlir` below the user's cache directory."""
-    if chosen := os.environ.get("GLOW_CACHE_DIR"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir"
+_MANIFEST, _CODE, _CONSTANTS = "manifest.json", "code.o", "constants.bin"
 
 
 def cache_key(*parts: bytes | str) -> str:
@@ -45,9 +37,12 @@ def cache_key(*parts: bytes | str) -> str:
 
 
 class Draft:
-    """The folder of an artifact that is being made; `None` where there is no place for one."""
+    """
+    The folder of an artifact that is being made, in its place among the others; `None` where there is no place for one.
+    """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, place: OwnFolder | None, folder: OwnFolder | None) -> None:
+        self._place = place
         self.folder = folder
         self._constants: np.ndarray | None = None
 
@@ -55,22 +50,31 @@ class Draft:
         """That many zero bytes for the constants: mapped from their file, so that they need not be written to it."""
         if self.folder is not None and size:
             try:
-                self._constants = _new_file(self.folder / _CONSTANTS, size)
+                self._constants = _new_constants(self.folder, size)
                 return self._constants
             except OSError:  # The disk may be full.
-                (self.folder / _CONSTANTS).unlink(missing_ok=True)
+                self.folder.remove(_CONSTANTS)
         return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
 
-    def write_constants(self, constants: np.ndarray) -> None:
-        """Write the constants, where they were not made in `room`; raises `OSError`."""
+    def keep(self, key: str, artifact: Artifact) -> None:
+        """Write what is missing, and give the folder its name among the others; raises `OSError`."""
+        assert self._place is not None
         assert self.folder is not None
-        if self._constants is None or not np.shares_memory(constants, self._constants):
-            constants.tofile(self.folder / _CONSTANTS)
+        manifest = replace(artifact.manifest, digests=_digests(artifact.code, artifact.constants, artifact.manifest))
+        with self.folder.new_file(_MANIFEST) as file:
+            file.write(manifest.to_json().encode())
+        with self.folder.new_file(_CODE) as file:
+            file.write(artifact.code)
+        if self._constants is None or not np.shares_memory(artifact.constants, self._constants):
+            self.folder.remove(_CONSTANTS)
+            with self.folder.new_file(_CONSTANTS) as file:
+                file.write(artifact.constants.data)
+        self._place.rename(self.folder.path.name, key)
 
 
-def _new_file(path: Path, size: int) -> np.ndarray:
+def _new_constants(folder: OwnFolder, size: int) -> np.ndarray:
     """A file of zero bytes as an array; raises `OSError` where the disk has no room for it."""
-    with path.open("xb+") as file:
+    with folder.new_file(_CONSTANTS) as file:
         # Where a system cannot promise the room, a full disk would end the process as it writes.
         if not hasattr(os, "posix_fallocate"):
             raise OSError("no room can be promised")
@@ -82,50 +86,51 @@ class ArtifactCache:
     """
     A folder of artifacts, one sub-folder each, in a folder of their own below the one given.
 
-    Several processes may use it at once: an artifact is written beside its place and renamed. Folders that another
-    user owns, or that others may write to, are ignored.
+    Several processes may use it at once: an artifact is written beside its place and renamed. What others own, or may
+    write to, is ignored (`runtime.own_folder`).
     """
 
     def __init__(self, directory: Path | None = None, limit: int = DEFAULT_LIMIT) -> None:
-        self.directory = (directory or cache_directory()) / f"v{_FORMAT}"
-        self.contents = ContentIndex((directory or cache_directory()) / "contents")
+        self._folder = CacheFolder(f"v{_FORMAT}", directory)
+        self.contents = ContentIndex(directory)
         """What is in the files of models."""
         self.limit = limit
 
+    @property
+    def directory(self) -> Path:
+        """The path of the folder of artifacts; raises `CacheError` where none is known."""
+        return self._folder.path
+
     def load(self, key: str) -> Artifact | None:
         """The artifact of that key, constants mapped; `None` where there is none, or it is damaged, and removed."""
-        folder = self.directory / key
-        if not is_ours(folder):
-            return None
-        try:
-            manifest = Manifest.from_json((folder / "manifest.json").read_text())
-            constants = _mapped(folder / _CONSTANTS, manifest.constants)
-            code = (folder / "code.o").read_bytes()
-            if manifest.digests != _digests(code, constants, manifest):
-                raise ValueError(f"{folder} is damaged")
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            # What stays in its place would never be replaced.
-            shutil.rmtree(folder, ignore_errors=True)
-            return None
-        except OSError:  # There may be too many open files.
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(folder)
-        return Artifact(code, constants, manifest)
+        with self._folder.opened() as place:
+            if place is None:
+                return None
+            try:
+                folder = place.folder(key)
+            except OSError:
+                return None
+            except CacheError as error:
+                warn(error)
+                return None
+            with folder:
+                return _loaded(place, folder)
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:
         """A place for an artifact that is being made; what is not stored in the end is removed."""
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=self.directory))
-        except OSError:
-            yield Draft(None)
-            return
-        try:
-            yield Draft(folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        name = partial_name()
+        with self._folder.opened(make=True) as place:
+            try:
+                folder = place and place.folder(name, make=True)
+            except (OSError, CacheError):
+                folder = None
+            with folder or contextlib.nullcontext():
+                try:
+                    yield Draft(place, folder)
+                finally:
+                    if place is not None:
+                        place.remove_tree(name)
 
     def store(self, key: str, artifact: Artifact, draft: Draft | None = None) -> None:
         """
@@ -140,11 +145,7 @@ class ArtifactCache:
         if draft.folder is None:
             return
         with contextlib.suppress(OSError):
-            digests = _digests(artifact.code, artifact.constants, artifact.manifest)
-            (draft.folder / "manifest.json").write_text(replace(artifact.manifest, digests=digests).to_json())
-            (draft.folder / "code.o").write_bytes(artifact.code)
-            draft.write_constants(artifact.constants)
-            draft.folder.rename(self.directory / key)
+            draft.keep(key, artifact)
         self.trim()
 
     def trim(self) -> None:
@@ -153,28 +154,49 @@ class ArtifactCache:
 
         Whatever else is there stays.
         """
-        entries: list[tuple[float, int, Path]] = []
-        for folder in self._folders():
-            with contextlib.suppress(OSError):
-                changed = folder.stat().st_mtime
-                if _is_artifact(folder):
-                    entries.append((changed, sum(file.stat().st_size for file in folder.iterdir()), folder))
-                elif folder.name.startswith(_PARTIAL) and time.time() - changed > _PARTIAL_SECONDS:
-                    shutil.rmtree(folder, ignore_errors=True)
-        total = sum(size for _, size, _ in entries)
-        for _, size, folder in sorted(entries):
-            if total <= self.limit:
-                break
-            shutil.rmtree(folder, ignore_errors=True)
-            total -= size
+        found: list[tuple[float, int, str]] = []
+        with self._folder.opened() as place, contextlib.suppress(OSError):
+            if place is None:
+                return
+            for name, status in place.entries():
+                if not stat.S_ISDIR(status.st_mode):
+                    continue
+                if is_abandoned(name, status):
+                    place.remove_tree(name)
+                elif (size := _artifact_size(place, name)) is not None:
+                    found.append((status.st_mtime, size, name))
+            total = sum(size for _, size, _ in found)
+            for _, size, name in sorted(found):
+                if total <= self.limit:
+                    break
+                place.remove_tree(name)
+                total -= size
 
-    def _folders(self) -> list[Path]:
-        """The real folders in the cache; none where it cannot be read."""
-        try:
-            with os.scandir(self.directory) as found:
-                return [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
-        except OSError:
-            return []
+
+def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
+    """The artifact in a folder; `None` where it is damaged, or others may have written it, and removed."""
+    name = folder.path.name
+    try:
+        with folder.open_file(_MANIFEST) as file:
+            manifest = Manifest.from_json(file.read().decode())
+        with folder.open_file(_CODE) as file:
+            code = file.read()
+        constants = _mapped(folder, manifest.constants)
+        if manifest.digests != _digests(code, constants, manifest):
+            raise ValueError(f"{folder.path} is damaged")
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        # What stays in its place would never be replaced.
+        place.remove_tree(name)
+        return None
+    except CacheError as error:
+        warn(error)
+        place.remove_tree(name)
+        return None
+    except OSError:  # There may be too many open files.
+        return None
+    with contextlib.suppress(OSError):
+        place.touch(name)
+    return Artifact(code, constants, manifest)
 
 
 def _digests(code: bytes, constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
@@ -186,17 +208,24 @@ def _digests(code: bytes, constants: np.ndarray, manifest: Manifest) -> dict[str
     }
 
 
-def _is_artifact(folder: Path) -> bool:
-    """Whether a folder has the name and the manifest of an artifact."""
-    is_key = len(folder.name) == 64 and set(folder.name) <= set("0123456789abcdef")
-    return is_key and (folder / "manifest.json").is_file()
+def _artifact_size(place: OwnFolder, name: str) -> int | None:
+    """The bytes in a folder with the name and the manifest of an artifact; `None` for every other."""
+    if len(name) != 64 or not set(name) <= set("0123456789abcdef"):
+        return None
+    try:
+        with place.folder(name) as folder:
+            files = dict(folder.entries())
+    except (OSError, CacheError):
+        return None
+    has_manifest = _MANIFEST in files and stat.S_ISREG(files[_MANIFEST].st_mode)
+    return sum(status.st_size for status in files.values()) if has_manifest else None
 
 
-def _mapped(path: Path, size: int) -> np.ndarray:
+def _mapped(folder: OwnFolder, size: int) -> np.ndarray:
     if not size:
         return np.empty(0, np.uint8)
-    with path.open("rb") as file:
+    with folder.open_file(_CONSTANTS) as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if len(data) != size:
-        raise ValueError(f"{path} has {len(data)} bytes instead of {size}")
+        raise ValueError(f"{folder.path / _CONSTANTS} has {len(data)} bytes instead of {size}")
     return np.frombuffer(data, np.uint8)

@@ -13,20 +13,21 @@ and nobody writes to the file through a shared mapping that is older, which the 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from glow_mlir.deferred import is_beside
+from glow_mlir.runtime.answers import Answers
 
 SETTLED_NS = 2_000_000_000
 """Nanoseconds for which a file must be at rest for its times to tell it from later content: the tick of FAT's clock."""
 
 MOST_ENTRIES = 1000
+"""How many digests an index keeps."""
 
 
 def file_identity(path: Path) -> list[int]:
@@ -35,59 +36,36 @@ def file_identity(path: Path) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-def is_ours(folder: Path) -> bool:
-    """Whether a folder is there, belongs to the user of this process, and nobody else may write to it."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return False
-    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
-
-
 class ContentIndex:
     """
-    The digests of files, kept in a folder under the identities of the files, so that each is read once.
+    The digests of files, kept among the answers of the cache under the identities of the files, so that each is read
+    once.
 
     A file that changed a moment before it was read is read again the next time: another change, also one while it was
-    read, might leave its times as they are. Several processes may use a folder at once. One that another user owns, or
-    may write to, is ignored.
+    read, might leave its times as they are.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path | None = None) -> None:
+        self._answers = Answers("contents", directory, limit=MOST_ENTRIES)
+
+    @property
+    def directory(self) -> Path:
+        """The path of the folder; raises `CacheError` where none is known."""
+        return self._answers.directory
 
     def digest(self, path: Path) -> str:
         """The digest of what is in a file; raises `OSError` where it cannot be read."""
         # The time comes first: whatever changes later has another one.
         now = time.time_ns()
         identity = file_identity(path)
-        entry = self.directory / hashlib.sha256(repr(identity).encode()).hexdigest()
-        if is_ours(self.directory) and (known := _read(entry)):
+        key = hashlib.sha256(repr(identity).encode()).hexdigest()
+        if known := _digest_in(self._answers.load(key)):
             return known
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if now - max(identity[3:]) > SETTLED_NS and file_identity(path) == identity:
-            with contextlib.suppress(OSError):
-                self._write(entry, found)
+            self._answers.store(key, {"digest": found})
         return found
-
-    def _write(self, entry: Path, digest: str) -> None:
-        """Write an entry, atomically; raises `OSError`, and leaves nothing, where that is impossible."""
-        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = entry.with_name(f".{entry.name}.{os.getpid()}")
-        try:
-            partial.write_text(digest)
-            partial.replace(entry)
-        finally:
-            partial.unlink(missing_ok=True)
-        self._trim()
-
-    def _trim(self) -> None:
-        """Remove the oldest entries beyond `MOST_ENTRIES`."""
-        with os.scandir(self.directory) as found:
-            ages = sorted((entry.stat().st_mtime, entry.path) for entry in found)
-        for _, path in ages[:-MOST_ENTRIES]:
-            os.unlink(path)
 
 
 _State = tuple[list[int], str]
@@ -133,10 +111,7 @@ def _is(look: Callable[[], _State], state: _State) -> bool:
         return False
 
 
-def _read(entry: Path) -> str:
-    """The digest in an entry; nothing where there is none, or it is damaged."""
-    try:
-        text = entry.read_text()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return text if len(text) == 64 and set(text) <= set("0123456789abcdef") else ""
+def _digest_in(answer: dict[str, Any] | None) -> str:
+    """The digest in an answer; nothing where it has none."""
+    text = (answer or {}).get("digest")
+    return text if isinstance(text, str) and len(text) == 64 and set(text) <= set("0123456789abcdef") else ""

@@ -83,7 +83,7 @@ def test_what_dead_processes_left_is_removed_and_nothing_else(tmp_path: Path) ->
 def test_answer_of_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of its last use is lost, not the answer."""
 
-    def refused(path: Path) -> None:
+    def refused(path: str, **_: object) -> None:
         raise PermissionError(path)
 
     answers = Answers("subject", tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import time
 from dataclasses import replace
@@ -50,7 +49,7 @@ def test_constants_made_in_a_draft_are_not_written_again(tmp_path: Path) -> None
         assert not room.any()
         room[:] = range(100)
         assert draft.folder is not None
-        assert (draft.folder / "constants.bin").read_bytes() == bytes(range(100))
+        assert (draft.folder.path / "constants.bin").read_bytes() == bytes(range(100))
         cache.store(KEY, replace(artifact(), constants=room), draft)
     found = cache.load(KEY)
     assert found is not None
@@ -62,7 +61,8 @@ def test_draft_that_is_not_stored_is_removed(tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path)
     with cache.draft() as draft:
         draft.room(100)
-        assert list(cache.directory.iterdir()) == [draft.folder]
+        assert draft.folder is not None
+        assert list(cache.directory.iterdir()) == [draft.folder.path]
     assert not list(cache.directory.iterdir())
 
 
@@ -151,7 +151,7 @@ def test_artifact_that_cannot_be_opened_now_stays(tmp_path: Path, name: str, mon
     """A process with too many open files must not empty the cache."""
     cache = ArtifactCache(tmp_path)
     cache.store(KEY, artifact())
-    opened: Any = io.open
+    opened: Any = os.open
 
     def refused(file: Any, *arguments: Any, **options: Any) -> Any:
         if Path(file).name == name:
@@ -159,7 +159,7 @@ def test_artifact_that_cannot_be_opened_now_stays(tmp_path: Path, name: str, mon
         return opened(file, *arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(io, "open", refused)
+        patch.setattr(os, "open", refused)
         assert cache.load(KEY) is None
     assert cache.load(KEY) is not None
 

@@ -1,0 +1,264 @@
+"""
+Folders that are the user's own, opened by descriptor: what a cache holds is run, so whoever writes to it runs code.
+
+Three rules say what is trusted. They are asked of what is open (`fstat`), not of a path that may lead elsewhere later.
+
+* A folder of the cache, and each file in it that is read, belongs to the effective user of this process and is
+  writable by nobody else. Below the root of the cache no symbolic link is followed.
+* A folder above it belongs to the user or to root, since its owner may put anything in the place of what is in it; so
+  does a symbolic link on the way. Where all may write, it has to be sticky, as `/tmp` is.
+* A folder above it that its group may write to will do, as it is the usual one where each user has a group of their own
+  (a umask of 002). Such a group can take the cache away, or put another folder there; that one has to keep the first
+  rule, so they can make a cache be missed, and never one be believed.
+
+OpenSSH's `StrictModes` is stricter in the last point and in sticky folders (it refuses both), for it opens its files by
+path after the check. From Git's `safe.directory` comes the rule that owners are compared with the effective user.
+
+Where a system has no descriptors of folders, the same is done by path, and owners are compared where there are any.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from glow_mlir.errors import CacheError
+
+HAS_DESCRIPTORS = hasattr(os, "O_DIRECTORY") and os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
+_ANCESTOR = _FOLDER | getattr(os, "O_PATH", 0)
+"""A folder above the cache may be one that can be passed through, and not be read."""
+_OLD_FILE = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
+"""Opening a pipe would wait for a writer."""
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_AT_A_LINK = (errno.ELOOP, errno.ENOTDIR)
+"""What systems say where a folder or file is to be opened, and there is a link."""
+_MOST_LINKS = 40
+_ROOT = 0
+_PART = "not used as part of the cache"
+_ABOVE = "the cache below it is not used"
+
+
+class OwnFolder:
+    """
+    An open folder that nobody else may write to; all names are those of its entries.
+
+    It is closed at the end of a `with` statement. Methods raise `OSError`, and `CacheError` for what is not the user's.
+    """
+
+    def __init__(self, path: Path, descriptor: int | None) -> None:
+        self.path = path
+        """Its path when it was opened, for people to read."""
+        self._descriptor = descriptor
+        try:
+            status = os.stat(path if descriptor is None else descriptor)
+            if not stat.S_ISDIR(status.st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+            _check_own(status, path)
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def at(path: Path, make: bool = False) -> OwnFolder:
+        """The folder of a path, each on the way there checked; `make` makes those that are missing."""
+        path = path.absolute()
+        if HAS_DESCRIPTORS:
+            return OwnFolder(path, _Way(path).end(make))
+        if make:
+            path.mkdir(0o700, parents=True, exist_ok=True)
+        return OwnFolder(path, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the folder, if it is open."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def folder(self, name: str, make: bool = False) -> OwnFolder:
+        """A folder in this one; `make` makes it if it is missing."""
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._at(name), 0o700, dir_fd=self._descriptor)
+        return OwnFolder(self.path / name, None if self._descriptor is None else self._open(name, _FOLDER))
+
+    def open_file(self, name: str) -> BinaryIO:
+        """A file, to be read."""
+        descriptor = self._open(name, _OLD_FILE)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _untrusted(self.path / name, "it is no regular file")
+            _check_own(status, self.path / name)
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def new_file(self, name: str) -> BinaryIO:
+        """A new file, to be written and read; where there is anything of that name, a `FileExistsError`."""
+        return os.fdopen(os.open(self._at(name), _NEW_FILE, 0o600, dir_fd=self._descriptor), "wb+")
+
+    def entries(self) -> list[tuple[str, os.stat_result]]:
+        """The names of what is in the folder, and what each is; links are not followed."""
+        found: list[tuple[str, os.stat_result]] = []
+        with os.scandir(self.path if self._descriptor is None else self._descriptor) as entries:
+            for entry in entries:
+                # Another process may remove what this one is looking at.
+                with contextlib.suppress(OSError):
+                    found.append((entry.name, entry.stat(follow_symlinks=False)))
+        return found
+
+    def rename(self, old: str, new: str) -> None:
+        """Give an entry another name; a file takes the place of one that has it, a folder that of an empty one."""
+        os.replace(self._at(old), self._at(new), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def touch(self, name: str) -> None:
+        """Say that an entry was used just now."""
+        follows = os.utime not in os.supports_follow_symlinks
+        os.utime(self._at(name), dir_fd=self._descriptor, follow_symlinks=follows)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or what else is no folder, as far as that is possible."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._at(name), dir_fd=self._descriptor)
+
+    def remove_tree(self, name: str) -> None:
+        """Remove a folder and all that is in it, as far as that is possible; links are not followed."""
+        shutil.rmtree(self._at(name), ignore_errors=True, dir_fd=self._descriptor)
+
+    def _at(self, name: str) -> str:
+        """An entry as the calls of the system name it beside the descriptor."""
+        assert os.path.basename(name) == name, f"'{name}' is no name of an entry"
+        return name if self._descriptor is not None else str(self.path / name)
+
+    def _open(self, name: str, flags: int) -> int:
+        try:
+            return os.open(self._at(name), flags, dir_fd=self._descriptor)
+        except OSError as error:
+            if error.errno in _AT_A_LINK and _is_link(self._at(name), self._descriptor):
+                raise _untrusted(self.path / name, "it is a symbolic link") from error
+            raise
+
+
+class _Way:
+    """The way from the root of the file system to a folder, name by name and link by link, each checked."""
+
+    def __init__(self, path: Path) -> None:
+        self._rest = list(reversed(path.parts[1:]))
+        self._links = 0
+        self._path = Path(path.anchor)
+        self._descriptor = os.open(self._path, _ANCESTOR)
+
+    def end(self, make: bool) -> int:
+        """The descriptor of the folder; `make` makes those on the way that are missing."""
+        try:
+            self._check()
+            while self._rest:
+                name = self._rest.pop()
+                try:
+                    descriptor = self._next(name, make)
+                except OSError as error:
+                    if error.errno not in _AT_A_LINK or not _is_link(name, self._descriptor):
+                        raise
+                    self._follow(name)
+                else:
+                    self._enter(descriptor, self._path / name)
+            return os.open(os.curdir, _FOLDER, dir_fd=self._descriptor)
+        finally:
+            os.close(self._descriptor)
+
+    def _enter(self, descriptor: int, path: Path) -> None:
+        """Be in that folder; raises `CacheError` where it is not to be trusted."""
+        os.close(self._descriptor)
+        self._descriptor, self._path = descriptor, path
+        self._check()
+
+    def _check(self) -> None:
+        """Raise `CacheError` where somebody else owns this folder, or all may write and rename in it."""
+        status = os.fstat(self._descriptor)
+        _check_owner(status, self._path, _owners(_ROOT), _ABOVE)
+        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+            raise _writable(status, self._path, _ABOVE)
+
+    def _next(self, name: str, make: bool) -> int:
+        """The descriptor of the next folder, made if it is missing and is to be."""
+        try:
+            return os.open(name, _ANCESTOR, dir_fd=self._descriptor)
+        except FileNotFoundError:
+            if not make:
+                raise
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=self._descriptor)
+        return os.open(name, _ANCESTOR, dir_fd=self._descriptor)
+
+    def _follow(self, name: str) -> None:
+        """Go on where a link leads; raises `CacheError` for one of somebody else's."""
+        path = self._path / name
+        self._links += 1
+        if self._links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        link = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        _check_owner(link, path, _owners(_ROOT), _ABOVE)
+        target = Path(os.readlink(name, dir_fd=self._descriptor))
+        # Links have no descriptors that every system can read, so it has to be the same link behind as before.
+        again = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        if (link.st_dev, link.st_ino, link.st_ctime_ns) != (again.st_dev, again.st_ino, again.st_ctime_ns):
+            raise _untrusted(path, "it is a symbolic link that changes while it is read", _ABOVE)
+        if target.is_absolute():
+            self._rest += reversed(target.parts[1:])
+            self._enter(os.open(target.anchor, _ANCESTOR), Path(target.anchor))
+        else:
+            self._rest += reversed(target.parts)
+
+
+def _is_link(name: str, descriptor: int | None) -> bool:
+    """Whether an entry is a symbolic link."""
+    return stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode)
+
+
+def _owners(*others: int) -> tuple[int, ...]:
+    """The effective user of this process, and others; nobody where the system has no users to compare."""
+    return (os.geteuid(), *others) if hasattr(os, "geteuid") else ()
+
+
+def _check_own(status: os.stat_result, path: Path) -> None:
+    """Raise `CacheError` unless that belongs to the user, and nobody else may write to it."""
+    owners = _owners()
+    _check_owner(status, path, owners)
+    if owners and status.st_mode & _OTHERS_WRITE:
+        raise _writable(status, path)
+
+
+def _check_owner(status: os.stat_result, path: Path, owners: tuple[int, ...], what: str = _PART) -> None:
+    """Raise `CacheError` where that belongs to none of the owners."""
+    if owners and status.st_uid not in owners:
+        raise _untrusted(path, f"it belongs to the user {status.st_uid}", what)
+
+
+def _writable(status: os.stat_result, path: Path, what: str = _PART) -> CacheError:
+    """The error for what others may write to."""
+    mode = stat.S_IMODE(status.st_mode)
+    return _untrusted(path, f"others may write to it (mode {mode:04o})", what, f"chmod go-w '{path}', or ")
+
+
+def _untrusted(path: Path, why: str, what: str = _PART, remedy: str = "") -> CacheError:
+    """The error for what is not the user's own."""
+    return CacheError(f"{what}: {why}", file=str(path), hint=f"{remedy}name another folder in GLOW_CACHE_DIR")
