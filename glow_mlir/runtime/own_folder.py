@@ -73,7 +73,7 @@ class OwnFolder:
         """The folder of a path, each on the way there checked; `make` makes those that are missing."""
         path = path.absolute()
         if HAS_DESCRIPTORS:
-            return OwnFolder(path, _Way(path).end(make))
+            return OwnFolder(path, _Way(str(path)).end(make))
         if make:
             path.mkdir(0o700, parents=True, exist_ok=True)
         return OwnFolder(path, None)
@@ -161,17 +161,17 @@ class OwnFolder:
 class _Way:
     """The way from the root of the file system to a folder, name by name and link by link, each checked."""
 
-    def __init__(self, path: Path) -> None:
-        self._rest = list(reversed(path.parts[1:]))
+    def __init__(self, path: str) -> None:
+        self._rest = _names(path)
         self._links = 0
-        self._path = Path(path.anchor)
-        self._descriptor = os.open(self._path, _ANCESTOR)
+        self._path = os.sep
+        self._descriptor = os.open(os.sep, _ANCESTOR)
 
     def end(self, make: bool) -> int:
         """The descriptor of the folder; `make` makes those on the way that are missing."""
         try:
-            self._check()
             while self._rest:
+                self._check()
                 name = self._rest.pop()
                 try:
                     descriptor = self._next(name, make)
@@ -180,19 +180,18 @@ class _Way:
                         raise
                     self._follow(name)
                 else:
-                    self._enter(descriptor, self._path / name)
+                    self._enter(descriptor, os.path.join(self._path, name))
             return os.open(os.curdir, _FOLDER, dir_fd=self._descriptor)
         finally:
             os.close(self._descriptor)
 
-    def _enter(self, descriptor: int, path: Path) -> None:
-        """Be in that folder; raises `CacheError` where it is not to be trusted."""
+    def _enter(self, descriptor: int, path: str) -> None:
+        """Be in that folder."""
         os.close(self._descriptor)
         self._descriptor, self._path = descriptor, path
-        self._check()
 
     def _check(self) -> None:
-        """Raise `CacheError` where somebody else owns this folder, or all may write and rename in it."""
+        """Raise `CacheError` where somebody else owns the folder, or all may rename what is in it."""
         status = os.fstat(self._descriptor)
         _check_owner(status, self._path, _owners(_ROOT), _ABOVE)
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
@@ -211,22 +210,25 @@ class _Way:
 
     def _follow(self, name: str) -> None:
         """Go on where a link leads; raises `CacheError` for one of somebody else's."""
-        path = self._path / name
+        path = os.path.join(self._path, name)
         self._links += 1
         if self._links > _MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         link = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         _check_owner(link, path, _owners(_ROOT), _ABOVE)
-        target = Path(os.readlink(name, dir_fd=self._descriptor))
+        target = os.readlink(name, dir_fd=self._descriptor)
         # Links have no descriptors that every system can read, so it has to be the same link behind as before.
         again = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         if (link.st_dev, link.st_ino, link.st_ctime_ns) != (again.st_dev, again.st_ino, again.st_ctime_ns):
             raise _untrusted(path, "it is a symbolic link that changes while it is read", _ABOVE)
-        if target.is_absolute():
-            self._rest += reversed(target.parts[1:])
-            self._enter(os.open(target.anchor, _ANCESTOR), Path(target.anchor))
-        else:
-            self._rest += reversed(target.parts)
+        self._rest += _names(target)
+        if target.startswith(os.sep):
+            self._enter(os.open(os.sep, _ANCESTOR), os.sep)
+
+
+def _names(path: str) -> list[str]:
+    """The names in a path, the last of them first; `..` is one, for behind a link it leads elsewhere than back."""
+    return [name for name in reversed(path.split(os.sep)) if name not in ("", os.curdir)]
 
 
 def _is_link(name: str, descriptor: int | None) -> bool:
@@ -239,7 +241,7 @@ def _owners(*others: int) -> tuple[int, ...]:
     return (os.geteuid(), *others) if hasattr(os, "geteuid") else ()
 
 
-def _check_own(status: os.stat_result, path: Path) -> None:
+def _check_own(status: os.stat_result, path: Path | str) -> None:
     """Raise `CacheError` unless that belongs to the user, and nobody else may write to it."""
     owners = _owners()
     _check_owner(status, path, owners)
@@ -247,18 +249,18 @@ def _check_own(status: os.stat_result, path: Path) -> None:
         raise _writable(status, path)
 
 
-def _check_owner(status: os.stat_result, path: Path, owners: tuple[int, ...], what: str = _PART) -> None:
+def _check_owner(status: os.stat_result, path: Path | str, owners: tuple[int, ...], what: str = _PART) -> None:
     """Raise `CacheError` where that belongs to none of the owners."""
     if owners and status.st_uid not in owners:
         raise _untrusted(path, f"it belongs to the user {status.st_uid}", what)
 
 
-def _writable(status: os.stat_result, path: Path, what: str = _PART) -> CacheError:
+def _writable(status: os.stat_result, path: Path | str, what: str = _PART) -> CacheError:
     """The error for what others may write to."""
     mode = stat.S_IMODE(status.st_mode)
     return _untrusted(path, f"others may write to it (mode {mode:04o})", what, f"chmod go-w '{path}', or ")
 
 
-def _untrusted(path: Path, why: str, what: str = _PART, remedy: str = "") -> CacheError:
+def _untrusted(path: Path | str, why: str, what: str = _PART, remedy: str = "") -> CacheError:
     """The error for what is not the user's own."""
     return CacheError(f"{what}: {why}", file=str(path), hint=f"{remedy}name another folder in GLOW_CACHE_DIR")
