@@ -94,16 +94,16 @@ class InferenceSession:
     `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`, `memoryview`), a
     `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
     dimensions their sizes. `backend` is `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands.
-    Compiled models are kept on disk (see `glow_mlir.runtime.cache`) unless `cache` is false. `observers` are told of
-    each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the
-    cache goes through none. `disable` names passes to leave out, and
-    `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and for `cpu` it has to lead
-    to the stage `llvm`. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are
-    larger than those of plain sums (docs/floating-point.md). An inference computes in as many `threads`, the caller's
-    among them; 0 stands for the number of cores. Results do not depend on it. With `tune`, kernels are chosen by
-    measuring them; last digits then depend on what was measured, though not on `threads` (docs/tuning.md). Raises
-    `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this machine cannot
-    run, or a number of threads that there cannot be.
+    Compiled models are kept on disk (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a
+    compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the cache goes
+    through none. `disable` names passes to leave out, and `pipeline` takes the place of the backend's own: it says
+    `target` and `profile` itself, and for `cpu` it has to lead to the stage `llvm`. With the `accuracy` "strict",
+    instead of "default", no kernel is used whose rounding errors are larger than those of plain sums
+    (docs/floating-point.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the
+    number of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then
+    depend on what was measured, though not on `threads` (docs/tuning.md). Raises `GlowError` for whatever is wrong with
+    the model, and `OptionError` for a `target` whose code this machine cannot run, or a number of threads that there
+    cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.

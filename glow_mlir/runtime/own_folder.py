@@ -11,8 +11,9 @@ Three rules say what is trusted. They are asked of what is open (`fstat`), not o
   (a umask of 002). Such a group can take the cache away, or put another folder there; that one has to keep the first
   rule, so they can make a cache be missed, and never one be believed.
 
-OpenSSH's `StrictModes` is stricter in the last point and in sticky folders (it refuses both), for it opens its files by
-path after the check. From Git's `safe.directory` comes the rule that owners are compared with the effective user.
+OpenSSH (`StrictModes`) has the same rule for owners. It refuses what a group may write to above as well, and sticky
+folders: there a path is believed, here what was opened at its end. As with Git's `safe.directory`, the user is the
+effective one.
 
 Where a system has no descriptors of folders, the same is done by path, and owners are compared where there are any.
 """
@@ -30,7 +31,8 @@ from typing import BinaryIO, Self
 
 from glow_mlir.errors import CacheError
 
-HAS_DESCRIPTORS = hasattr(os, "O_DIRECTORY") and os.open in os.supports_dir_fd and os.scandir in os.supports_fd
+HAS_DESCRIPTORS = shutil.rmtree.avoids_symlink_attacks
+"""Whether the system opens, lists and removes beside the descriptor of a folder."""
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
@@ -43,7 +45,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _AT_A_LINK = (errno.ELOOP, errno.ENOTDIR)
 """What systems say where a folder or file is to be opened, and there is a link."""
 _MOST_LINKS = 40
-_ROOT = 0
+_ROOT_USER = 0
 _PART = "not used as part of the cache"
 _ABOVE = "the cache below it is not used"
 
@@ -70,7 +72,7 @@ class OwnFolder:
 
     @staticmethod
     def at(path: Path, make: bool = False) -> OwnFolder:
-        """The folder of a path, each on the way there checked; `make` makes those that are missing."""
+        """The folder of a path, with each on the way there checked; `make` makes those that are missing."""
         path = path.absolute()
         if HAS_DESCRIPTORS:
             return OwnFolder(path, _Way(str(path)).end(make))
@@ -193,7 +195,7 @@ class _Way:
     def _check(self) -> None:
         """Raise `CacheError` where somebody else owns the folder, or all may rename what is in it."""
         status = os.fstat(self._descriptor)
-        _check_owner(status, self._path, _owners(_ROOT), _ABOVE)
+        _check_owner(status, self._path, _owners(_ROOT_USER), _ABOVE)
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
             raise _writable(status, self._path, _ABOVE)
 
@@ -215,7 +217,7 @@ class _Way:
         if self._links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         link = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-        _check_owner(link, path, _owners(_ROOT), _ABOVE)
+        _check_owner(link, path, _owners(_ROOT_USER), _ABOVE)
         target = os.readlink(name, dir_fd=self._descriptor)
         # Links have no descriptors that every system can read, so it has to be the same link behind as before.
         again = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)

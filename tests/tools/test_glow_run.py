@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from cache_users import NEEDS_OWNERS
 from checkout import ROOT
 from in_process import Finished, run_tool
 from onnx import TensorProto, helper, numpy_helper
@@ -522,6 +523,23 @@ def test_missing_extra_is_named(
 def test_traceback_comes_only_on_demand(tmp_path: Path) -> None:
     assert b"Traceback" not in finished(tmp_path, "nowhere.onnx").stderr
     assert b"Traceback" in finished(tmp_path, "nowhere.onnx", "--debug").stderr
+
+
+@NEEDS_OWNERS
+def test_cache_that_is_not_trusted_is_one_line_on_stderr(tmp_path: Path) -> None:
+    """The model runs all the same."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    known = finished(tmp_path, DIGITS, "--bind", "N=1", "--no-cache")
+    result = finished(tmp_path, DIGITS, "--bind", "N=1")
+    assert (result.code, result.stdout) == (0, known.stdout)
+    assert known.stderr == b""
+    folder = tmp_path / "cache"
+    assert result.stderr.decode() == (
+        f"{folder}: warning: not used as part of the cache: others may write to it (mode 0777) "
+        f"(hint: chmod go-w '{folder}', or name another folder in GLOW_CACHE_DIR)\n"
+    )
+    assert not list(folder.iterdir())
 
 
 def test_help_has_examples_and_exit_codes(run: Runner) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glow_mlir.activity import warn
+from glow_mlir.errors import CacheError
+from glow_mlir.tools.command_line import CLEAR_LINE, run_tool
 from glow_mlir.tools.images import Image, Normalization
 from glow_mlir.tools.latency import Budget, measure
 from glow_mlir.tools.progress import Progress
@@ -169,3 +172,21 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
         progress.say("working")
         progress.clear()
         assert ("working …" in stream.getvalue()) == shown
+
+
+def test_warning_takes_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    def action(arguments: list[str]) -> int:
+        progress = Progress()
+        progress.say("working")
+        for _ in range(2):
+            warn(CacheError("reason", file="folder", hint="do this"))
+        return 7
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    for stream, expected in (
+        (Terminal(), f"{CLEAR_LINE}working …{CLEAR_LINE}folder: warning: reason (hint: do this)\n"),
+        (io.StringIO(), "folder: warning: reason (hint: do this)\n"),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert run_tool("tool", action, []) == 7
+        assert stream.getvalue() == expected
