@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
+from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
@@ -66,6 +66,9 @@ class AttentionOp(HighOp):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         query, key, value, *masks = operands
         shape = shape_of(self.result)
+        if any(is_apart(operand.axes[-2]) for operand in (key, value)):
+            # A mask may leave each query one key.
+            return [unknown(operands, shape)]
         # A query meets all keys and values, and gives a row that is as long as a value.
         rows = [query.with_axes([*query.axes[:-1], ()]), *(mask.with_axes([*mask.axes[:-1], ()]) for mask in masks)]
         batches = key.with_axes([*key.axes[:-2], (), ()])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
-from glow_mlir.dialects.glow_high.samples import Samples, is_apart, unknown, windowed_samples
+from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window, is_channels_last, join_image, split_image
@@ -64,14 +64,7 @@ class ConvOp(HighOp):
         return (tensor(shape, element_of(self.input)),)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        image, *parameters = operands
-        shape = shape_of(self.result)
-        if not all(parameter.is_one for parameter in parameters):
-            return [unknown(operands, shape)]
-        channels = len(shape) - 1 if is_channels_last(self.layout) else 1
-        if integer(self.group) > 1 and is_apart(image.axes[channels]):
-            return [unknown(operands, shape)]
-        return [windowed_samples(image, shape, channels, mixes_channels=True)]
+        return [_convolved(operands, shape_of(self.result), self.layout)]
 
 
 @irdl_op_definition
@@ -129,3 +122,15 @@ class ConvTransposeOp(HighOp):
         if self.bias is not None:
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         return (tensor(join_image(batch, sizes, outputs, self.layout), element_of(self.input)),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [_convolved(operands, shape_of(self.result), self.layout)]
+
+
+def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) -> Samples:
+    """Samples in the result of a convolution of an image with filters, and maybe a bias."""
+    image, *parameters = operands
+    if not all(parameter.is_one for parameter in parameters):
+        return unknown(operands, shape)
+    channels = len(shape) - 1 if is_channels_last(layout) else 1
+    return windowed_samples(image, shape, channels, mixes_channels=True)

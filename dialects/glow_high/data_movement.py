@@ -281,11 +281,8 @@ class PadOp(DataMovement):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         padded = zip(operands[0].axes, shape_of(self.result), self.widths(), strict=True)
-        return [
-            operands[0].with_axes(
-                [assembled_axis(operands, axis, size) if any(width) else axis for axis, size, width in padded]
-            )
-        ]
+        axes = [assembled_axis(operands, axis, size) if any(width) else axis for axis, size, width in padded]
+        return [Samples(tuple(axes), any(operand.partial for operand in operands))]
 
 
 @irdl_op_definition

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute
@@ -11,10 +10,9 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
 from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
 from glow_mlir.dialects.glow_high.elementwise import ANY, BOOL, DOMAINS, INTEGER, Binary, Elementwise
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, unknown
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import element_of, require, shape_of
+from glow_mlir.dialects.shapes import element_of, require
 
 
 @irdl_op_definition
@@ -285,11 +283,6 @@ class WhereOp(Elementwise):
 
     def scalar(self, b: ScalarBuilder, condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
         return b.select(condition, yes, no)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        # Neighbours may come from different branches, which may have different samples.
-        find = unknown if any(operand.partial for operand in operands) else broadcast_samples
-        return [find(operands, shape_of(self.result))]
 
 
 @irdl_op_definition

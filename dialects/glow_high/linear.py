@@ -13,7 +13,7 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
+from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
@@ -67,8 +67,14 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         left, right, *biases = operands
-        rows = left.axes[-1 if flag(self.transpose_left) else -2]
-        columns = right.axes[-2 if flag(self.transpose_right) else -1]
+        (rows, depth), (columns, inner) = left.axes[-2:], right.axes[:-3:-1]
+        if flag(self.transpose_left):
+            rows, depth = depth, rows
+        if flag(self.transpose_right):
+            columns, inner = inner, columns
+        if is_apart(depth) or is_apart(inner):
+            # The other factor may take single samples.
+            return [unknown(operands, shape_of(self.result))]
         factors = [left.with_axes([*left.axes[:-2], rows, ()]), right.with_axes([*right.axes[:-2], (), columns])]
         return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 

@@ -82,6 +82,9 @@ def unknown(operands: Sequence[Samples], shape: Shape) -> Samples:
 
 def broadcast_samples(operands: Sequence[Samples], shape: Shape) -> Samples:
     """The result, of that shape, of an operator on elements that have the same place in operands that broadcast."""
+    if sum(operand.partial for operand in operands) > 1:
+        # Masks may take neighbours from different operands, which may have different samples.
+        return unknown(operands, shape)
     axes = [one_axis(size) for size in shape]
     for operand in operands:
         leading = len(shape) - len(operand.axes)
@@ -140,12 +143,17 @@ def like_first(operands: Sequence[Samples], shape: Shape) -> Samples:
 
 def without_axes(operand: Samples, axes: Sequence[int], keepdims: bool) -> Samples:
     """The result of what takes all elements along some axes, counted from the front, together."""
+    if any(is_apart(operand.axes[axis]) for axis in axes):
+        # Samples may have been masked, so that each element is of another one.
+        operand = Samples.apart(tuple(math.prod(size for size, _ in axis) for axis in operand.axes))
     kept = [() if axis in axes else factors for axis, factors in enumerate(operand.axes)]
     return operand.with_axes(kept if keepdims else [kept[axis] for axis in range(len(kept)) if axis not in axes])
 
 
 def windowed_samples(operand: Samples, shape: Shape, channel_axis: int, mixes_channels: bool) -> Samples:
     """The result of windows that slide over all axes but the first and that of the channels."""
+    if mixes_channels and is_apart(operand.axes[channel_axis]):
+        return Samples.apart(shape)
     axes = [resized(axis, size) for axis, size in zip(operand.axes, shape, strict=True)]
     axes[0] = operand.axes[0]
     axes[channel_axis] = one_axis(shape[channel_axis]) if mixes_channels else operand.axes[channel_axis]

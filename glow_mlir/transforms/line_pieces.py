@@ -27,6 +27,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
     strides_of,
 )
+from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.transforms.rewriting import fuse_locations
 
@@ -178,7 +179,11 @@ class ChainWriter:
             if first < last:
                 piece = op.clone()
                 piece.operands = list(self._operands(i, block, moving))
-                piece.image_lines = IntegerAttr(shape_of(op.outputs()[0])[1], i64)
+                images, lines = shape_of(op.outputs()[0])[:2]
+                piece.image_lines = IntegerAttr(lines, i64)
+                if piece.samples is not None:
+                    # Lines of one image are of one sample, unless not even the images are.
+                    piece.samples = IntegerAttr(1, i64) if images % integer(piece.samples) == 0 else None
                 self._add(piece)
 
     def _operands(self, i: int, block: LineBlock, moving: bool) -> Iterator[SSAValue]:

@@ -85,11 +85,28 @@ CASES: dict[str, tuple[str, str, str, int]] = {
         + PRODUCT.format("%c", "1x2"),
         2,
     ),
-    "samples that were summed are one": (
+    "sums of samples, which may be masked": (
         "8x128x16",
         "1x128x16",
         "%s = glow_high.reduce_sum %x {axes = [0]} : tensor<1x128x16xf32>\n" + PRODUCT.format("%s", "1x128"),
-        1,
+        128,
+    ),
+    "products with samples, which may take some": (
+        "16x16",
+        "16x16",
+        """%w = glow_high.get @w : tensor<16x16xf32>
+      %y = glow_high.matmul %w, %x : tensor<16x16xf32>""",
+        16,
+    ),
+    "two samples masked into one image": (
+        "8x128x16",
+        "1x128x16",
+        """%a = glow_high.slice %x {starts = [0, 0, 0], ends = [1, 128, 16]} : tensor<1x128x16xf32>
+      %b = glow_high.slice %x {starts = [1, 0, 0], ends = [2, 128, 16]} : tensor<1x128x16xf32>
+      %c = glow_high.add %a, %b : tensor<1x128x16xf32>
+      """
+        + PRODUCT.format("%c", "1x128"),
+        128,
     ),
     "products of samples with each other": (
         "8x16",
@@ -121,6 +138,8 @@ KEPT = {
     "elementwise": "%y = glow_high.exp %x : tensor<8x128x16xf32>",
     "pad": "%p = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 0]} : tensor<8x129x16xf32>\n"
     "%y = glow_high.slice %p {starts = [0, 1, 0], ends = [8, 129, 16]} : tensor<8x128x16xf32>",
+    "transposed convolution": """%f = glow_high.get @f : tensor<16x1x16xf32>
+      %y = glow_high.conv_transpose %x, %f : tensor<8x128x16xf32>""",
     "pool": "%y = glow_high.max_pool %x {kernel_shape = [3], pads = [1, 1]} : tensor<8x128x16xf32>",
     "resize": '%y = glow_high.resize %x {shape = [8, 128, 16], mode = "linear"} : tensor<8x128x16xf32>',
     "tile": "%s = glow_high.slice %x {starts = [0, 0, 0], ends = [8, 64, 16]} : tensor<8x64x16xf32>\n"
@@ -134,7 +153,8 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_samples_stay_along_the_first_axis(name: str) -> None:
     """What works on each sample by itself leaves its rows together."""
-    found = saved_samples(function("8x128x16", "8x128x16", KEPT[name]))
+    filters = "glow_high.constant @f : tensor<16x1x16xf32> {value = dense<1.0> : tensor<16x1x16xf32>}"
+    found = saved_samples(function("8x128x16", "8x128x16", KEPT[name], filters))
     assert found.runs(2) == 8
 
 

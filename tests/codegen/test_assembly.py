@@ -42,7 +42,7 @@ class Example:
 
 def product(rows: int, depth: int, columns: int) -> Callable[[], Case]:
     """A product with a constant matrix and a bias."""
-    shapes = [(rows, depth), (depth, columns), (columns,)]
+    shapes = [(1, rows, depth), (depth, columns), (columns,)]
     return lambda: Case(MatMulOp, *(sample(shape) for shape in shapes), constants=(1, 2))
 
 

@@ -13,6 +13,7 @@ from models import random_inputs
 from random_networks import network
 from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
@@ -27,18 +28,27 @@ def check_network(seed: int) -> None:
     model, _ = renamed(plain, kept=bound)
     inputs = random_inputs(model, rng)
     accuracy = "strict" if rng.random() < 0.2 else "default"
-    check_model(model, inputs, accuracy, threads=int(rng.integers(1, 4)))
+    # Small networks meet in any real cache: with a small one, they are computed by lines as large ones are.
+    cache = int(rng.choice([0, 1_000, 10_000, 100_000]))
+    check_model(model, inputs, accuracy, threads=int(rng.integers(1, 4)), cache=cache)
 
 
-def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str = "default", threads: int = 1) -> None:
-    """Compare what each stage of a model computes, and its machine code, with the imported graph."""
+def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str, threads: int, cache: int) -> None:
+    """
+    Compare what each stage of a model computes, and its machine code, with the imported graph.
+
+    `cache` is how many bytes the second cache is taken to have, where it is not 0.
+    """
     module = import_model(model)
     expected = run_function(module.clone(), inputs)
 
     def compare(stage: Stage, reached: ModuleOp, _: float) -> None:
         assert_near(expected, run_function(reached.clone(), inputs), stage.name)
 
-    compilation = Compilation(module, verify=True, accuracy=accuracy, threads=threads)
+    pipeline = get_backend("cpu").pipeline()
+    if cache:
+        pipeline = pipeline.with_options("tile-lines", cache=cache)
+    compilation = Compilation(module, verify=True, accuracy=accuracy, threads=threads, pipeline=pipeline)
     compilation.run(until="allocated", observers=[compare])
     program = compile_module(module, threads=threads)
     found = program.run(inputs)
