@@ -71,6 +71,14 @@ def refusal(source: onnx.ModelProto | bytes | Path, kind: type[GlowError], **opt
 
 
 RELU = node("Relu", name="act")
+BRANCH = helper.make_graph([node("Relu", "x", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])
+
+
+def choice_by(condition: Sequence[bool]) -> onnx.ModelProto:
+    """A model with an `If` of that condition."""
+    constant = numpy_helper.from_array(np.array(condition, np.bool_), "c")
+    return model_of([node("If", "c", name="choice", then_branch=BRANCH, else_branch=BRANCH)], initializers=[constant])
+
 
 CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     "cycle": (
@@ -180,6 +188,14 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
         model_of([node("Add", "x w")], initializers=[external("w", "weights.bin")]),
         "'w' has its data in another file, and the model has no folder (hint: import the model by its path)",
     ),
+    "condition without an element": (
+        choice_by([]),
+        "node 'choice': If: the condition has 0 elements, not 1 (hint: ",
+    ),
+    "condition of two elements": (
+        choice_by([True, False]),
+        "node 'choice': If: the condition has 2 elements, not 1 (hint: ",
+    ),
 }
 
 
@@ -237,7 +253,6 @@ def test_large_constant_outside_is_not_blamed(tmp_path: Path, monkeypatch: pytes
         import_model(path)
 
 
-BRANCH = helper.make_graph([node("Relu", "x", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])
 SEQUENCE = helper.make_tensor_sequence_value_info("x", FLOATS, None)
 OPTIONAL = helper.make_value_info("x", helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOATS, [2])))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.errors import UnsupportedError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.registry import onnx_operator
 
@@ -15,4 +15,7 @@ def if_(node: Node) -> list[SSAValue | None] | None:
     condition = node.known(0)
     if condition is None:
         raise UnsupportedError("the condition of If depends on an input of the model", node=node.name)
+    if condition.size != 1:
+        hint = "check the constant that the condition is"
+        raise ModelError(f"If: the condition has {condition.size} elements, not 1", node=node.name, hint=hint)
     return node.scope.inline(node.subgraph("then_branch" if condition.item() else "else_branch"), node.name)
