@@ -50,6 +50,10 @@ def weight(name: str, *values: float) -> onnx.TensorProto:
     return numpy_helper.from_array(np.array(values, np.float32), name)
 
 
+def integers(name: str, *values: int) -> onnx.TensorProto:
+    return numpy_helper.from_array(np.array(values, np.int64), name)
+
+
 def external(name: str, location: str) -> onnx.TensorProto:
     """Four floats in the file `location`."""
     tensor = TensorProto(name=name, data_type=FLOATS, dims=[4], data_location=TensorProto.EXTERNAL)
@@ -68,6 +72,11 @@ def refusal(source: onnx.ModelProto | bytes | Path, kind: type[GlowError], **opt
     with pytest.raises(kind) as caught:
         import_model(source, **options)
     return message(caught.value)
+
+
+def resize_by(*scales: float, shape: Sequence[int] = (2,)) -> onnx.ModelProto:
+    resize = helper.make_node("Resize", ["x", "", "s"], ["y"], "grow")
+    return model_of([resize], [value("x", shape=shape)], initializers=[weight("s", *scales)])
 
 
 RELU = node("Relu", name="act")
@@ -187,6 +196,14 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     "external data without a file": (
         model_of([node("Add", "x w")], initializers=[external("w", "weights.bin")]),
         "'w' has its data in another file, and the model has no folder (hint: import the model by its path)",
+    ),
+    "proportions of no element": (
+        model_of(
+            [helper.make_node("Resize", ["x", "", "", "s"], ["y"], "fit", keep_aspect_ratio_policy="not_larger")],
+            [value("x", shape=(0, 2))],
+            initializers=[integers("s", 2, 3)],
+        ),
+        "node 'fit': Resize: shape (0, 2) has no elements to resize (hint: ",
     ),
     "condition without an element": (
         choice_by([]),
@@ -314,6 +331,30 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "value without end": (
         model_of([node("Tile", "x n", name="tile")], initializers=[numpy_helper.from_array(np.array([2**45]), "n")]),
         "node 'tile': a value of shape (70368744177664,) is too large (hint: check the sizes",
+    ),
+    "size without end beside none": (
+        model_of([node("ConstantOfShape", "n", name="fill")], initializers=[integers("n", 0, 2**62)]),
+        "node 'fill': a value of shape (0, 4611686018427387904) is too large (hint: check the sizes",
+    ),
+    "scale without end": (
+        resize_by(1e30),
+        "node 'grow': a value of shape (2000000030094932439753377710080,) is too large (hint: check the sizes",
+    ),
+    "scale without end beside no element": (
+        resize_by(1, 1e30, shape=(0, 2)),
+        "node 'grow': a value of shape (0, 2000000030094932439753377710080) is too large (hint: check the sizes",
+    ),
+    "scale that f32 cannot multiply": (
+        resize_by(3e38),
+        "node 'grow': a value of shape (340282346638528859811704183484516925440,) is too large (hint: check the sizes",
+    ),
+    "scale without end, as an operand of Upsample": (
+        model_of([node("Upsample", "x s", name="grow")], initializers=[weight("s", 1e30)], opset=9),
+        "node 'grow': a value of shape (2000000030094932439753377710080,) is too large (hint: check the sizes",
+    ),
+    "scale without end, as an attribute of Upsample": (
+        model_of([node("Upsample", name="grow", scales=[1e30], mode="linear")], opset=7),
+        "node 'grow': a value of shape (2000000030094932439753377710080,) is too large (hint: check the sizes",
     ),
     "output of an operator that we do not give": (
         model_of([node("MaxPool", "x", "y i", "pool", kernel_shape=[2])], [value("x", shape=(1, 1, 4))], ["y", "i"]),

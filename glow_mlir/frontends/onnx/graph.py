@@ -98,8 +98,8 @@ class GraphImporter:
         return op
 
     def check_size(self, shape: Sequence[int]) -> None:
-        """Raise `UnsupportedError` for a shape of more than `MOST_ELEMENTS`."""
-        if math.prod(shape) > MOST_ELEMENTS:
+        """Raise `UnsupportedError` for a shape of more than `MOST_ELEMENTS`, not counting sizes of 0."""
+        if math.prod(size for size in shape if size) > MOST_ELEMENTS:
             hint = "check the sizes of inputs, and constants that say how large a value is"
             raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
 

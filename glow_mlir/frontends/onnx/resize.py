@@ -14,6 +14,9 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.registry import onnx_operator
 
+_LARGEST = float(np.finfo(np.float32).max)
+"""The largest number of f32, as which larger ones count: both are too large for a size."""
+
 
 def _scales(node: Node, position: int) -> list[float]:
     """The operand that has the scales; raises `ModelError` for numbers that scale nothing."""
@@ -29,7 +32,9 @@ def _checked(node: Node, scales: Sequence[float]) -> list[float]:
 
 def _scaled(size: int, scale: float) -> int:
     # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
-    return math.floor(np.float32(size) * np.float32(scale))
+    with np.errstate(over="ignore"):
+        scaled = np.float32(size) * np.float32(min(scale, _LARGEST))
+    return math.floor(min(float(scaled), _LARGEST))
 
 
 def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
@@ -47,6 +52,7 @@ def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, ro
     if all(scale == 1.0 for scale in scales):
         return value
     shape = [_scaled(size, scale) for size, scale in zip(shape_of(value), scales, strict=True)]
+    node.check_size(*shape)
     scales = [float(scale) for scale in scales]
     return node.emit(
         ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding=rounding
@@ -71,6 +77,7 @@ def resize(node: Node) -> SSAValue:
     """Scales or sizes as operands; attributes choose the rules."""
     axes = [normalize_axis(axis, node.rank()) for axis in node.ints("axes", range(node.rank()))]
     shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
+    node.check_size(*shape)
     coordinates = node.text("coordinate_transformation_mode", "half_pixel")
     crops = coordinates == "tf_crop_and_resize"
     return node.emit(
@@ -114,6 +121,9 @@ def _by_sizes(node: Node, axes: Sequence[int]) -> tuple[list[int], list[float] |
         return [int(sizes.get(axis, size)) for axis, size in enumerate(shape)], None
     if policy not in ("not_larger", "not_smaller"):
         raise ModelError(f"Resize: keep_aspect_ratio_policy '{policy}' does not exist", node=node.name)
+    if 0 in shape:
+        hint = "check the shape of the operand"
+        raise ModelError(f"Resize: shape {shape} has no elements to resize", node=node.name, hint=hint)
     scale = (min if policy == "not_larger" else max)(sizes[axis] / shape[axis] for axis in axes)
     kept = [math.floor(scale * size + 0.5) if axis in sizes else size for axis, size in enumerate(shape)]
     return kept, [scale if axis in sizes else 1.0 for axis in range(len(shape))]
