@@ -61,6 +61,9 @@ def _tensor(shape: Shape, element: Attribute) -> TensorType[Attribute]:
     return TensorType(element, shape)
 
 
+MOST_AXES = 32
+"""Axes of a tensor at most: parts of numpy stop at as many, and windows have two for each, of which numpy has 64."""
+
 MOST_BYTES = 1 << 47
 """No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
 
@@ -97,6 +100,12 @@ def normalize_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise VerifyException(f"axis {axis} is out of range for rank {rank}")
     return axis % max(rank, 1)
+
+
+def verify_axes(type_: Attribute) -> None:
+    """Check that a tensor has no more axes than numpy works on; raises `VerifyException`."""
+    rank = len(shape_of(type_))
+    require(rank <= MOST_AXES, f"a tensor has at most {MOST_AXES} axes, not {rank}")
 
 
 def require(condition: bool, message: str) -> None:

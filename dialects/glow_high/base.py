@@ -35,7 +35,7 @@ from glow_mlir.dialects.attribute_syntax import (
 )
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, verify_axes
 
 TENSOR = base(TensorType)
 """Constraint of operands and results: any tensor. `infer_types` says more."""
@@ -130,6 +130,8 @@ class HighOp(IRDLOperation, ABC):
         return op
 
     def verify_(self) -> None:
+        for result in self.results:
+            verify_axes(result.type)
         for result, expected in zip(self.results, self.infer_types(), strict=True):
             if result.type != expected:
                 raise VerifyException(f"result has type {result.type}, but {expected} follows from the operands")

@@ -46,7 +46,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, parse_defined_value, visible_properties
 from glow_mlir.dialects.properties import ints, ints_prop
-from glow_mlir.dialects.shapes import require, tensor, verify_storable
+from glow_mlir.dialects.shapes import require, tensor, verify_axes, verify_storable
 
 
 class StorageOp(IRDLOperation):
@@ -58,6 +58,7 @@ class StorageOp(IRDLOperation):
     traits = traits_def(SymbolOpInterface())
 
     def verify_(self) -> None:
+        verify_axes(self.tensor_type)
         verify_storable(self.tensor_type, "a tensor")
 
     @property

@@ -79,6 +79,8 @@ def resize_by(*scales: float, shape: Sequence[int] = (2,)) -> onnx.ModelProto:
     return model_of([resize], [value("x", shape=shape)], initializers=[weight("s", *scales)])
 
 
+ONE_HOT = [integers("d", 3), weight("v", 0, 1)]
+"""Depth and values of OneHot."""
 RELU = node("Relu", name="act")
 BRANCH = helper.make_graph([node("Relu", "x", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])
 
@@ -331,6 +333,18 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "value without end": (
         model_of([node("Tile", "x n", name="tile")], initializers=[numpy_helper.from_array(np.array([2**45]), "n")]),
         "node 'tile': a value of shape (70368744177664,) is too large (hint: check the sizes",
+    ),
+    "more axes than numpy has": (
+        model_of([node("Unsqueeze", "x a", name="wide")], initializers=[integers("a", *range(70))]),
+        "node 'wide': a value of 71 axes is not supported (hint: values have at most 32 axes",
+    ),
+    "one axis more than operators take": (
+        model_of([node("OneHot", "x d v", name="wide", axis=0)], [value("x", shape=[1] * 32)], initializers=ONE_HOT),
+        "node 'wide': a value of 33 axes is not supported (hint: values have at most 32 axes",
+    ),
+    "input of too many axes": (
+        model_of([RELU], [value("x", shape=[1] * 70)]),
+        "a value of 70 axes is not supported (hint: values have at most 32 axes",
     ),
     "size without end beside none": (
         model_of([node("ConstantOfShape", "n", name="fill")], initializers=[integers("n", 0, 2**62)]),

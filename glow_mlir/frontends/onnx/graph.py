@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import MOST_AXES, element_of, shape_of, tensor
 from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.places import Places
@@ -84,7 +84,7 @@ class GraphImporter:
         """
         Append an op to the function; its results take their names from the location.
 
-        Raises `UnsupportedError` for results of more than `MOST_ELEMENTS`.
+        Raises `UnsupportedError` for results of more than `MOST_ELEMENTS` or `MOST_AXES`.
         """
         for result in op.results:
             self.check_size(shape_of(result))
@@ -98,7 +98,10 @@ class GraphImporter:
         return op
 
     def check_size(self, shape: Sequence[int]) -> None:
-        """Raise `UnsupportedError` for a shape of more than `MOST_ELEMENTS`, not counting sizes of 0."""
+        """Raise `UnsupportedError` for more than `MOST_AXES`, or than `MOST_ELEMENTS` beside sizes of 0."""
+        if len(shape) > MOST_AXES:
+            hint = f"values have at most {MOST_AXES} axes: merge some that follow each other"
+            raise UnsupportedError(f"a value of {len(shape)} axes is not supported", hint=hint)
         if math.prod(size for size in shape if size) > MOST_ELEMENTS:
             hint = "check the sizes of inputs, and constants that say how large a value is"
             raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)

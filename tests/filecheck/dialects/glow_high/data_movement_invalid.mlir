@@ -240,3 +240,12 @@ glow_high.func @wrong(@x) {
   // expected-error @below {{repeats must not be negative}}
   %0 = glow_high.tile %x {repeats = [2, -1]} : tensor<4x3xf32>
 }
+
+// -----
+
+glow_high.placeholder @x : tensor<1xf32> {input}
+glow_high.func @wide(@x) {
+  %x = glow_high.get @x : tensor<1xf32>
+  // expected-error @below {{a tensor has at most 32 axes, not 33}}
+  %0 = glow_high.reshape %x {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]} : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
+}

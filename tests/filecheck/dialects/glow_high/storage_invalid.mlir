@@ -43,3 +43,8 @@ glow_high.func @main() {
 glow_high.func @fine() {
   %x = glow_high.splat {value = 1.0, shape = [2]} : tensor<2xf32>
 }
+
+// -----
+
+// expected-error@+1 {{a tensor has at most 32 axes, not 33}}
+glow_high.placeholder @wide : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32> {input}
