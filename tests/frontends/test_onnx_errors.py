@@ -74,6 +74,11 @@ def refusal(source: onnx.ModelProto | bytes | Path, kind: type[GlowError], **opt
     return message(caught.value)
 
 
+def one_hot(depth: float | list[float]) -> onnx.ModelProto:
+    depths = numpy_helper.from_array(np.array(depth), "d")
+    return model_of([node("OneHot", "x d v", name="hot")], initializers=[depths, weight("v", 0, 1)])
+
+
 def resize_by(*scales: float, shape: Sequence[int] = (2,)) -> onnx.ModelProto:
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], "grow")
     return model_of([resize], [value("x", shape=shape)], initializers=[weight("s", *scales)])
@@ -198,6 +203,30 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
     "external data without a file": (
         model_of([node("Add", "x w")], initializers=[external("w", "weights.bin")]),
         "'w' has its data in another file, and the model has no folder (hint: import the model by its path)",
+    ),
+    "negative depth": (one_hot(-5), "node 'hot': OneHot: -5 is no depth (hint: "),
+    "depths": (one_hot([2, 3]), "node 'hot': OneHot: an array of 2 elements is no depth (hint: "),
+    "depth that is no number": (one_hot(float("nan")), "node 'hot': OneHot: nan is no depth (hint: "),
+    "depth without end": (one_hot(float("inf")), "node 'hot': OneHot: inf is no depth (hint: "),
+    "negative size to fill": (
+        model_of([node("ConstantOfShape", "n", name="fill")], initializers=[integers("n", 2, -5)]),
+        "node 'fill': ConstantOfShape: no value has the shape (2, -5) (hint: ",
+    ),
+    "negative sizes to fill": (
+        model_of([node("ConstantOfShape", "n", name="fill")], initializers=[integers("n", -2, -(2**60))]),
+        "node 'fill': ConstantOfShape: no value has the shape (-2, -1152921504606846976) (hint: ",
+    ),
+    "negative size to broadcast to": (
+        model_of([node("Expand", "x n", name="repeat")], initializers=[integers("n", -5, 2)]),
+        "node 'repeat': Expand: no value has the shape (-5, 2) (hint: ",
+    ),
+    "negative number of copies": (
+        model_of([node("Tile", "x n", name="repeat")], initializers=[integers("n", -5)]),
+        "node 'repeat': Tile: repeats must not be negative",
+    ),
+    "numbers from several on": (
+        model_of([node("Range", "a a b", name="count")], initializers=[integers("a", 1, 2), integers("b", 1)]),
+        "node 'count': Range: a bound or the step is not one number (hint: ",
     ),
     "proportions of no element": (
         model_of(

@@ -62,6 +62,9 @@ def size(node: Node) -> SSAValue:
 def range_(node: Node) -> SSAValue:
     """Numbers from the first operand on, up to the second, by steps of the third."""
     start, limit, delta = (node.array(i, role) for i, role in enumerate(("the start", "the limit", "the step")))
+    if any(bound.size != 1 for bound in (start, limit, delta)):
+        hint = "each bound and the step is one number"
+        raise ModelError("Range: a bound or the step is not one number", node=node.name, hint=hint)
     if delta == 0:
         raise ModelError("Range: a step of 0 leads nowhere", node=node.name)
     wide = np.float64 if start.dtype.kind == "f" else np.int64

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
@@ -98,7 +99,13 @@ class GraphImporter:
         return op
 
     def check_size(self, shape: Sequence[int]) -> None:
-        """Raise `UnsupportedError` for more than `MOST_AXES`, or than `MOST_ELEMENTS` beside sizes of 0."""
+        """
+        Raise `UnsupportedError` for more than `MOST_AXES`, or more elements than `MOST_ELEMENTS`, sizes of 0 aside.
+
+        Raises `VerifyException` for sizes below 0.
+        """
+        if min(shape, default=0) < 0:
+            raise VerifyException(f"no value has the shape {tuple(shape)} (hint: check what its sizes come from)")
         if len(shape) > MOST_AXES:
             hint = f"values have at most {MOST_AXES} axes: merge some that follow each other"
             raise UnsupportedError(f"a value of {len(shape)} axes is not supported", hint=hint)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
@@ -89,7 +91,12 @@ def compress(node: Node) -> SSAValue:
 @onnx_operator("OneHot")
 def one_hot(node: Node) -> SSAValue:
     """`on` where the position along a new axis equals the index, else `off`; the depth is a constant."""
-    depth = int(node.array(1, "the depth").item())
+    given = node.array(1, "the depth")
+    if given.size != 1 or not 0 <= given.item() < math.inf:
+        hint = "a depth is one number from 0 on"
+        what = str(given.item()) if given.size == 1 else f"an array of {given.size} elements"
+        raise ModelError(f"OneHot: {what} is no depth", node=node.name, hint=hint)
+    depth = int(given.item())
     node.check_size(depth)
     axis = normalize_axis(node.int("axis", -1), node.rank() + 1)
     indices = node.emit(CastOp, node.input(0), to=i64)
