@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.regions import Region, region_covers, region_of
 from glow_mlir.dialects.glow_low.memory import extent_of, is_contiguous
+
+MOST_COMPARED = 64
+"""How many regions a read is compared with, the last ones, before the elements are looked at."""
 
 
 @dataclass
@@ -17,9 +21,10 @@ class WrittenElements:
 
     _whole: set[SSAValue] = field(default_factory=set[SSAValue])
     """Those of which every element is written."""
-    _regions: dict[SSAValue, list[Region]] = field(default_factory=dict[SSAValue, list[Region]])
+    _regions: dict[SSAValue, dict[Region, None]] = field(default_factory=dict[SSAValue, dict[Region, None]])
+    """The regions that are known to be written, the last one last."""
     _masks: dict[SSAValue, np.ndarray] = field(default_factory=dict[SSAValue, np.ndarray])
-    """For each element whether it is written, of those where no region alone says so."""
+    """For each element whether it is written, of those where no region that was compared says so."""
 
     def add(self, root: SSAValue, region: Region) -> None:
         """The elements of a region are written."""
@@ -28,7 +33,7 @@ class WrittenElements:
         if is_contiguous(root) and region_covers(region, region_of(root)):
             self._whole.add(root)
             return
-        self._regions.setdefault(root, []).append(region)
+        self._append(root, region)
         if (mask := self._masks.get(root)) is not None:
             _elements(mask, region)[...] = True
 
@@ -36,14 +41,24 @@ class WrittenElements:
         """Whether all elements of a region are written."""
         if root in self._whole or region.is_empty:
             return True
-        regions = self._regions.get(root, [])
-        if any(region_covers(written, region) for written in reversed(regions)):
+        regions = self._regions.get(root)
+        if regions is None:
+            return False
+        if region in regions or any(region_covers(other, region) for other in islice(reversed(regions), MOST_COMPARED)):
             return True
-        return bool(regions) and self._is_marked(root, region)
+        if not self._is_marked(root, region):
+            return False
+        self._append(root, region)
+        return True
 
     def has_any(self, root: SSAValue) -> bool:
         """Whether any element of an allocation or weight is written."""
         return root in self._whole or root in self._regions
+
+    def _append(self, root: SSAValue, region: Region) -> None:
+        regions = self._regions.setdefault(root, {})
+        regions.pop(region, None)
+        regions[region] = None
 
     def _is_marked(self, root: SSAValue, region: Region) -> bool:
         mask = self._masks.get(root)

@@ -7,6 +7,7 @@ import pytest
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 
+from glow_mlir.analysis import written as written_elements
 from glow_mlir.analysis.regions import region_of
 from glow_mlir.analysis.written import WrittenElements
 from glow_mlir.dialects.glow_low.memory import Buffer, buffer_type, extent_of, offset_of, strides_of
@@ -50,6 +51,12 @@ def test_is_what_a_set_says(seed: int) -> None:
         written.add(root, region_of(stored))
         expected |= elements_of(stored)
         assert written.has_any(root) == bool(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_is_what_a_set_says_without_comparisons(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written_elements, "MOST_COMPARED", 0)
+    test_is_what_a_set_says(seed)
 
 
 def test_parts_make_a_whole() -> None:

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 
+from glow_mlir.analysis import written
 from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.order_search import Segment
 from glow_mlir.analysis.placement import Placement, Request
+from glow_mlir.analysis.regions import Region, region_covers
 from glow_mlir.codegen.kernel import declare_weight, pack_constant
 from glow_mlir.codegen.packed_form import PackedForm
 from glow_mlir.codegen.types import f32
@@ -236,6 +238,42 @@ def test_work_of_verify_low_is_linear_in_operands(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(verify_low, "combinations", counted)
     VerifyLowPass().apply(new_context(), concatenation(100))
     assert len(pairs) <= 100
+
+
+def pieces(count: int) -> ModuleOp:
+    """One buffer written in `count` pairs of elements, from the first on, of which each is read once as one part."""
+    type_ = f"memref<{2 * count}xf32>"
+    lines = [f"%a = glow_low.alloc : {type_}"]
+    for name, size, step in (("w", 2, 2), ("r", 1, 2), ("s", 1, 1)):
+        view = f"memref<{size}xf32, strided<[1], offset: {{}}>>"
+        lines += [f"%{name}{i} = glow_low.view %a : {type_} to {view.format(i * step)}" for i in range(count)]
+    lines += [f"glow_low.tanh @out %w{i}, @in %x" for i in range(count)]
+    lines += [f"glow_low.tanh @out %y, @in %{name}{i}" for name in "rs" for i in range(count)]
+    text = "\n".join([*lines, "glow_low.dealloc @out %a"])
+    return parse_module(
+        "glow_high.placeholder @x : tensor<2xf32> {input}\nglow_high.placeholder @y : tensor<1xf32> {output}\n"
+        "glow_low.func @main(@x, @y) {\n%x = glow_low.weight @x : memref<2xf32>\n"
+        f"%y = glow_low.weight @y {{mutable}} : memref<1xf32>\n{text}\n}}",
+        new_context(),
+    )
+
+
+def test_work_of_verify_low_is_linear_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read of a buffer is compared with a few of the regions that have been written, and not with all."""
+    compared: list[object] = []
+
+    def counted(whole: Region, part: Region) -> bool:
+        compared.append(part)
+        return region_covers(whole, part)
+
+    modules = [pieces(count) for count in (100, 400)]
+    monkeypatch.setattr(written, "region_covers", counted)
+    counts: list[int] = []
+    for module in modules:
+        compared.clear()
+        VerifyLowPass().apply(new_context(), module)
+        counts.append(len(compared))
+    assert 0 < counts[1] < 5 * counts[0]
 
 
 def test_work_of_allocate_is_linear() -> None:
