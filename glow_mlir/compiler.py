@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import ACCURACIES, get_backend
+from glow_mlir.backends.interface import check_accuracy, get_backend
 from glow_mlir.collector import without_collector
 from glow_mlir.context import new_context
 from glow_mlir.dialects.shapes import bytes_of
@@ -110,8 +110,7 @@ class Compilation:
 
         Raises `OptionError` for a pass that cannot be left out, and for an unknown accuracy.
         """
-        if self.accuracy not in ACCURACIES:
-            raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
+        check_accuracy(self.accuracy)
         whole = self._whole
         if self.accuracy != "default":
             for name in {item.name for item in whole.passes() if hasattr(item, "accuracy")}:

@@ -19,9 +19,9 @@ ACCURACIES = ("default", "strict")
 
 
 def check_accuracy(name: str) -> None:
-    """Raises `ValueError` for an accuracy that there is not."""
+    """Raise `OptionError` for an accuracy that there is not."""
     if name not in ACCURACIES:
-        raise ValueError(f"there is no accuracy '{name}', only {' and '.join(ACCURACIES)}")
+        raise OptionError(f"no accuracy '{name}'", hint=f"there are {', '.join(ACCURACIES)}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Backend(ABC):
     name: ClassVar[str]
     MOST_THREADS: ClassVar[int] = sys.maxsize
     """For how many threads an inference may be cut."""
+
+    def check_target(self, target: str) -> None:
+        """Raise `OptionError` for a machine that the backend does not know by that name."""
 
     @abstractmethod
     def supports(self, op: Operation) -> bool:

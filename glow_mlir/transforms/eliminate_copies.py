@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Access, Accesses
 from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
@@ -28,11 +27,12 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
-class EliminateCopiesPass(ModulePass):
+class EliminateCopiesPass(BackendPass):
     """
     Remove copies by making one of their buffers a view of the other (Glow's OptimizeInserts and OptimizeExtracts, and
     the copies of its ShareBuffers).

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import check_accuracy
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
@@ -19,6 +17,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
@@ -32,7 +31,7 @@ MOST_TAPS = 5
 
 
 @dataclass(frozen=True)
-class FlattenConvolutionsPass(ModulePass):
+class FlattenConvolutionsPass(BackendPass):
     """
     Turn convolutions along three spatial axes or more into convolutions along two, for which kernels have algorithms
     with fewer products (Winograd's), and take taps as channels where that makes them possible.
@@ -46,9 +45,6 @@ class FlattenConvolutionsPass(ModulePass):
     name = "flatten-convolutions"
 
     accuracy: str = "default"
-
-    def __post_init__(self) -> None:
-        check_accuracy(self.accuracy)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import pays
@@ -19,12 +18,13 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.buffers import keep_until
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
 
 @dataclass(frozen=True)
-class FuseEpiloguesPass(ModulePass):
+class FuseEpiloguesPass(BackendPass):
     """
     Make a stack the epilogue of the instruction whose result it alone reads, where `backend` executes that.
 

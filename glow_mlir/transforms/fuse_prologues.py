@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import operations, pays
@@ -20,12 +19,13 @@ from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.buffers import keep_until
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
 from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
 
 @dataclass(frozen=True)
-class FuseProloguesPass(ModulePass):
+class FuseProloguesPass(BackendPass):
     """
     Make a stack the prologue of the only instruction that reads its result, where `backend` executes that.
 

@@ -9,7 +9,6 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
@@ -18,12 +17,13 @@ from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.pass_statistics import tally
 from glow_mlir.registry import LOWERINGS
 from glow_mlir.storage import Storage
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)
-class LowerPass(ModulePass):
+class LowerPass(BackendPass):
     """
     Lower operators that `backend` does not support, until it supports all or no lowering is left (paper §3.4).
 

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
 
 from glow_mlir.activity import say
-from glow_mlir.backends.interface import Setting, check_accuracy, get_backend
+from glow_mlir.backends.interface import Setting, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.errors import OptionError
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
-class SelectPass(ModulePass):
+class SelectPass(BackendPass):
     """
     Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
 
@@ -37,9 +37,6 @@ class SelectPass(ModulePass):
     accuracy: str = "default"
     threads: int = 1
     tune: bool = False
-
-    def __post_init__(self) -> None:
-        check_accuracy(self.accuracy)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         chooser = get_backend(self.backend)

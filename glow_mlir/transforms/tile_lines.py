@@ -9,7 +9,6 @@ from functools import cached_property
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import pays
@@ -32,14 +31,16 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.errors import OptionError
 from glow_mlir.pass_statistics import tally
 from glow_mlir.storage import Storage
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.line_pieces import Link, write_chain
 from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
-class TileLinesPass(ModulePass):
+class TileLinesPass(BackendPass):
     """
     Cut chains of convolutions into blocks of lines: a loop in which every instruction of the chain computes the lines
     that the next one needs, on buffers of some lines instead of whole images.
@@ -58,6 +59,11 @@ class TileLinesPass(ModulePass):
     """Bytes of the cache, where it is not that of the target."""
     accuracy: str = "default"
     """That of `select`, which decides what kernels there are."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cache is not None and self.cache < 0:
+            raise OptionError(f"cache={self.cache} is no number of bytes", hint="0 tiles nothing")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         backend = get_backend(self.backend)

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.errors import UnsupportedOperatorsError
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.locations import described
 from glow_mlir.transforms.rewriting import high_functions
 
 
 @dataclass(frozen=True)
-class VerifyLoweredPass(ModulePass):
+class VerifyLoweredPass(BackendPass):
     """Raise one `UnsupportedOperatorsError` that lists every operator which `backend` does not execute."""
 
     name = "verify-lowered"

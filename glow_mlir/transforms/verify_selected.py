@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -14,12 +13,13 @@ from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
 from glow_mlir.errors import ModelError, UnsupportedOperatorsError
 from glow_mlir.textual import position_of
+from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.locations import described
 from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
-class VerifySelectedPass(ModulePass):
+class VerifySelectedPass(BackendPass):
     """
     Raise one `UnsupportedOperatorsError` that lists every instruction without a kernel; or a `ModelError` for the first
     one whose kernel does not execute it, or whose tiles, packed operands, parts or scratch are not those of its kernel.

@@ -43,6 +43,10 @@ class CpuBackend(Backend):
         """All kernels, in the order in which they are preferred."""
         return [make() for make in KERNELS.all().values()]
 
+    def check_target(self, target: str) -> None:
+        if target != "host":  # Which is always there, and takes a while to ask.
+            target_named(target)
+
     def supports(self, op: Operation) -> bool:
         # Kernels that pack their operands need constants, which an operator need not have.
         general = (kernel for kernel in self.kernels if not kernel.ONLY_PACKED)

@@ -99,6 +99,6 @@ glow_low.func @main(@x, @y, @rows, @product) {
 }
 
 // NO-THREADS: threads=0 is no number of threads
-// LOOSE: there is no accuracy 'loose', only default and strict
+// LOOSE: no accuracy 'loose' (hint: there are default, strict)
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend'
 // MACHINE: error: {{.*}}'no-such-machine'
