@@ -6,19 +6,21 @@ the bits behind it matter, and they come from a window of 192 bits of 2/pi: thos
 four, those behind it less than 2^-129. The nearest that an f64 comes to a multiple of pi/2 is about 2^-61, so that the
 rest still has more bits than a float, and is rounded once.
 
-This is scalar code in integers, one function of the module: vectors call it where one of their lanes is large.
+This is scalar code, a function of the module that is rarely called: by vectors of which one lane is large, for all of
+their lanes.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType
 
 from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.float_format import FORMATS
+from glow_mlir.codegen.float_format import FORMATS, Function
 from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.types import f64, i1, i8, i64, ptr
 from glow_mlir.codegen.value import Value
@@ -63,33 +65,41 @@ def _table() -> np.ndarray:
     return np.frombuffer(data, np.uint8)
 
 
-def reduce_large_angles(b: Builder, angles: Value, rests: Value, multiples: Value) -> tuple[Value, Value]:
+Reduced = Callable[[Builder, Value, Value, Value], Value]
+"""What makes a result of an angle, its rest within +-pi/4, and its multiple of pi/2, of which two bits are right."""
+
+
+def of_any_angle(b: Builder, angles: Value, usual: Function, finish: Reduced, name: str) -> Value:
     """
-    Return `rests` and `multiples`, replaced in the lanes of finite angles of at least `LARGE`.
+    Return `usual(b, angles)`, or in the lanes of finite angles of at least `LARGE` what `finish` makes.
 
-    All are f64, or vectors of f64, `multiples` i64. The angle is the rest, within +-pi/4, and a multiple of pi/2, of
-    which the last two bits are right.
+    All are f64, or vectors of f64. Functions with equal `name` share code. It has the angles and gives the results of a
+    whole vector, so that its callers keep nothing in memory where it is not called.
     """
-    name = b.module.shared("reduce_large_angles", lambda name: _build(b.module, name))
-    buffers = [b.stack(element, angles.lanes) for element in (f64, f64, i64)]
-    for buffer, value in zip(buffers, (angles, rests, multiples), strict=True):
-        buffer.store(value)
-    b.call(name, [*buffers, angles.lanes])
-    return buffers[1].load(rests.type), buffers[2].load(multiples.type)
+
+    def replaced() -> Sequence[Value]:
+        function = b.module.shared(name, lambda name: _build(b.module, name, usual, finish))
+        buffer = b.stack(f64, angles.lanes)
+        buffer.store(angles)
+        b.call(function, [buffer, angles.lanes])
+        return [buffer.load(angles.type)]
+
+    return b.either(b.any(b.fabs(angles) >= LARGE), replaced, lambda: [usual(b, angles)])[0]
 
 
-def _build(module: ModuleBuilder, name: str) -> None:
-    with module.function(name, [ptr, ptr, ptr, i64], internal=True, inline=False, cold=True) as (b, arguments):
-        angles, rests, multiples, count = arguments
+def _build(module: ModuleBuilder, name: str, usual: Function, finish: Reduced) -> None:
+    with module.function(name, [ptr, i64], internal=True, inline=False, cold=True) as (b, arguments):
+        angles, count = arguments
         table = b.symbol(module.table(_table()))
         with b.loop(0, count) as i:
             angle = angles.at(i, f64).load(f64)
             magnitude = b.fabs(angle)
+            angles.at(i, f64).store(usual(b, angle))
             with b.when((magnitude >= LARGE) & (magnitude < math.inf)):
                 rest, multiple = _reduce(b, table, b.bits_of(magnitude))
                 negative = angle < 0.0
-                rests.at(i, f64).store(b.select(negative, -rest, rest))
-                multiples.at(i, i64).store(b.select(negative, -multiple, multiple))
+                rest, multiple = b.select(negative, -rest, rest), b.select(negative, -multiple, multiple)
+                angles.at(i, f64).store(finish(b, angle, rest, multiple))
 
 
 def _reduce(b: Builder, table: Value, bits: Value) -> tuple[Value, Value]:

@@ -195,6 +195,11 @@ def count_chains(block: Block) -> int:
     return sum(_math_name(op) in CHAINS for op in block.ops)
 
 
+def has_angles(block: Block) -> bool:
+    """Whether a body has functions of angles, whose vectors branch where an angle is large."""
+    return any(_math_name(op) in ("sin", "cos", "tan") for op in block.ops)
+
+
 def emit_scalar_body(
     b: Builder, block: Block, arguments: Sequence[Value], outputs: Sequence[SSAValue], lanes: int
 ) -> list[Value]:

@@ -23,7 +23,7 @@ from glow_mlir.codegen.float_format import (
     nearest_integer,
     polynomial,
 )
-from glow_mlir.codegen.large_angles import LARGE, reduce_large_angles
+from glow_mlir.codegen.large_angles import of_any_angle
 from glow_mlir.codegen.types import f32, f64
 from glow_mlir.codegen.value import Value
 
@@ -95,29 +95,42 @@ def _at_precision(body: Callable[[Builder, Value, Coefficients], Value]) -> Func
 
 
 def _reduce_angle(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Return x less its nearest multiple of pi/2, and that multiple in the low bits of an integer."""
+    """Return x, below `LARGE`, less its nearest multiple of pi/2, and that multiple in the low bits of an integer."""
     n, shifted = nearest_integer(b, x, 2 / math.pi)
     r = x
     for part in HALF_PI_PARTS:
         r = b.fma(n, -part, r)
-    multiple = b.bits_of(shifted)
-    rest, multiple = b.either(
-        b.any(b.fabs(x) >= LARGE),
-        lambda: reduce_large_angles(b, x, r, multiple),
-        lambda: (r, multiple),
-    )
-    return rest, multiple
+    return r, b.bits_of(shifted)
 
 
-def _sine_and_cosine(b: Builder, x: Value, with_: Coefficients) -> tuple[Value, Value, Value]:
-    """Return sine and cosine of x less its nearest multiple of pi/2, and that multiple in the low bits."""
-    r, multiple = _reduce_angle(b, x)
+def _of_angle(body: Callable[[Builder, Value, Value, Value, Value], Value], name: str) -> Function:
+    """
+    Return a function of one f32 or f64, made from `body(b, x, sine, cosine, multiple)`.
+
+    These are sine and cosine of x less its nearest multiple of pi/2, and that multiple in the low bits.
+    """
+
+    def function(b: Builder, x: Value, with_: Coefficients) -> Value:
+        def finish(b: Builder, x: Value, r: Value, multiple: Value) -> Value:
+            return body(b, x, *_sine_and_cosine(b, r, with_), multiple)
+
+        bits = next(bits for bits, known in COEFFICIENTS.items() if known is with_)
+
+        def usual(b: Builder, x: Value) -> Value:
+            return finish(b, x, *_reduce_angle(b, x))
+
+        return of_any_angle(b, x, usual, finish, f"large_{name}.f{bits}")
+
+    return _at_precision(function)
+
+
+def _sine_and_cosine(b: Builder, r: Value, with_: Coefficients) -> tuple[Value, Value]:
+    """Return sine and cosine of an angle within +-pi/4."""
     z = r * r
     sine = b.fma(r * z, polynomial(b, z, with_.sine), r)
     half = z * 0.5
     near_one = 1.0 - half
-    cosine = near_one + (((1.0 - near_one) - half) + z * z * polynomial(b, z, with_.cosine))
-    return sine, cosine, multiple
+    return sine, near_one + (((1.0 - near_one) - half) + z * z * polynomial(b, z, with_.cosine))
 
 
 def _quadrant(b: Builder, multiple: Value, even: Value, odd: Value) -> Value:
@@ -126,26 +139,20 @@ def _quadrant(b: Builder, multiple: Value, even: Value, odd: Value) -> Value:
     return b.bitcast(b.bits_of(chosen) ^ ((multiple & 2) << 62), f64)
 
 
-@_at_precision
-def sin(b: Builder, x: Value, with_: Coefficients) -> Value:
-    """Return the sine."""
-    sine, cosine, multiple = _sine_and_cosine(b, x, with_)
+def _sin(b: Builder, x: Value, sine: Value, cosine: Value, multiple: Value) -> Value:
     return keep_tiny(b, x, _quadrant(b, multiple, sine, cosine))
 
 
-@_at_precision
-def cos(b: Builder, x: Value, with_: Coefficients) -> Value:
-    """Return the cosine."""
-    sine, cosine, multiple = _sine_and_cosine(b, x, with_)
+def _cos(b: Builder, x: Value, sine: Value, cosine: Value, multiple: Value) -> Value:
     return _quadrant(b, multiple + 1, sine, cosine)
 
 
-@_at_precision
-def tan(b: Builder, x: Value, with_: Coefficients) -> Value:
-    """Return the tangent."""
-    sine, cosine, multiple = _sine_and_cosine(b, x, with_)
+def _tan(b: Builder, x: Value, sine: Value, cosine: Value, multiple: Value) -> Value:
     odd = (multiple & 1).ne(0)
     return keep_tiny(b, x, b.select(odd, -cosine, sine) / b.select(odd, sine, cosine))
+
+
+sin, cos, tan = _of_angle(_sin, "sin"), _of_angle(_cos, "cos"), _of_angle(_tan, "tan")
 
 
 # ---- inverses

@@ -112,10 +112,10 @@ TARGETS = ("avx2", "avx512", "neon")
 
 @cache
 def loops_of(name: str, target: str) -> list[Loop]:
-    """The innermost loops of an example that calculate with floats."""
+    """The innermost loops of an example that calculate with floats, without functions that are rarely called."""
     example = EXAMPLES[name]
     text = assembly_of(example.case(), target, example.kernel, **example.tiles)
-    loops = [loop for loop in innermost_loops(text) if loop.arithmetic]
+    loops = [loop for loop in innermost_loops(text) if loop.arithmetic and not loop.cold]
     assert loops, "no loop calculates"
     return loops
 
@@ -156,6 +156,12 @@ def test_a_spill_is_seen() -> None:
     assert not loop.scalar
     assert loop.spills == ["vmovups\t%ymm0, 32(%rsp)"]
     assert loop.arithmetic == ["vaddps\t(%rdi), %ymm0, %ymm0"]
+
+
+def test_a_function_that_is_rarely_called_is_known() -> None:
+    section = '\t.section\t.text.unlikely.,"ax",@progbits\n'
+    loops = innermost_loops(f"{section}{SPILLING}\t.text\n{SPILLING}")
+    assert [loop.cold for loop in loops] == [True, False]
 
 
 SPILLING = """

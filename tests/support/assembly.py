@@ -18,6 +18,9 @@ from glow_mlir.storage import Storage
 
 _LABEL = re.compile(r"^([.\w]+):")
 _FUNCTION = re.compile(r"\.type\s+([^,]+),[@%]function")
+_SECTION = re.compile(r"\.text$|\.section\s+(\.text[^,\s]*)")
+_COLD = ".text.unlikely"
+"""Where LLVM puts functions that are `cold`: `ModuleBuilder.function` says so of what is rarely called."""
 _JUMP = re.compile(r"^(?:j\w+|b(?:\.\w+)?|cbn?z|tbn?z)\s(?:.*[,\s])?(\.L\w+)$")
 _X86_ARITHMETIC = re.compile(r"^v?(?:fn?m(?:add|sub)\w*|add|sub|mul|div|min|max|sqrt)[sp][sdh]\b")
 _ARM_ARITHMETIC = re.compile(r"^f(?:mla|mls|n?madd|n?msub|add|sub|n?mul|div|min|max|minnm|maxnm|sqrt)\b")
@@ -33,6 +36,8 @@ class Loop:
     lines: tuple[str, ...]
     frame: tuple[str, ...]
     """How addresses on the stack are written."""
+    cold: bool = False
+    """Whether its function is rarely called."""
 
     @cached_property
     def arithmetic(self) -> list[str]:
@@ -63,7 +68,7 @@ def _widths(line: str, kinds: str) -> list[int]:
 
 def innermost_loops(text: str) -> Iterator[Loop]:
     """The innermost loops of all functions of a module's assembly: what lies between a label and a jump back to it."""
-    for name, lines in _functions(text):
+    for name, lines, cold in _functions(text):
         labels = {match[1]: index for index, line in enumerate(lines) if (match := _LABEL.match(line))}
         jumps = ((index, _JUMP.match(line)) for index, line in enumerate(lines))
         back = [(labels[jump[1]], index) for index, jump in jumps if jump and labels.get(jump[1], index) < index]
@@ -72,21 +77,23 @@ def innermost_loops(text: str) -> Iterator[Loop]:
         for start, end in ends.items():
             if not any(start < other and ends[other] <= end for other in ends):
                 inside = tuple(line for line in lines[start : end + 1] if not _LABEL.match(line))
-                yield Loop(name, inside, frame)
+                yield Loop(name, inside, frame, cold)
 
 
-def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
-    name, lines = "", list[str]()
+def _functions(text: str) -> Iterator[tuple[str, list[str], bool]]:
+    name, lines, cold, section = "", list[str](), False, ""
     for raw in text.splitlines():
         line = raw.split("#")[0].strip() if "%" in raw else raw.strip()
+        if placed := _SECTION.match(line):
+            section = placed[1] or ""
         if found := _FUNCTION.match(line):
             if name:
-                yield name, lines
-            name, lines = found[1], []
+                yield name, lines, cold
+            name, lines, cold = found[1], [], section.startswith(_COLD)
         elif line and (not line.startswith(".") or _LABEL.match(line)):
             lines.append(line)
     if name:
-        yield name, lines
+        yield name, lines, cold
 
 
 def assembly_of(case: Case, target: str, kernel: str = "", **tiles: int) -> str:

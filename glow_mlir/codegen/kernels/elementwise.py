@@ -11,7 +11,7 @@ from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.nests import Index, collapse, linear, nest_steps, vector_nest
-from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, widest
+from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
 from glow_mlir.codegen.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.target import Target
 from glow_mlir.codegen.types import integer_of_width
@@ -36,6 +36,9 @@ How many registers of the target there are to be for each of them.
 
 The values of a polynomial take two or three, its coefficients come from memory once registers are short.
 """
+
+REGISTERS_AN_ANGLE = 16
+"""How many there are to be for each vector of sines and the like, which are computed in f64, by two vectors of them."""
 
 
 @kernel("stack")
@@ -94,8 +97,10 @@ class StackKernel(Kernel):
         elements: list[Attribute] = [element_of(value) for value in op.operands]
         widest_type = integer_of_width(widest(op.block, elements))
         lanes, chains = lanes_for(target, widest_type, [s[-1] for s in strides]), count_chains(op.block)
-        if lanes == 1 or not chains:
+        if lanes == 1:
             return lanes, 1
+        if not chains:
+            return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE) if has_angles(op.block) else 1
         return lanes, min(VECTORS * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR)
 
 
