@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
-from glow_mlir.errors import OptionError, ParseFailure
+from glow_mlir.errors import OptionError, OutOfMemoryError, ParseFailure
 from glow_mlir.files import is_node, replaced
 from glow_mlir.value_names import value_name
 
@@ -138,7 +138,7 @@ def parse_module(text: str, context: Context, name: str = "<text>", *, implicit_
 
 
 def parse_unverified(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
-    """Parse a module; raises `ParseFailure` for a syntax error."""
+    """Parse a module; raises `ParseFailure` for a syntax error, `OutOfMemoryError` for a constant that is too large."""
     try:
         parser = LocatingParser(context, text, name)
     except ParseError as error:
@@ -149,6 +149,16 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
         return module
     except ParseError as error:
         raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+    except RecursionError as error:
+        place = position_of(parser.location_at(parser.pos))
+        raise ParseFailure(
+            "the text is nested too deep", file=place, hint="put fewer regions inside each other"
+        ) from error
+    except MemoryError as error:
+        place = position_of(parser.location_at(parser.pos))
+        line = text[: parser.pos].rpartition("\n")[2].rpartition(" : ")[2].strip()
+        hint = "check the shape of the constant"
+        raise OutOfMemoryError(f"there is too little memory for a value of '{line}'", file=place, hint=hint) from error
     except Exception as error:
         # xDSL's parser lets out whatever its attributes raise on nonsense: a failure while parsing is about the text.
         reason = one_line(error) or type(error).__name__
