@@ -171,6 +171,26 @@ def error_line(program: str, error: GlowError, stream: IO[str], severity: str = 
     return f"{printable(error.file or program)}: {label} {printable(f'{node}{error.reason}{hint}')}"
 
 
+def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Raise `OptionError` where a file to write is one to read, or another one to write; `-` is no file."""
+    taken = {_identity(path): "it is read as well" for path in inputs if path != "-"}
+    for path in outputs:
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):  # As /dev/null.
+            continue
+        if (reason := taken.get(_identity(path))) is not None:
+            raise OptionError(f"cannot be written: {reason}", file=path, hint="name another file")
+        taken[_identity(path)] = "it is written twice"
+
+
+def _identity(path: str) -> object:
+    """What is equal for two names of one file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
+
+
 def has_colour(stream: IO[str]) -> bool:
     """Whether to colour what goes to `stream`: only on a terminal, and not where NO_COLOR is set."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

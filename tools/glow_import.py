@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
-from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, is_terminal, new_parser, run_tool
+from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, check_files, is_terminal, new_parser, run_tool
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.run_arguments import binding
@@ -90,6 +90,9 @@ def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     args = parse_arguments(arguments)
     path = output_path(args)
+    if path is not None and path.name:
+        weights = path.with_suffix(".weights")  # As `textual.weights_path`, which would load xDSL here.
+        check_files([args.model], [str(path), str(weights)])
     progress = Progress()
     try:
         module = imported(args, progress)

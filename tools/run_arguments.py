@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
-from glow_mlir.tools.command_line import ArgumentGroup, new_parser
+from glow_mlir.tools.command_line import ArgumentGroup, check_files, new_parser
 from glow_mlir.tools.ladder_arguments import add_disable_argument
 from glow_mlir.tools.log_output import add_log_arguments
 
@@ -213,6 +213,10 @@ def _check(args: Namespace) -> None:
     if "-" in [getattr(args, name) for name in FILE_OPTIONS]:
         names = ", ".join(f"--{spelled(name)}" for name in FILE_OPTIONS)
         raise OptionError(f"{names} need a file")
+    inputs = [args.model, *([args.inputs] if args.inputs else [])]
+    inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
+    written = [getattr(args, name) for name in (*STDOUT_OPTIONS, *FILE_OPTIONS)]
+    check_files(inputs, [path for path in written if path is not None])
 
 
 def is_measured(args: Namespace) -> bool:
