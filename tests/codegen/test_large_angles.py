@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from exact_angles import exactly, near_multiples, pi
+from execute import Case, compile_module, module_of, runnable_targets, sample
 from scalar_functions import FLOATS, RUNNABLE, compiled, ulps
 from xdsl.dialects import math
 
 from glow_mlir.codegen.large_angles import LARGE, TABLE_BITS, two_over_pi
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp, TanOp
 from glow_mlir.interpreter.scalar import FUNCTIONS
 
 BOUNDS = {("sin", 32): 0.6, ("cos", 32): 0.6, ("tan", 32): 0.6, ("sin", 64): 2.5, ("cos", 64): 2.5, ("tan", 64): 3.5}
@@ -93,3 +96,19 @@ def test_one_large_angle_leaves_the_bits_of_its_neighbours(name: str, lanes: int
         result = compiled(name, bits, 1, "host", lanes)(mixed)
         np.testing.assert_array_equal(np.delete(result, np.s_[::5]), np.delete(alone, np.s_[::5]))
         assert ulps(result[::5], exactly(name, mixed[:1]).repeat(result[::5].size)) <= BOUNDS[name, bits]
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("operator", [SinOp, CosOp, TanOp])
+def test_angles_keep_their_bits_beside_large_ones(operator: type[HighOp], dtype: str, target: str) -> None:
+    """What an angle gives does not depend on its neighbours in a vector, one of which goes another way."""
+    module, _ = module_of(Case(operator, sample((500,), dtype)))
+    program = compile_module(module, target)
+    random = np.random.default_rng(0)
+    angles = (random.standard_normal(500) * 100).astype(dtype)
+    others = angles.copy()
+    replaced = random.random(500) < 0.2
+    others[replaced] = random.choice(np.array([1e30, -3e7, np.inf, np.nan], dtype), replaced.sum())
+    (before,), (after,) = (program.run({"in0": x}).values() for x in (angles, others))
+    assert before[~replaced].tobytes() == after[~replaced].tobytes()
