@@ -153,6 +153,7 @@ def _tan(b: Builder, x: Value, sine: Value, cosine: Value, multiple: Value) -> V
 
 
 sin, cos, tan = _of_angle(_sin, "sin"), _of_angle(_cos, "cos"), _of_angle(_tan, "tan")
+"""Sine, cosine and tangent of one f32 or f64, or a vector of them, of any magnitude."""
 
 
 # ---- inverses
