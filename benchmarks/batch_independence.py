@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import numpy as np
-from batch_independence import Arrays, influences
+from influences import Arrays, influences
 from models import random_inputs
 
 from contest.workloads import BUILT, in_batches

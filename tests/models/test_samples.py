@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from batch_independence import Arrays, influences
+from influences import Arrays, influences
 from models import GraphBuilder, bert_encoder, linear, lstm_network, mobilenet_v2, random_inputs, resnet18
 from onnx import TensorProto
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import onnx.printer
-from batch_independence import Arrays, influences
 from execute import compile_module
 from fuzzing import Fuzzer
 from hostile_names import renamed
+from influences import Arrays, influences
 from models import random_inputs
 from random_networks import network
 from xdsl.dialects.builtin import ModuleOp
