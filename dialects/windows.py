@@ -92,6 +92,11 @@ def split_image(value: SSAValue | Shape, layout: StringAttr) -> tuple[int, Shape
     return shape[0], shape[2:], shape[1]
 
 
+def channel_axis(rank: int, layout: StringAttr) -> int:
+    """The axis of the channels of an image tensor of so many axes."""
+    return rank - 1 if is_channels_last(layout) else 1
+
+
 def join_image(batch: int, spatial: Shape, channels: int, layout: StringAttr) -> Shape:
     """The shape of an image tensor: the inverse of `split_image`."""
     return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)

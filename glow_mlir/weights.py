@@ -135,15 +135,18 @@ def check_weights(digest: str, symbol: str, dtype: np.dtype[Any], shape: tuple[i
     found = _STORE.get(digest)
     if not isinstance(found, WeightsOfFile):
         return
-    reason = ""
-    if (found.dtype, found.shape) != (dtype, shape):
-        reason = f"weights {digest} are {found.dtype.name}{list(found.shape)}, not {dtype.name}{list(shape)}"
-    elif not found.is_whole:
-        reason = f"weights {digest} are damaged"
+    reason = type_fault(digest, found, dtype, shape) or ("" if found.is_whole else f"weights {digest} are damaged")
     if reason:
         # Another file may have the right ones.
         del _STORE[digest]
         raise ModelError(reason, file=str(found.path), node=symbol, hint=_DAMAGED)
+
+
+def type_fault(digest: str, found: Deferred, dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
+    """How weights differ from the type that a constant says they have; empty where they do not."""
+    if (found.dtype, found.shape) == (dtype, shape):
+        return ""
+    return f"weights {digest} are {found.dtype.name}{list(found.shape)}, not {dtype.name}{list(shape)}"
 
 
 def write_weights(path: Path, digests: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, is_channels_last, join_image, split_image
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, join_image, split_image
 
 
 @irdl_op_definition
@@ -132,5 +132,4 @@ def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) ->
     image, *parameters = operands
     if not all(parameter.is_one for parameter in parameters):
         return unknown(operands, shape)
-    channels = len(shape) - 1 if is_channels_last(layout) else 1
-    return windowed_samples(image, shape, channels, mixes_channels=True)
+    return windowed_samples(image, shape, channel_axis(len(shape), layout), mixes_channels=True)

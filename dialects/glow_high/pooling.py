@@ -22,7 +22,7 @@ from glow_mlir.dialects.properties import (
     text_prop,
 )
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, is_channels_last, join_image, split_image
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, is_channels_last, join_image, split_image
 
 WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
 """Properties with one item a spatial axis."""
@@ -66,8 +66,8 @@ class Pool(HighOp):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         shape = shape_of(self.result)
-        channels = len(shape) - 1 if is_channels_last(self.layout) else 1
-        return [windowed_samples(operands[0], shape, channels, mixes_channels=False)]
+        axis = channel_axis(len(shape), self.layout)
+        return [windowed_samples(operands[0], shape, axis, mixes_channels=False)]
 
 
 @irdl_op_definition

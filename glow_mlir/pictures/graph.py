@@ -12,14 +12,13 @@ from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.dialects.attribute_syntax import print_value
-from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import bytes_of, element_of, shape_of
 from glow_mlir.storage import Storage
 from glow_mlir.transforms.locations import location_names
 
@@ -79,11 +78,6 @@ def shape_text(value: SSAValue) -> str:
     """The type of a tensor or buffer for people: `1×64×56×56 f32`."""
     sizes = "×".join(map(str, shape_of(value)))
     return f"{sizes} {element_of(value)}".strip()
-
-
-def bytes_of(value: SSAValue) -> int:
-    """Bytes of the elements of a tensor or buffer."""
-    return size_of(value.type) * byte_width(element_of(value))
 
 
 def kind_of(op: Operation) -> str:

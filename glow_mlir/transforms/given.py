@@ -20,7 +20,7 @@ from glow_mlir.textual import position_of
 from glow_mlir.transforms.checks import CheckFailed
 from glow_mlir.transforms.locations import location_name
 from glow_mlir.transforms.rewriting import low_functions
-from glow_mlir.weights import known_digest
+from glow_mlir.weights import known_digest, type_fault
 
 FIRST_OF_INSTRUCTIONS = "verify-low"
 """The pass that ends the first stage whose functions are of `glow_low`."""
@@ -89,7 +89,5 @@ def check_constants(module: ModuleOp) -> None:
             hint = "the weight file belongs beside the .mlir file, under its name"
             raise ModelError(f"weights {digest} are not loaded", file=place, hint=hint)
         dtype, shape = numpy_dtype(op.tensor_type.element_type), op.tensor_type.get_shape()
-        found = known.weights
-        if (found.dtype, found.shape) != (dtype, shape):
-            reason = f"weights {digest} are {found.dtype.name}{list(found.shape)}, not {dtype.name}{list(shape)}"
+        if reason := type_fault(digest, known.weights, dtype, shape):
             raise ModelError(reason, file=place, hint="the weights belong to another module, or the type was changed")

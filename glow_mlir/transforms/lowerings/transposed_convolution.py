@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeO
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.dialects.windows import is_channels_last, split_image
+from glow_mlir.dialects.windows import channel_axis, is_channels_last, split_image
 from glow_mlir.registry import lowering
 from glow_mlir.transforms.emitter import Emitter
 
@@ -270,7 +270,7 @@ def _phase(
 def _flipped_filter(of: TransposedConvolution) -> SSAValue:
     """The filter of a convolution: outputs first, inputs where outputs were, the kernel in reverse."""
     shape, emit = shape_of(of.op.filter), of.emit
-    outputs_axis = len(shape) - 1 if is_channels_last(of.op.layout) else 1
+    outputs_axis = channel_axis(len(shape), of.op.layout)
     grouped = emit(ReshapeOp, of.op.filter, shape=(of.groups, shape[0] // of.groups, *shape[1:]))
     order = [0, *range(1, len(shape) + 1)]
     order[1], order[1 + outputs_axis] = order[1 + outputs_axis], order[1]
