@@ -30,10 +30,10 @@ from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
-from glow_mlir.pipelines import Pipeline, Stage
-from glow_mlir.textual import write_text
+from glow_mlir.driver.pipelines import Pipeline, Stage
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import write_text
 from glow_mlir.tools.bounded_numbers import count, natural
-from glow_mlir.transforms.rewriting import low_functions
 
 MODELS = ("resnet50", "mobilenet_v2", "densenet121", "bert_encoder")
 

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.machine import cores_from, machine, stay_on
 from contest.probe import Probe
-from glow_mlir.session import InferenceSession
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.tools.bounded_numbers import count, natural
 
 CALLS = 25

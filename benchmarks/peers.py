@@ -29,7 +29,7 @@ from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
 from contest.workloads import WORKLOADS, NotAWorkload, names_of, short_name, write_workload
-from glow_mlir.textual import write_text
+from glow_mlir.ir.text import write_text
 from glow_mlir.tools.bounded_numbers import count, natural, seconds
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"

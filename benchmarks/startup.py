@@ -39,7 +39,8 @@ if kind == "onnxruntime":
 else:
     from glow_mlir import InferenceSession
     if kind == "cold":
-        import glow_mlir.compiler, glow_mlir.frontends.onnx.importer, glow_mlir.universe, llvmlite.binding, onnx
+        import glow_mlir.driver.compiler, glow_mlir.frontends.onnx.importer, glow_mlir.ir.universe
+        import llvmlite.binding, onnx
     def load(): return InferenceSession(model)
 values = dict(np.load(inputs))
 imported = time.perf_counter()

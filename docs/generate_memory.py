@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import IntegerAttr
 
 from glow_mlir.analysis.activations import program_of
 from glow_mlir.analysis.program import child_size_order, peak, topological_order
-from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.transforms.rewriting import high_functions, low_functions
+from glow_mlir.ir.rewriting import high_functions, low_functions
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "memory.md"

@@ -23,16 +23,16 @@ import onnx
 from onnx import TensorProto, defs, helper
 
 from glow_mlir.backends.cpu.backend import WITHOUT_KERNEL
-from glow_mlir.codegen.kernel import Kernel
-from glow_mlir.context import new_context
+from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.frontends.onnx.functions import find_importer, standard_function
 from glow_mlir.frontends.onnx.importer import OLDEST_OPSET
-from glow_mlir.registry import IMPORTERS, KERNELS, LOWERINGS
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.registry import IMPORTERS, KERNELS, LOWERINGS
+from glow_mlir.ir.text import parse_module
 
 ROOT = Path(__file__).parent.parent
 TARGET = Path(__file__).with_name("operators.md")

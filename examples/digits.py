@@ -15,9 +15,9 @@ from train_digits import load
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
-from glow_mlir.compiler import Compilation
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import Stage
 
 MODEL = Path(__file__).with_name("digits.onnx")
 EXCERPT = 18

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from glow_mlir.api.session import InferenceSession
     from glow_mlir.errors import GlowError
-    from glow_mlir.session import InferenceSession
 
 __all__ = ["GlowError", "InferenceSession"]
 
-_HOMES = {"GlowError": "glow_mlir.errors", "InferenceSession": "glow_mlir.session"}
+_HOMES = {"GlowError": "glow_mlir.errors", "InferenceSession": "glow_mlir.api.session"}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from glow_mlir.activity import say, warn, warning_to, watching
 from glow_mlir.errors import GlowError
+from glow_mlir.support.activity import say, warn, warning_to, watching
 
 
 def test_nothing_happens_where_nobody_listens() -> None:

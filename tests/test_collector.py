@@ -10,11 +10,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.collector import without_collector
-from glow_mlir.compiler import Compilation
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.errors import GlowError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import PassObserver
+from glow_mlir.support.collector import without_collector
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,12 @@ from models import bert_encoder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from glow_mlir.compiler import STAGE, Compilation
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_low.memory import FillOp
+from glow_mlir.driver.compiler import STAGE, Compilation
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 from glow_mlir.tools.glow_opt import main
 from glow_mlir.transforms.eliminate_dead_stores import EliminateDeadStoresPass
 from glow_mlir.transforms.schedule import SchedulePass

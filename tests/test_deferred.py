@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import glow_mlir.deferred
-from glow_mlir.deferred import Blocks, Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
-from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, pack_strassen, pack_winograd
-from glow_mlir.winograd import TileForm
+import glow_mlir.constants.deferred
+from glow_mlir.constants.deferred import Blocks, Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
+from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_panels, pack_strassen, pack_winograd
+from glow_mlir.constants.winograd import TileForm
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small arrays have many parts."""
-    monkeypatch.setattr(glow_mlir.deferred, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(glow_mlir.constants.deferred, "BLOCK_BYTES", 64)
 
 
 class Opaque(Deferred):

@@ -12,8 +12,8 @@ from single_node import SingleNode, assert_equal
 from xdsl.parser import Parser
 
 from glow_mlir import InferenceSession
-from glow_mlir.context import new_context
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.ir.context import new_context
 
 
 def product(element: int, left: list[int], right: list[int]) -> ModelProto:

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.build import build_artifact
-from glow_mlir.compiler import Compilation
-from glow_mlir.context import new_context
+from glow_mlir.constants.weights import add_weights
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.given import promises
+from glow_mlir.driver.pipelines import OPTIMIZE
 from glow_mlir.errors import ModelError, ParseFailure
-from glow_mlir.pipelines import OPTIMIZE
-from glow_mlir.session import InferenceSession
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 from glow_mlir.tools import glow_opt, glow_run
-from glow_mlir.transforms.given import promises
-from glow_mlir.weights import add_weights
 
 ALLOCATED = """builtin.module attributes {glow.stage = "allocated"} {
   glow_high.constant @c : tensor<16xf32> {value = dense<1.0> : tensor<16xf32>}

@@ -6,32 +6,32 @@ from threading import Thread
 
 import pytest
 
-from glow_mlir.pass_statistics import counting, tally
+from glow_mlir.ir.statistics import count, counting
 
 
 def test_counts_are_summed_by_name() -> None:
     with counting() as collected:
-        tally("copies eliminated")
-        tally("copies eliminated", 2)
-        tally("stacks made", 0)
+        count("copies eliminated")
+        count("copies eliminated", 2)
+        count("stacks made", 0)
     assert collected == {"copies eliminated": 3, "stacks made": 0}
 
 
 def test_nothing_is_kept_where_nobody_collects() -> None:
-    tally("copies eliminated")
+    count("copies eliminated")
     with counting() as collected:
         pass
-    tally("copies eliminated")
+    count("copies eliminated")
     assert not collected
 
 
 def test_collections_do_not_mix() -> None:
     with counting() as outer:
-        tally("a")
+        count("a")
         with counting() as inner:
-            tally("b")
-        tally("a")
-        thread = Thread(target=tally, args=("c",))
+            count("b")
+        count("a")
+        thread = Thread(target=count, args=("c",))
         thread.start()
         thread.join()
     assert (outer, inner) == ({"a": 2}, {"b": 1})
@@ -40,5 +40,5 @@ def test_collections_do_not_mix() -> None:
 def test_collection_ends_with_a_failure() -> None:
     with pytest.raises(ValueError, match="stop"), counting() as failed:
         raise ValueError("stop")
-    tally("a")
+    count("a")
     assert not failed

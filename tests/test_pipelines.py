@@ -16,14 +16,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir import registry, universe
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import get_backend, named_pipeline, named_pipelines
-from glow_mlir.compiler import Compilation, Observer
+from glow_mlir.driver.compiler import Compilation, Observer
+from glow_mlir.driver.pipelines import ESSENTIAL, OPTIMIZE, Pipeline, Stage, configured, parse_pipeline
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import ESSENTIAL, OPTIMIZE, Pipeline, Stage, configured, parse_pipeline
-from glow_mlir.session import InferenceSession
+from glow_mlir.ir import registry, universe
 
 SMALL = Pipeline("small", (Stage.of("first", "cse,dce", "cse"), Stage.of("second", "cse", "stable")))
 

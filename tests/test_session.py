@@ -17,14 +17,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.codegen.llvm import host
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.ir.text import write_module
 from glow_mlir.runtime.cache import ArtifactCache
 from glow_mlir.runtime.identity import ContentIndex
 from glow_mlir.runtime.pool import usable_cores
-from glow_mlir.session import InferenceSession
-from glow_mlir.textual import write_module
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 
@@ -116,7 +116,7 @@ def test_model_from_the_cache_is_not_opened(tmp_path: Path) -> None:
     InferenceSession(path)
     script = f"""
 import sys
-from glow_mlir.session import InferenceSession
+from glow_mlir.api.session import InferenceSession
 
 assert not InferenceSession({str(path)!r}).compile_seconds
 assert not {{"onnx", "xdsl"}} & set(sys.modules)
@@ -254,7 +254,7 @@ def test_model_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_artifact_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     InferenceSession(adding())
-    monkeypatch.setattr("glow_mlir.session.source_stamp", lambda: "edited")
+    monkeypatch.setattr("glow_mlir.api.session.source_stamp", lambda: "edited")
     assert InferenceSession(adding()).compile_seconds
 
 
@@ -333,7 +333,7 @@ def test_fork_while_another_thread_has_the_turn(tmp_path: Path) -> None:
     script = f"""
 import os, threading
 import numpy as np
-from glow_mlir.session import InferenceSession
+from glow_mlir.api.session import InferenceSession
 
 session = InferenceSession({str(path)!r})
 x = np.ones(1_000_000, np.float32)

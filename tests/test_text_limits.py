@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from glow_mlir.context import new_context
 from glow_mlir.errors import OutOfMemoryError, ParseFailure
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 
 def test_a_constant_that_no_memory_holds_is_told_with_its_size() -> None:

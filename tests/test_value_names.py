@@ -17,12 +17,12 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from glow_mlir import InferenceSession
-from glow_mlir.compiler import Compilation
-from glow_mlir.context import new_context
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import Stage
-from glow_mlir.textual import module_text, parse_module
-from glow_mlir.value_names import value_name
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import module_text, parse_module
+from glow_mlir.ir.value_names import value_name
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from validation import validate
 
-from glow_mlir.context import new_context
-from glow_mlir.deferred import Deferred, Stored
+from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.constants.weights import LEAST_DEFERRED, add_weights, read_weights, weights
 from glow_mlir.errors import ModelError
-from glow_mlir.textual import digests, parse_module, read_module, write_module
-from glow_mlir.weights import LEAST_DEFERRED, add_weights, read_weights, weights
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import digests, parse_module, read_module, write_module
 
 LARGE = LEAST_DEFERRED // 4
 

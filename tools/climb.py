@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
-from glow_mlir.compiler import LAST, STAGE, Compilation, Observer
-from glow_mlir.pipelines import Stage
+from glow_mlir.driver.compiler import LAST, STAGE, Compilation, Observer
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.tools.pass_runner import PassRunner
 
 

@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import IO, Any, NoReturn
 
-from glow_mlir.activity import warning_to
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
+from glow_mlir.support.activity import warning_to
 
 EXIT_OK = 0
 EXIT_ERROR = 1

@@ -71,8 +71,8 @@ def output_path(args: Namespace) -> Path | None:
 
 def imported(args: Namespace, progress: Progress) -> ModuleOp:
     """The module at the stage that was asked for."""
-    from glow_mlir.context import new_context
     from glow_mlir.frontends.onnx.importer import import_model
+    from glow_mlir.ir.context import new_context
     from glow_mlir.tools.climb import Climb
     from glow_mlir.tools.pass_runner import PassRunner
 
@@ -104,7 +104,7 @@ def run(arguments: list[str]) -> int:
 
 def write(module: ModuleOp, path: Path | None, args: Namespace) -> None:
     """Write the module, and to a file its weights as well."""
-    from glow_mlir.textual import digests, module_text, write_text
+    from glow_mlir.ir.text import digests, module_text, write_text
 
     text = module_text(
         module,

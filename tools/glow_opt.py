@@ -15,11 +15,11 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from glow_mlir.context import COMPLETED
+from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
+from glow_mlir.driver.reproducer import reproducer_options
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
-from glow_mlir.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
-from glow_mlir.reproducer import reproducer_options
-from glow_mlir.textual import (
+from glow_mlir.ir.context import COMPLETED
+from glow_mlir.ir.text import (
     digests,
     module_text,
     one_line,
@@ -29,6 +29,7 @@ from glow_mlir.textual import (
     read_weights_of,
     write_text,
 )
+from glow_mlir.ir.universe import GLOW_UNIVERSE
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
@@ -45,7 +46,6 @@ from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.pass_runner import PassRunner
-from glow_mlir.universe import GLOW_UNIVERSE
 
 if TYPE_CHECKING:
     pass

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from glow_mlir.activity import watching
 from glow_mlir.errors import OptionError
+from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.pipelines import Pipeline, Stage
-    from glow_mlir.session import InferenceSession
+    from glow_mlir.api.session import InferenceSession
+    from glow_mlir.driver.pipelines import Pipeline, Stage
     from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
     from glow_mlir.tools.picture_output import Pictures
@@ -114,8 +114,8 @@ class Run:
         """The model as a session takes it; from stdin a module."""
         if self.args.model != STDIN:
             return self.args.model
-        from glow_mlir.context import new_context
-        from glow_mlir.textual import parse_module
+        from glow_mlir.ir.context import new_context
+        from glow_mlir.ir.text import parse_module
 
         return parse_module(sys.stdin.read(), new_context(), "<stdin>")
 
@@ -155,7 +155,7 @@ class Run:
 
     def _compiled(self, model: Any) -> InferenceSession:
         """The model, compiled under the eyes of those whom the options name."""
-        from glow_mlir.session import InferenceSession
+        from glow_mlir.api.session import InferenceSession
 
         args = self.args
         dump, pictures = self._phase_dump(), self._pictures()
@@ -229,8 +229,8 @@ class Run:
         """Measure, and report where the time went."""
         import numpy as np
 
+        from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.trace import chrome_trace
-        from glow_mlir.textual import write_text
         from glow_mlir.tools.latency import measure
         from glow_mlir.tools.layer_profile import Anchor, Profile
 

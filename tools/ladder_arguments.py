@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 
-from glow_mlir.pipelines import Pipeline
+from glow_mlir.driver.pipelines import Pipeline
 from glow_mlir.tools.command_line import ArgumentGroup
 
 DEFAULT = "cpu"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.api.session import InferenceSession, import_any, is_ir
 from glow_mlir.errors import OptionError
-from glow_mlir.session import InferenceSession, import_any, is_ir
 from glow_mlir.tools.tables import Alignment, print_table
 
 REFERENCES: dict[str, str] = {"interpreter": "the interpreter", "onnxruntime": "onnxruntime"}

@@ -12,7 +12,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import ArgumentGroup
 
 if TYPE_CHECKING:
-    from glow_mlir.compilation_log import CompilationLog
+    from glow_mlir.driver.compilation_log import CompilationLog
 
 STDOUT = "-"
 JSON_SUFFIX = ".json"
@@ -39,14 +39,14 @@ def wanted_log(args: Namespace) -> CompilationLog | None:
         if args.log_nodes is not None:
             raise OptionError("--log-nodes needs --compilation-log")
         return None
-    from glow_mlir.compilation_log import CompilationLog
+    from glow_mlir.driver.compilation_log import CompilationLog
 
     return CompilationLog()
 
 
 def write_log(log: CompilationLog, args: Namespace, stream: IO[str] | None = None) -> None:
     """Write a log where the options say; `stream`, by default stdout, is what `-` stands for."""
-    from glow_mlir.textual import write_text
+    from glow_mlir.ir.text import write_text
 
     target: str = args.compilation_log
     pattern: str = args.log_nodes or "*"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.transforms import get_all_passes
 
-from glow_mlir.pipelines import available_passes
+from glow_mlir.driver.pipelines import available_passes
 
 
 def pass_list() -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.pass_statistics import counting
-from glow_mlir.pipelines import PassObserver
-from glow_mlir.textual import make_folder, module_text, write_text
+from glow_mlir.driver.pipelines import PassObserver
+from glow_mlir.ir.statistics import counting
+from glow_mlir.ir.text import make_folder, module_text, write_text
 
 _RULE = "===" + "-" * 73 + "==="
 
@@ -150,7 +150,7 @@ def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
 @dataclass
 class Statistics(PassObserver):
     """
-    Prints what passes count (`glow_mlir.pass_statistics`) and how the number of ops changes.
+    Prints what passes count (`glow_mlir.ir.statistics`) and how the number of ops changes.
 
     `display` is MLIR's: `pipeline` shows each run of a pass, in order; `list` sums up all runs of each, by name.
     """

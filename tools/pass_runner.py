@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyException
 
+from glow_mlir.driver.pipelines import PassObserver
+from glow_mlir.driver.reproducer import write_reproducer
 from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
-from glow_mlir.pipelines import PassObserver
-from glow_mlir.reproducer import write_reproducer
-from glow_mlir.textual import one_line, position_of, verify_module
-from glow_mlir.transforms.checks import CheckFailed
-from glow_mlir.transforms.locations import location_name
+from glow_mlir.ir.checks import CheckFailed
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.text import one_line, position_of, verify_module
 
 
 @dataclass

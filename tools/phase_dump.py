@@ -7,11 +7,11 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.compiler import LAST
+from glow_mlir.constants.weights import write_weights
+from glow_mlir.driver.compiler import LAST
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.errors import OptionError
-from glow_mlir.pipelines import Stage
-from glow_mlir.textual import WEIGHTS_SUFFIX, digests, make_folder, module_text, write_text
-from glow_mlir.weights import write_weights
+from glow_mlir.ir.text import WEIGHTS_SUFFIX, digests, make_folder, module_text, write_text
 
 WEIGHTS = f"model{WEIGHTS_SUFFIX}"
 """The one file with the weights of all stages; links beside each stage lead there."""

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.compilation_log import CompilationLog
-from glow_mlir.compiler import LAST
+from glow_mlir.constants.storage import Storage
+from glow_mlir.driver.compilation_log import CompilationLog
+from glow_mlir.driver.compiler import LAST
+from glow_mlir.driver.pipelines import Pipeline, Stage
 from glow_mlir.errors import OptionError
+from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.text import write_text
 from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import Graph, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
 from glow_mlir.pictures.page import Page
-from glow_mlir.pipelines import Pipeline, Stage
-from glow_mlir.storage import Storage
-from glow_mlir.textual import write_text
-from glow_mlir.transforms.rewriting import functions
 
 DEFAULT_STAGE = "optimized"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.api.session import NodeArg
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.session import NodeArg
 from glow_mlir.tools.images import Image, Normalization
 
 _TYPE_NAMES = {"float": "float32", "double": "float64"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from glow_mlir.files import replaced
-from glow_mlir.textual import write_text
+from glow_mlir.ir.text import write_text
+from glow_mlir.support.files import replaced
 from glow_mlir.tools.tables import Alignment, print_table
 
 TOP = 5

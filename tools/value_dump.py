@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.driver.pipelines import Pipeline, Stage, configured
 from glow_mlir.errors import OptionError
-from glow_mlir.files import replaced
-from glow_mlir.pipelines import Pipeline, Stage, configured
-from glow_mlir.textual import make_folder, write_text
+from glow_mlir.ir.text import make_folder, write_text
+from glow_mlir.support.files import replaced
 from glow_mlir.tools.run_report import statistics
 from glow_mlir.transforms.instrument_debug import PREFIX
 

@@ -55,7 +55,7 @@ _OWN = {
 
 _RESERVED = {
     "kernel",
-    "parts",
+    "partitions",
     "tiles",
     "packing",
     "image_lines",
@@ -111,7 +111,7 @@ class DerivedInstruction(Instruction):
 
     kernel = opt_prop_def(StringAttr)
     """Name of the kernel that a backend selected."""
-    parts = opt_prop_def(DictionaryAttr)
+    partitions = opt_prop_def(DictionaryAttr)
     """Axis of the kernel → into how many parts the instruction is cut along it, for several threads."""
     tiles = opt_prop_def(DictionaryAttr)
     """What was chosen for the kernel, names → numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""

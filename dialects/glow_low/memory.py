@@ -358,7 +358,7 @@ class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
     source = operand_def(BUFFER)
 
     kernel = opt_prop_def(StringAttr)
-    parts = opt_prop_def(DictionaryAttr)
+    partitions = opt_prop_def(DictionaryAttr)
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
@@ -387,7 +387,7 @@ class FillOp(Instruction):
     targets = var_operand_def(BUFFER)
     value = prop_def(base(FloatAttr) | base(IntegerAttr))
     kernel = opt_prop_def(StringAttr)
-    parts = opt_prop_def(DictionaryAttr)
+    partitions = opt_prop_def(DictionaryAttr)
 
     def verify_(self) -> None:
         require(len(self.targets) > 0, "a fill needs a buffer")

@@ -55,7 +55,7 @@ class StackOp(Instruction):
     maps = prop_def(base(ArrayAttr))
     iterators = prop_def(base(ArrayAttr))
     kernel = opt_prop_def(StringAttr)
-    parts = opt_prop_def(DictionaryAttr)
+    partitions = opt_prop_def(DictionaryAttr)
     body = region_def("single_block")
 
     @classmethod

@@ -46,7 +46,7 @@ WEIGHTS = {
 POLYNOMIAL = 16
 
 
-def pays(saved_bytes: int, repeated_operations: int = 0) -> bool:
+def is_profitable(saved_bytes: int, repeated_operations: int = 0) -> bool:
     """Whether joining two loops is faster than leaving them apart."""
     return saved_bytes * OPERATIONS_PER_BYTE > repeated_operations
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned
 from glow_mlir.dialects.glow_high import activations, elementwise_math, indexing, normalization, pooling, reductions
 from glow_mlir.dialects.glow_high import data_movement as movement
@@ -18,7 +19,6 @@ from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_nu
 from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, size_of
-from glow_mlir.storage import Storage
 
 MOST_ELEMENTS = 1 << 12
 """Constants with more elements are not looked at."""

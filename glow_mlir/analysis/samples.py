@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from xdsl.ir import Block, SSAValue
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.recurrence import Recurrence
 from glow_mlir.dialects.glow_high.samples import Samples, apart_axis, one_axis
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import Shape, shape_of
-from glow_mlir.storage import Storage
 
 
 def samples_of(block: Block, storage: Storage) -> Mapping[SSAValue, Samples]:

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from xdsl.ir import Operation
 
+from glow_mlir.constants.storage import Storage
+from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import OptionError
-from glow_mlir.pipelines import OPTIMIZE, Pipeline, memory_pipeline
-from glow_mlir.registry import BACKENDS
-from glow_mlir.storage import Storage
+from glow_mlir.ir.registry import BACKENDS
 
 ACCURACIES = ("default", "strict")
 """What `Backend.select` is told of accuracy."""
@@ -59,7 +59,7 @@ class Backend(ABC):
         """
         return self.supports(op)
 
-    def walks_strides(self, op: Operation, setting: Setting) -> bool:
+    def supports_strided_inner(self, op: Operation, setting: Setting) -> bool:
         """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
         return False
 
@@ -67,7 +67,7 @@ class Backend(ABC):
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
-    def works_by_lines(self, op: Operation, setting: Setting) -> bool:
+    def supports_row_tiling(self, op: Operation, setting: Setting) -> bool:
         """
         Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it
         says of how many lines the image is (`image_lines`).

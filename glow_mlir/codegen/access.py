@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import Float16Type
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.half import narrow, widen
-from glow_mlir.codegen.kernel import Operand
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import f32, i8, integer_of_width, vector
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.math.half import narrow, widen
+from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import f32, i8, integer_of_width, vector
-from glow_mlir.codegen.value import Index, Value
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
 
 

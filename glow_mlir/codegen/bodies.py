@@ -15,11 +15,11 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import operations
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction

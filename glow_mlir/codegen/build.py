@@ -13,19 +13,19 @@ from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.target import target_named
-from glow_mlir.collector import without_collector
+from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
+from glow_mlir.driver.given import check_given
+from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
-from glow_mlir.pipelines import ALLOCATED, memory_pipeline
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import verify_module
 from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
 from glow_mlir.runtime.executable import aligned
-from glow_mlir.storage import Storage, deferred_constant
-from glow_mlir.textual import verify_module
-from glow_mlir.transforms.given import check_given
-from glow_mlir.transforms.locations import location_name
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.support.collector import without_collector
 
 
 def build_manifest(function: FuncOp, storage: Storage, target: str, profile: bool) -> Manifest:

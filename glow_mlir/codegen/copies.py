@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import lanes_for, load_as, raw
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Operand
-from glow_mlir.codegen.nests import Index, collapse, linear, nest, vector_nest
-from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.types import type_info
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest, vector_nest
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.types import type_info
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.codegen.walk import Walk
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.shapes import Shape
@@ -78,7 +78,7 @@ def box_steps(shape: Shape) -> int:
     return -(-math.prod(shape) // STEP)
 
 
-def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Share = ALL) -> None:
+def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Partition = ALL) -> None:
     """Copy the elements of `source` to `target`, boxes of one shape that do not overlap; or a share of them."""
     dimensions = _dimensions(shape, target, source)
     element = raw(target.operand.element)
@@ -111,7 +111,7 @@ def _repeats_elements(dimensions: Sequence[_Dimension]) -> bool:
     return is_short and (times.into, times.out_of, line.into, line.out_of) == (1, 0, times.extent, 1)
 
 
-def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, source: Box, share: Share) -> None:
+def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, source: Box, share: Partition) -> None:
     """Copy vectors of the source, of which each lane becomes as many as the last dimension is long."""
     *over, times = dimensions
     element = raw(target.operand.element)
@@ -143,7 +143,7 @@ def _copy_tiles(
     rows: int,
     target: Box,
     source: Box,
-    share: Share,
+    share: Partition,
 ) -> None:
     """
     Copy in squares, in the order of a `Walk`: the source runs along `across`, the target along the last dimension.
@@ -237,7 +237,7 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
     return result
 
 
-def fill_box(b: Builder, shape: Shape, target: Box, value: Value, share: Share = ALL) -> None:
+def fill_box(b: Builder, shape: Shape, target: Box, value: Value, share: Partition = ALL) -> None:
     """Store `value`, a scalar of bits, to all elements of a box, or to a share of them."""
     dimensions = _dimensions(shape, target, Box(target.operand, (0,) * len(shape)))
     element, inner = value.info.element, dimensions[-1]

@@ -13,15 +13,15 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand
-from glow_mlir.codegen.modules import ModuleBuilder, Param
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder, Param
+from glow_mlir.codegen.builder.partition import Partition
+from glow_mlir.codegen.builder.types import i8, i32, i64, ptr
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
-from glow_mlir.codegen.parts import parts_of
-from glow_mlir.codegen.share import Share
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.target import target_named
-from glow_mlir.codegen.types import i8, i32, i64, ptr
-from glow_mlir.codegen.value import Index, Value
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
@@ -29,9 +29,9 @@ from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, Fu
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import CompilerBugError, ModelError
-from glow_mlir.registry import KERNELS
-from glow_mlir.textual import position_of
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.ir.registry import KERNELS
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import position_of
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class FunctionEmission:
         """Emit the entry and the functions of its instructions."""
         for op in flattened(self.function.block):
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
-                self.callees[op] = self._tasks(op) if parts_of(op) else self._kernel_function(op)
+                self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((len(list(op.named_uses())) for op in cut), default=0)
         steps = executed(self.function.block)
@@ -196,7 +196,7 @@ class FunctionEmission:
     def _tasks(self, op: Instruction) -> list[Task]:
         """The functions of one part of an instruction, in the order in which they run."""
         self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))
-        kernel, parts = self._kernel(op), parts_of(op)
+        kernel, parts = self._kernel(op), partitions_of(op)
         return [
             Task(self._task_function(op, axis, parts[axis]), parts[axis], kernel.rounds(op, axis))
             for axis in kernel.AXES
@@ -221,7 +221,7 @@ class FunctionEmission:
                 number = None
                 if kernel.rounds(op, axis) > 1:
                     number = data.at(len(uses), ptr).load(ptr).load(i64)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, Share(part, parts), number))
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, Partition(part, parts), number))
                 b.give_back()
 
         readable = f"{_readable(kernel, op)}.{axis}"

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load, store
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Operand
-from glow_mlir.codegen.nests import Index, chunks, collapse, linear, nest, vector_nest
-from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, chunks, collapse, linear, nest, vector_nest
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
 
@@ -83,7 +83,9 @@ class Lines:
             return 1
         return max(1, min(limit, self.outer[-1] & -self.outer[-1]))
 
-    def each(self, b: Builder, width: int, body: Callable[[Line], None], share: Share = ALL, count: int = 1) -> None:
+    def each(
+        self, b: Builder, width: int, body: Callable[[Line], None], share: Partition = ALL, count: int = 1
+    ) -> None:
         """Loops over all lines, or a share of them, in vectors of at most `width` lanes, `count` lines side by side."""
         width = self.width_limit or width
 

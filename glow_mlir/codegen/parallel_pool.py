@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.modules import ModuleBuilder
-from glow_mlir.codegen.types import i32, i64, ptr
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import i32, i64, ptr
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.runtime import pool_layout as layout
 
 RUN, WORK, STOP = "glow_pool_run", "glow_pool_work", "glow_pool_stop"

@@ -9,11 +9,11 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float16Type, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.half import narrow, narrow_double, rounded, widen
-from glow_mlir.codegen.scalar_math import CHAINS, MATH
-from glow_mlir.codegen.types import f32, f64, vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import f32, f64, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.half import narrow, narrow_double, rounded, widen
+from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool
 

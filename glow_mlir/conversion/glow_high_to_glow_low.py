@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.samples import samples_of
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
@@ -21,10 +22,9 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewO
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.locations import described
-from glow_mlir.transforms.rewriting import high_functions
-from glow_mlir.value_names import value_name
+from glow_mlir.ir.locations import described
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.value_names import value_name
 
 
 @dataclass(frozen=True)

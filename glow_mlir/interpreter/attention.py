@@ -7,7 +7,7 @@ import numpy as np
 from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
 from glow_mlir.dialects.properties import flag, integer, number
 from glow_mlir.interpreter.linear import wide
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 @semantics(AttentionOp)

@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.windows import Window, is_channels_last
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 def windows_of(x: np.ndarray, window: Window, fill: float, outputs: tuple[int, ...]) -> np.ndarray:

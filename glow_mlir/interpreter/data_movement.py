@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TransposeOp,
 )
 from glow_mlir.dialects.properties import integer, ints, text
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 @semantics(ReshapeOp)

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.indexing import (
     ScatterNDOp,
 )
 from glow_mlir.dialects.properties import integer, text
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 def from_front(indices: np.ndarray, size: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag, text
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 def wide(array: np.ndarray) -> np.ndarray:

@@ -17,6 +17,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
+from glow_mlir.constants.packing import UNPACK
+from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
@@ -32,10 +34,8 @@ from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
-from glow_mlir.packing import UNPACK
-from glow_mlir.registry import SEMANTICS
-from glow_mlir.storage import constant_array
-from glow_mlir.textual import position_of
+from glow_mlir.ir.registry import SEMANTICS
+from glow_mlir.ir.text import position_of
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 Array = np.ndarray
 

@@ -8,7 +8,7 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp,
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.interpreter.convolution import channels_last, windows_of
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 def _patches(op: Pool, x: np.ndarray, fill: float) -> tuple[np.ndarray, tuple[int, ...]]:

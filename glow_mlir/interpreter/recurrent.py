@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, Rnn
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.interpreter.scalar import evaluate
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 Array = np.ndarray
 Step = Callable[[Array, list[Array]], list[Array]]

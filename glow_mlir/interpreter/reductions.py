@@ -10,7 +10,7 @@ import numpy as np
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.interpreter.linear import wide
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 Axes = tuple[int, ...]
 Reducer = Callable[[np.ndarray, Axes, bool], np.ndarray]

@@ -10,7 +10,7 @@ import numpy as np
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import flag, ints, number, text
 from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 @dataclass(frozen=True)

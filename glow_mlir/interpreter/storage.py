@@ -7,7 +7,7 @@ import numpy as np
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import SplatOp, splat_element
 from glow_mlir.dialects.properties import ints, number
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 @semantics(SplatOp)

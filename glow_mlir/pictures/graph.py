@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import bytes_moved
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
@@ -19,8 +20,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import bytes_of, element_of, shape_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.locations import location_names
+from glow_mlir.ir.locations import location_names
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 """Families of nodes that are no operators."""

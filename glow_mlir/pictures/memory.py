@@ -22,9 +22,9 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
 )
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.pictures.graph import family_of, kind_of, shape_text
-from glow_mlir.transforms.locations import location_names
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from glow_mlir.compilation_log import CompilationLog
+from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.pictures.graph import Graph
 from glow_mlir.pictures.layout import layered
 from glow_mlir.pictures.memory import Memory

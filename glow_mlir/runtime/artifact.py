@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.json_text import parsed_json
+from glow_mlir.support.json_text import parsed_json
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from glow_mlir.activity import warn
 from glow_mlir.errors import CacheError
 from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache_folder import CacheFolder, is_abandoned, partial_name
 from glow_mlir.runtime.identity import ContentIndex
 from glow_mlir.runtime.own_folder import OwnFolder
+from glow_mlir.support.activity import warn
 
 DEFAULT_LIMIT = 4 << 30
 _FORMAT = 3

@@ -8,9 +8,9 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 
-from glow_mlir.activity import warn
 from glow_mlir.errors import CacheError
 from glow_mlir.runtime.own_folder import OwnFolder
+from glow_mlir.support.activity import warn
 
 _PARTIAL = ".partial-"
 _PARTIAL_SECONDS = 3600

@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glow_mlir.deferred import is_beside
-from glow_mlir.runtime.answers import Answers
+from glow_mlir.constants.deferred import is_beside
+from glow_mlir.runtime.json_cache import JsonCache
 
 SETTLED_NS = 2_000_000_000
 """Nanoseconds for which a file must be at rest for its times to tell it from later content: the tick of FAT's clock."""
@@ -46,7 +46,7 @@ class ContentIndex:
     """
 
     def __init__(self, directory: Path | None = None) -> None:
-        self._answers = Answers("contents", directory, limit=MOST_ENTRIES)
+        self._answers = JsonCache("contents", directory, limit=MOST_ENTRIES)
 
     @property
     def directory(self) -> Path:

@@ -8,13 +8,13 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
-from glow_mlir.storage import Storage
 
 AFFINE = (AddOp, SubOp, MulOp, DivOp, NegOp, BatchNormalizationOp)
 """Operators that may be a factor and an addend."""

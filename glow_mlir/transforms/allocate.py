@@ -10,11 +10,11 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.liveness import lifetimes, peak
 from glow_mlir.analysis.placement import Request, place
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 
 ALIGNMENT = 64
 
@@ -51,8 +51,8 @@ def allocate_activations(function: FuncOp) -> None:
         life.allocation.offset = IntegerAttr(offset, i64)
     size = max((offset + rounded(life.size) for life, offset in zip(lives, offsets, strict=True)), default=0)
     function.attributes["activations"] = IntegerAttr(size, i64)
-    tally("buffers placed", len(lives))
-    tally("bytes of activations", size)
+    statistics.count("buffers placed", len(lives))
+    statistics.count("bytes of activations", size)
     function.attributes["activations_bound"] = IntegerAttr(peak(lives, ALIGNMENT), i64)
 
 

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
+from glow_mlir.constants.storage import Storage, constant_array, scalar_attribute
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp, SliceOp, TransposeOp
@@ -31,9 +32,8 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of, size_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage, constant_array, scalar_attribute
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DecomposeDataMovementPass(ModulePass):
                     decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
                     if decompose and decompose(Decomposition(instruction, function.block, accesses, storage)):
                         function.block.erase_op(instruction)
-                        tally("instructions decomposed")
+                        statistics.count("instructions decomposed")
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.storage import Storage, scalar_attribute
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, size_of
-from glow_mlir.storage import Storage, scalar_attribute
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 COMMUTATIVE: tuple[type[Operation], ...] = (
     binary.AddOp,

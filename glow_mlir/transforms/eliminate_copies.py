@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from glow_mlir.analysis.accesses import Access, Accesses
 from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
 from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import is_same_buffer
 from glow_mlir.dialects.glow_low.memory import (
@@ -24,11 +25,10 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class CopyElimination:
         self.accesses.forget(copy)
         operands = set(copy.operands)
         self.block.erase_op(copy)
-        tally("copies eliminated")
+        statistics.count("copies eliminated")
         for value in operands:
             erase_unused_views(value)
 
@@ -175,7 +175,7 @@ class CopyElimination:
     def _takes(self, op: Operation, needs_strides: bool) -> bool:
         """Whether the backend executes an instruction with its new operands, as fast as before."""
         if needs_strides:
-            return self.backend.walks_strides(op, self.setting)
+            return self.backend.supports_strided_inner(op, self.setting)
         return self.backend.can_select(op, self.setting)
 
     def _finish(

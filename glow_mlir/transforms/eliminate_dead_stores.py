@@ -13,8 +13,8 @@ from glow_mlir.analysis.accesses import Access, accesses_of
 from glow_mlir.analysis.regions import Region, region_covers, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def eliminate_dead_stores(block: Block) -> None:
         stores = [access for access in accesses if is_store(access)]
         if isinstance(op, Instruction) and stores and not any(demand.wants(access) for access in stores):
             block.erase_op(op)
-            tally("dead stores erased")
+            statistics.count("dead stores erased")
             continue
         for access in stores:
             if access.op is op and not access.reads:

@@ -9,14 +9,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, PowOp
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.transforms.matching import Matcher
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
 LARGEST = 4
 """The largest exponent: beyond, roundings add up."""

@@ -10,16 +10,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.dialects.windows import Window, is_channels_last
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
 IMAGE_AXES = 2
 LEAST_OUTPUTS = 32
@@ -102,7 +102,7 @@ def _flatten(op: ConvOp, storage: Storage, is_default: bool) -> None:
         group=op.group,
         layout=op.layout,
     )
-    tally("convolutions flattened")
+    statistics.count("convolutions flattened")
     replace(op, [emit(ReshapeOp, result, shape=shape_of(op.result))])
 
 

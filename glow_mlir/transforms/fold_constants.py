@@ -12,17 +12,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.deferred import Deferred
+from glow_mlir.constants.deferred import Deferred
+from glow_mlir.constants.storage import Storage, constant_op
+from glow_mlir.constants.weights import is_large
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage, constant_op
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
-from glow_mlir.weights import is_large
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 LARGEST_SPLATS = 1 << 28
 """Bytes of splats from which on nothing is computed on them: they are small only as long as they are one number."""
@@ -62,7 +62,7 @@ class FoldConstantsPass(ModulePass):
             block.insert_op_before(new, op)
             replacements.append(new.results[0])
         replace(op, replacements)
-        tally("operators folded")
+        statistics.count("operators folded")
 
     def _results(self, op: HighOp, storage: Storage) -> Sequence[np.ndarray | Deferred] | None:
         """The values of the results, or `None` where they are not known, or too large."""

@@ -11,16 +11,16 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.rearrangement import Arrangement, Factor, arrangement_of, reshaped, transposed, whole_axes
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import keeps_order
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 Rearranging = ReshapeOp | TransposeOp
 
@@ -88,7 +88,7 @@ def _fold(op: ConvOp, storage: Storage) -> None:
     result = _dilated(op, image, dealt.blocks, emit)
     emit.emitted[-1].location = fuse_locations(part.location for part in (*dealt.steps, op, *steps))
     replace(last, [_arranged(result, order, shape_of(last.result), emit)])
-    tally("convolutions dilated")
+    statistics.count("convolutions dilated")
 
 
 def _dealt_image(op: ConvOp) -> Dealt | None:

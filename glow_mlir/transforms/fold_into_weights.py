@@ -11,16 +11,16 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.deferred import Scaled
+from glow_mlir.constants.deferred import Scaled
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.storage import Storage
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
-from glow_mlir.transforms.emitter import Emitter
 from glow_mlir.transforms.linear_operators import DESCRIPTIONS, Factor, Linear, linear_operator
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.deferred import Deferred
+from glow_mlir.constants.deferred import Deferred
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.transposition import inverse, ranking
 from glow_mlir.dialects.properties import flag, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
     product = emit(MatMulOp, left, source, bias, **flags)
     emit.emitted[-1].location = fuse_locations([transpose.location, op.location])
     replace(op, [product])
-    tally("transposes folded into products")
+    statistics.count("transposes folded into products")
 
 
 def remaining_permutation(permutation: Shape) -> Shape | None:

@@ -9,18 +9,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.analysis.cost import pays
+from glow_mlir.analysis.cost import is_profitable
 from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
-from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class EpilogueFusion:
         """Give the stack to a producer, if one takes it."""
         found = [(op, value) for value in self.stack.sources if (op := self._producer(value)) is not None]
         for producer, value in sorted(found, key=lambda item: -self.accesses.positions[item[0]]):
-            if not pays(2 * byte_size(value)):
+            if not is_profitable(2 * byte_size(value)):
                 continue
             if self._is_ready(producer, value):
                 fused = self._move(producer, value)
@@ -155,5 +155,5 @@ class EpilogueFusion:
         block = stack.parent_block()
         assert block is not None
         block.erase_op(stack)
-        tally("stacks turned into epilogues")
+        statistics.count("stacks turned into epilogues")
         return True

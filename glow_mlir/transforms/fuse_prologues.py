@@ -9,19 +9,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.analysis.cost import operations, pays
+from glow_mlir.analysis.cost import is_profitable, operations
 from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
-from glow_mlir.transforms.rewriting import erase_unused, fuse_locations, low_functions
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class PrologueFusion:
         first = consumer.inputs()[0]
         repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
         repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block)
-        return reads > 0 and pays(2 * byte_size(self.stack.targets[0]) - repeated_bytes, repeated_work)
+        return reads > 0 and is_profitable(2 * byte_size(self.stack.targets[0]) - repeated_bytes, repeated_work)
 
     def _move(self, consumer: DerivedInstruction, source: SSAValue) -> bool:
         """Make the stack the prologue of `consumer`; false where it does not fit, or the backend refuses."""
@@ -139,5 +139,5 @@ class PrologueFusion:
         block = stack.parent_block()
         assert block is not None
         block.erase_op(stack)
-        tally("stacks turned into prologues")
+        statistics.count("stacks turned into prologues")
         return True

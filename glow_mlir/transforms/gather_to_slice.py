@@ -9,14 +9,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.canonicalization.slices import bounds
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import CopyOp, DeallocOp, FuncOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.locations import location_name, location_names
-from glow_mlir.transforms.rewriting import low_functions
-from glow_mlir.value_names import value_name
+from glow_mlir.ir import statistics
+from glow_mlir.ir.locations import location_name, location_names
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.value_names import value_name
 
 PREFIX = "debug."
 """What the names of the extra outputs begin with."""
@@ -44,7 +44,7 @@ class InstrumentDebugPass(ModulePass):
         for function in low_functions(op):
             for number, (instruction, value) in enumerate(list(self._chosen(function))):
                 keep(function, storage, instruction, value, number)
-                tally("values kept")
+                statistics.count("values kept")
 
     def _chosen(self, function: FuncOp) -> Iterator[tuple[Instruction, SSAValue]]:
         """The instructions to look at, each with the buffers that it writes."""

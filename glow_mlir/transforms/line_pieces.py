@@ -29,7 +29,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.transforms.rewriting import fuse_locations
+from glow_mlir.ir.rewriting import fuse_locations
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, LocationAttr
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.deferred import Deferred, Scaled, Stored
+from glow_mlir.constants.deferred import Deferred, Scaled, Stored
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp

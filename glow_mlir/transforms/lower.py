@@ -12,14 +12,14 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.registry import LOWERINGS
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import LOWERINGS
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
     if not any(size_of(result) for result in op.results):
         # Formulas of lowerings need not hold for operands without elements.
         replace(op, [emit.splat(0, element_of(result), shape_of(result)) for result in op.results])
-        tally("operators without elements")
+        statistics.count("operators without elements")
         return []
     function = LOWERINGS.get(type(op))
     if function is None:
@@ -73,5 +73,5 @@ def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
             Rewriter.erase_op(new)
         return []
     replace(op, [values] if isinstance(values, SSAValue) else list(values))
-    tally("operators lowered")
+    statistics.count("operators lowered")
     return emit.emitted

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float, numpy_dtype
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
@@ -18,7 +19,6 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.properties import flag, number
 from glow_mlir.dialects.shapes import Shape, element_of, size_of
-from glow_mlir.storage import Storage
 from glow_mlir.transforms.formulas import (
     COMMUTATIVE,
     Apply,

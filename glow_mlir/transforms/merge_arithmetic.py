@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.storage import Storage
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 from glow_mlir.transforms.affine import Affine, affine_parts, data_operand
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.deferred import Joined
+from glow_mlir.constants.deferred import Joined
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import rank_of, shape_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.ranges import Range, meets_input, value_ranges
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
@@ -20,9 +21,8 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 Windowed = ConvOp | MaxPoolOp | AvgPoolOp | LpPoolOp
 

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.clips import Limits, limits_of
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
@@ -17,9 +18,8 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement, P
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import rank_of, size_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)

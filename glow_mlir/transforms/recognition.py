@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 from glow_mlir.transforms.formulas import Formula, Needed
 from glow_mlir.transforms.matching import Match, Matcher
-from glow_mlir.transforms.rewriting import erase_dead, fuse_locations, high_functions, replace
 
 Build = Callable[[Match, Emitter], SSAValue | None]
 

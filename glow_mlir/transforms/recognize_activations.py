@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high import activations as ops
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
 from glow_mlir.transforms.formulas import Apply, Constant, Formula, Number, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Rule, apply_rules

@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Product, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Rule, apply_rules

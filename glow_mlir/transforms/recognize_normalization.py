@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, Rms
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Reduced, Shared, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Rule, apply_rules

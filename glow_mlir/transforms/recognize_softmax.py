@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_math import ExpOp, LogOp
 from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp, SoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceLogSumExpOp, ReduceMaxOp, ReduceSumOp
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
 from glow_mlir.transforms.formulas import Apply, Formula, Reduced, Shared, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Rule, apply_rules

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.ranges import Range, value_ranges
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.canonicalization.clips import limits_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.rewriting import high_functions, replace
+from glow_mlir.ir.rewriting import high_functions, replace
 
 
 @dataclass(frozen=True)

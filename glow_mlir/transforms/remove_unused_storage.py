@@ -10,8 +10,8 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
-from glow_mlir.pass_statistics import tally
-from glow_mlir.transforms.rewriting import functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import functions
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RemoveUnusedStoragePass(ModulePass):
         for storage in list(block.ops):
             if isinstance(storage, ConstantOp) and storage.sym_name.data not in used:
                 block.erase_op(storage)
-                tally("constants erased")
+                statistics.count("constants erased")
 
 
 def erase_unused_reads(function: FunctionOp) -> None:
@@ -43,4 +43,4 @@ def erase_unused_reads(function: FunctionOp) -> None:
     for op in list(function.block.ops):
         if isinstance(op, GetOp | WeightOp) and not op.result.uses:
             function.block.erase_op(op)
-            tally("declarations erased")
+            statistics.count("declarations erased")

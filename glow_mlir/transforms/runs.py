@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import each_user
-from glow_mlir.analysis.cost import pays
+from glow_mlir.analysis.cost import is_profitable
 from glow_mlir.analysis.regions import region_of, regions_overlap
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike
@@ -64,12 +64,12 @@ class Run:
         return self.members[-1][0]
 
     def accepts(self, op: DerivedInstruction, time: int, most: int) -> bool:
-        """Whether `op` may join and the cost rule is for it: see `pays`."""
+        """Whether `op` may join and the cost rule is for it: see `is_profitable`."""
         return (
             shape_of(op.outputs()[0]) == self.space
             and len(self.members) < most
             and len(self.sources) + len(self.written) + len(op.operands) <= MOST_BUFFERS
-            and pays(self.saved_bytes(op))
+            and is_profitable(self.saved_bytes(op))
             and self._is_even(op)
             and (time == self.last + 1 or self._may_wait())
         )

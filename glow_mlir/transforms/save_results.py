@@ -6,11 +6,11 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp, SaveOp
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.locations import location_name
-from glow_mlir.transforms.rewriting import high_functions
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.rewriting import high_functions
 
 
 def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str, str]]]:

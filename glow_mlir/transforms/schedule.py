@@ -14,8 +14,8 @@ from glow_mlir.analysis.activations import program_of
 from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.program import Order, Program, child_size_order, topological_order
 from glow_mlir.errors import OptionError
-from glow_mlir.pass_statistics import tally
-from glow_mlir.transforms.rewriting import high_functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import high_functions
 
 ORDERS: Mapping[str, Callable[[Program], Order]] = {
     "least-memory": least_memory_order,
@@ -53,4 +53,4 @@ def schedule_block(block: Block, find_order: Callable[[Program], Order]) -> None
     for op in ops:
         op.detach()
     block.add_ops([ops[number] for number in order])
-    tally("operators moved", sum(number != position for position, number in enumerate(order)))
+    statistics.count("operators moved", sum(number != position for position, number in enumerate(order)))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
-from glow_mlir.activity import say
 from glow_mlir.backends.interface import Setting, get_backend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.errors import OptionError
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.support.activity import say
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class SelectPass(BackendPass):
                 if self.tune:
                     say(f"tuning instruction {number} of {len(waiting)}")
                 chooser.select(instruction, setting, self.threads, self.tune)
-                tally("kernels selected", int("kernel" in instruction.properties))
-                tally("cut into parts", int("parts" in instruction.properties))
-            if any("parts" in instruction.properties for instruction in flattened(function.block)):
+                statistics.count("kernels selected", int("kernel" in instruction.properties))
+                statistics.count("cut into parts", int("partitions" in instruction.properties))
+            if any("partitions" in instruction.properties for instruction in flattened(function.block)):
                 function.attributes["threads"] = IntegerAttr(self.threads, i64)

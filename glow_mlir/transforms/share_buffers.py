@@ -14,9 +14,9 @@ from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
-from glow_mlir.pass_statistics import tally
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Sharing:
         self.accesses.move(gone, root)
         join_lives(self.block, self.accesses, root, gone)
         erase_with_views(gone)
-        tally("buffers shared")
+        statistics.count("buffers shared")
 
 
 def can_take(op: Instruction, output: int, input_: int) -> bool:

@@ -10,8 +10,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, root_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def shorten(block: Block) -> None:
             if free is not None:
                 block.erase_op(free)
             block.erase_op(op)
-            tally("unused allocations erased")
+            statistics.count("unused allocations erased")
             continue
         op.detach()
         block.insert_op_before(op, first[op.result])

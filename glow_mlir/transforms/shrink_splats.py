@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.storage import Storage, scalar_attribute
 from glow_mlir.dialects.glow_high.base import group_like
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, shape_of, size_of
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.storage import Storage, scalar_attribute
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.deferred import Deferred, Stored
+from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last, split_image
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.shapes import element_of, size_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 
 @dataclass(frozen=True)

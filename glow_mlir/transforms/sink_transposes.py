@@ -12,15 +12,15 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import Untransposed, composed, identity, inverse, keeps_order, moved
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 
 LOOK_AHEAD = 16
 """How many operators are visited in search of a transpose that undoes another one."""
@@ -65,13 +65,13 @@ def merge_transpose(op: TransposeOp, storage: Storage) -> None:
     emit = Emitter(op, storage)
     if permutation == identity(len(permutation)):
         replace(op, [source])
-        tally("identities erased")
+        statistics.count("identities erased")
     elif keeps_order(shape_of(source), permutation):
         replace(op, [emit(ReshapeOp, source, shape=shape_of(op.result))])
-        tally("transposes turned into reshapes")
+        statistics.count("transposes turned into reshapes")
     elif source is not op.input:
         replace(op, [emit(TransposeOp, source, permutation=permutation)])
-        tally("transposes merged")
+        statistics.count("transposes merged")
 
 
 def concerned(op: HighOp) -> Sequence[SSAValue]:
@@ -94,7 +94,7 @@ def sink_below(op: HighOp, storage: Storage) -> None:
         origins = [emit(TransposeOp, value, permutation=form.before) for value in origins]
     new = emit.insert(rebuilt(op, origins, form))
     replace(op, [emit(TransposeOp, result, permutation=form.permutation) for result in new.results])
-    tally("transposes sunk")
+    statistics.count("transposes sunk")
 
 
 def rebuilt(op: HighOp, operands: Sequence[SSAValue], form: Untransposed) -> HighOp:

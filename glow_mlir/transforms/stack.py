@@ -22,8 +22,8 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, Weigh
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.pass_statistics import tally
-from glow_mlir.transforms.rewriting import fuse_locations, low_functions
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.transforms.runs import MOST_MEMBERS, Place, Run, Use, merged, place_of, splat_behind
 
 
@@ -193,8 +193,8 @@ def emit_stack(run: Run) -> None:
     targets = run.targets()
     if targets:
         block.insert_op_before(StackBuilder(run).build(targets), last)
-        tally("stacks made")
-        tally("instructions stacked", len(run.members))
+        statistics.count("stacks made")
+        statistics.count("instructions stacked", len(run.members))
     for _, member in run.members:
         block.erase_op(member)
 

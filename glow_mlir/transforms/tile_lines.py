@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.analysis.cost import pays
+from glow_mlir.analysis.cost import is_profitable
 from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule
 from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -32,11 +33,10 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.errors import OptionError
-from glow_mlir.pass_statistics import tally
-from glow_mlir.storage import Storage
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.line_pieces import Link, write_chain
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class TileLinesPass(BackendPass):
             setting = Setting(Storage(op), self.target, self.accuracy)
             for chain in Search(function.block, backend, setting, cache).chains():
                 chain.tile()
-                tally("chains tiled")
-                tally("instructions tiled", len(chain.ops))
+                statistics.count("chains tiled")
+                statistics.count("instructions tiled", len(chain.ops))
 
 
 def stage_of(op: Operation) -> LineStage | None:
@@ -223,7 +223,7 @@ class Search:
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
         if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
             return None
-        if not all(self.backend.works_by_lines(op, self.setting) for op in ops):
+        if not all(self.backend.supports_row_tiling(op, self.setting) for op in ops):
             return None
         stages = [stage for op in ops if (stage := stage_of(op)) is not None]
         buffers = [_line_buffer(link) for link in links]
@@ -232,7 +232,7 @@ class Search:
             return None
         batch = shape_of(ops[0].outputs()[0])[0]
         saved = sum(2 * byte_size(link.root) for link in links)
-        return Chain(ops, links, schedule) if pays(saved - batch * schedule.moved_bytes()) else None
+        return Chain(ops, links, schedule) if is_profitable(saved - batch * schedule.moved_bytes()) else None
 
 
 def _line_buffer(link: Link) -> LineBuffer:

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.liveness import Lifetime, lifetimes
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import MOST_BYTES
+from glow_mlir.ir.checks import CheckFailed, require_at
+from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.transforms.allocate import ALIGNMENT, rounded
-from glow_mlir.transforms.checks import CheckFailed, require_at
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)

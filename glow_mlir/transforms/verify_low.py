@@ -13,15 +13,15 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.accesses import may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap, region_covers, region_of
 from glow_mlir.analysis.written import WrittenElements
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.checks import CheckFailed, require_at
-from glow_mlir.transforms.rewriting import high_functions, low_functions
+from glow_mlir.ir.checks import CheckFailed, require_at
+from glow_mlir.ir.rewriting import high_functions, low_functions
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.errors import UnsupportedOperatorsError
+from glow_mlir.ir.locations import described
+from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.locations import described
-from glow_mlir.transforms.rewriting import high_functions
 
 
 @dataclass(frozen=True)

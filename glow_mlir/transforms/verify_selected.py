@@ -12,10 +12,10 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
 from glow_mlir.errors import ModelError, UnsupportedOperatorsError
-from glow_mlir.textual import position_of
+from glow_mlir.ir.locations import described
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import position_of
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.locations import described
-from glow_mlir.transforms.rewriting import low_functions
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FuncOp, ViewOp
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import parse_module
 from glow_mlir.transforms.eliminate_copies import EliminateCopiesPass
 from glow_mlir.transforms.eliminate_dead_stores import eliminate_dead_stores
-from glow_mlir.transforms.rewriting import low_functions
 from glow_mlir.transforms.share_buffers import ShareBuffersPass
 from glow_mlir.transforms.shorten_lifetimes import shorten
 

@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from glow_mlir.analysis.samples import samples_of
-from glow_mlir.context import new_context
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.samples import Samples, reshaped_samples
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.rewriting import high_functions
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import high_functions
 
 BATCH, ROWS, DEPTH = (8, True), (128, False), (16, False)
 

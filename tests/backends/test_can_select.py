@@ -16,9 +16,9 @@ from xdsl.parser import Parser
 from glow_mlir.backends.interface import ACCURACIES, Setting, get_backend
 from glow_mlir.codegen.llvm.host import runnable_targets
 from glow_mlir.codegen.target import PRESETS
-from glow_mlir.context import new_context
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.storage import Storage
+from glow_mlir.ir.context import new_context
 from glow_mlir.transforms.select import SelectPass
 from glow_mlir.transforms.verify_selected import VerifySelectedPass
 

@@ -15,18 +15,18 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.cpu.trial import Reel, Trial
-from glow_mlir.codegen.kernel import tiles_of
-from glow_mlir.codegen.selected import fault_of
+from glow_mlir.codegen.selection.kernel import tiles_of
+from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.target import target_named
-from glow_mlir.compiler import STAGE
-from glow_mlir.context import new_context
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.driver.compiler import STAGE
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.storage import Storage
-from glow_mlir.textual import module_text
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import module_text
 
 
 def conv(image: tuple[int, ...], filters: tuple[int, ...], constant: bool = True, **properties: Any) -> Case:

@@ -14,18 +14,18 @@ from execute import Case, module_of, runnable_targets, sample
 from models import random_inputs
 from onnx import TensorProto, helper, numpy_helper
 
-from glow_mlir.activity import watching
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.cpu import tuning
 from glow_mlir.backends.cpu.tuning import Tuner
-from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.llvm.host import lacks
+from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.target import PRESETS, Target, target_named
-from glow_mlir.compiler import Compilation
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import OptionError
-from glow_mlir.runtime.answers import Answers
-from glow_mlir.session import InferenceSession
-from glow_mlir.storage import Storage
+from glow_mlir.runtime.json_cache import JsonCache
+from glow_mlir.support.activity import watching
 
 Runs = Sequence[Callable[[], object]]
 
@@ -102,7 +102,7 @@ def test_answers_are_remembered() -> None:
 def test_damaged_answers_are_replaced(damage: str) -> None:
     choice = Choice()
     choice.made(won_by(1))
-    (file,) = Answers("tuning").directory.glob("*.json")
+    (file,) = JsonCache("tuning").directory.glob("*.json")
     file.write_text(damage)
     assert choice.made(won_by(2)) is choice.candidates[2]
     assert choice.made(no_race) is choice.candidates[2]

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.half import narrow, narrow_double, widen
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import f16, f32, f64, i64, ptr
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.math.half import narrow, narrow_double, widen
 from glow_mlir.codegen.target import target_named
-from glow_mlir.codegen.types import f16, f32, f64, i64, ptr
-from glow_mlir.codegen.value import Value
 from glow_mlir.runtime.loader import Library
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from execute import Case, check, check_all, check_low, runnable_targets, sample
 
+from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, WhereOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.storage import scalar_attribute
 
 OPERATORS = {op.name.split(".")[1]: op for op in GLOW_HIGH.operations if issubclass(op, Elementwise)}
 VARIANTS: dict[str, list[dict[str, Any]]] = {

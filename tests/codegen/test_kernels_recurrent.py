@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis.strategies import booleans, integers
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
+from glow_mlir.constants.packing import pack_gates, unpack_gates
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, RnnRecurrenceOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp
-from glow_mlir.packing import pack_gates, unpack_gates
 
 SIZES = [(3, 1, 8), (4, 7, 19), (2, 4, 33), (3, 1, 70), (4, 1, 129)]
 """Steps, batch, hidden units: whole blocks of the weights and what remains, one row and several."""

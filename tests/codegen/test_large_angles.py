@@ -12,7 +12,7 @@ from execute import Case, compile_module, module_of, runnable_targets, sample
 from scalar_functions import FLOATS, RUNNABLE, compiled, ulps
 from xdsl.dialects import math
 
-from glow_mlir.codegen.large_angles import LARGE, TABLE_BITS, two_over_pi
+from glow_mlir.codegen.math.large_angles import LARGE, TABLE_BITS, two_over_pi
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp, TanOp
 from glow_mlir.interpreter.scalar import FUNCTIONS

@@ -13,9 +13,11 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import f32, f64, ptr
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernel import Operand
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
@@ -25,12 +27,10 @@ from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.modules import ModuleBuilder
+from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.codegen.target import PRESETS, host_target
-from glow_mlir.codegen.types import f32, f64, ptr
-from glow_mlir.codegen.value import Value
+from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
-from glow_mlir.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 
 ELEMENTS = {np.float32: f32, np.float64: f64}
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scalar_functions import FLOATS, RUNNABLE, Array, compiled, ulps
 
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import f32, f64, ptr, vector
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.modules import ModuleBuilder
-from glow_mlir.codegen.scalar_math import MATH
+from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.target import target_named
-from glow_mlir.codegen.types import f32, f64, ptr, vector
 
 COUNT = 1 << 14
 
@@ -270,7 +270,7 @@ def test_rounding_and_classes():
 @pytest.mark.parametrize("target_name", ["avx2", "avx512", "neon", "scalar"])
 def test_no_function_calls_a_library(name: str, target_name: str):
     """Build every function of the table for every target."""
-    from glow_mlir.codegen.types import i32
+    from glow_mlir.codegen.builder.types import i32
 
     target = target_named(target_name)
     operands = {"atan2": 2, "copysign": 2, "powf": 2, "remf": 2, "clampf": 3, "fma": 3}.get(name, 1)

@@ -13,25 +13,25 @@ from xdsl.dialects import arith
 from xdsl.ir import Block
 
 from glow_mlir.codegen.bodies import Plane, Prologue
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import f32, ptr
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_pays
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import PRESETS, target_named
-from glow_mlir.codegen.types import f32, ptr
-from glow_mlir.codegen.value import Value
-from glow_mlir.compiler import Compilation
+from glow_mlir.constants.packing import pack_strassen, unpack_strassen
+from glow_mlir.constants.strassen import LEFT, RESULT, RIGHT
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.packing import pack_strassen, unpack_strassen
-from glow_mlir.strassen import LEFT, RESULT, RIGHT
 
 BOUND = 1e-7
 """Largest error, in parts of the largest result and of the square root of the depth, for normal operands."""

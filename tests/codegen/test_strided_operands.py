@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from random_graphs import Graph, GraphBuilder, graphs, step_concat, step_expand, step_pad, step_slice, step_transpose
 from xdsl.dialects.builtin import ModuleOp, f32
 
-from glow_mlir.compiler import Compilation
+from glow_mlir.constants.storage import constant_op
 from glow_mlir.dialects.glow_high import data_movement as data
 from glow_mlir.dialects.glow_high import indexing, normalization, pooling, recurrence, reductions, resize
 from glow_mlir.dialects.glow_high.attention import AttentionOp
@@ -22,8 +22,8 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, SplatOp
 from glow_mlir.dialects.glow_low.memory import CopyOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.storage import constant_op
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 INDICES = np.array([[0, 2], [1, 0]], np.int64)

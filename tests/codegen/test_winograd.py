@@ -13,7 +13,10 @@ from emitted import TARGETS, aligned, compiled, convolution, sum_and_relu
 from execute import Case, check_all, module_of, runnable_targets, sample
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import f32, ptr
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -21,15 +24,12 @@ from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_win
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.modules import ModuleBuilder
 from glow_mlir.codegen.target import PRESETS, Target, target_named
-from glow_mlir.codegen.types import f32, ptr
-from glow_mlir.codegen.value import Value
-from glow_mlir.compiler import Compilation
+from glow_mlir.constants.packing import pack_winograd, unpack_winograd
+from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.packing import pack_winograd, unpack_winograd
-from glow_mlir.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 
 BOUNDS = {2: 8e-8, 4: 4e-7}
 """

@@ -13,7 +13,7 @@ from run_lines import RunLineError, parse_pipeline, parse_script, substitute
 from shell import Outcome, run_pipeline
 from xdsl.ir import Attribute
 
-from glow_mlir import weights
+from glow_mlir.constants import weights
 
 
 def run(command: str, folder: Path) -> Outcome:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mlir_tools import ROOT
 
-from glow_mlir.pipelines import pass_specs, passes_of
+from glow_mlir.driver.pipelines import pass_specs, passes_of
 
 PAGE = ROOT / "docs" / "glow-passes.md"
 INSTRUCTION_PASSES = 13

@@ -20,7 +20,7 @@ def test_the_package_itself_loads_nothing_heavy() -> None:
 
 
 def test_the_universe_loads_no_frontend_and_no_llvm() -> None:
-    assert not loaded_by("import glow_mlir.universe") & {"llvmlite", "onnx", "rich"}
+    assert not loaded_by("import glow_mlir.ir.universe") & {"llvmlite", "onnx", "rich"}
 
 
 @pytest.mark.parametrize("tool", ["glow_opt", "glow_import", "glow_run"])

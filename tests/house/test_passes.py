@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from filecheck_runner import filecheck_tests
 
-from glow_mlir.universe import GLOW_UNIVERSE
+from glow_mlir.ir.universe import GLOW_UNIVERSE
 
 PASSES = sorted(GLOW_UNIVERSE.all_passes)
 TESTS = {path.stem for path in filecheck_tests()}

@@ -8,7 +8,7 @@ import pytest
 from filecheck_runner import FILECHECK_ROOT, filecheck_tests
 from run_lines import expand_macros, parse_script
 
-from glow_mlir.universe import GLOW_UNIVERSE
+from glow_mlir.ir.universe import GLOW_UNIVERSE
 
 DIALECTS = ("glow_high", "glow_low")
 OPERATIONS = sorted(

@@ -14,7 +14,7 @@ from single_node import SingleNode, assert_equal
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.frontends.onnx import elementwise
 from glow_mlir.frontends.onnx.elementwise import FLOATS, PLAIN
-from glow_mlir.registry import IMPORTERS
+from glow_mlir.ir.registry import IMPORTERS
 
 MODULE = elementwise.__name__
 NEWEST = defs.onnx_opset_version()

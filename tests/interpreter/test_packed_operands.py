@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from glow_mlir.context import new_context
+from glow_mlir.constants.packing import pack_panels
 from glow_mlir.errors import ModelError
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.packing import pack_panels
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 PRODUCT = """
 glow_high.placeholder @x : tensor<2x4xf32> {input}

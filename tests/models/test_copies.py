@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from models import model_named
 
-from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high import data_movement as data
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import CopyOp, WeightOp, root_of
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 
 MOVEMENT = (data.ConcatOp, data.SliceOp, data.TransposeOp, data.PadOp, data.ExpandOp)

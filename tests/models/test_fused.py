@@ -8,7 +8,6 @@ import pytest
 from models import LIGHT, model_named
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -17,8 +16,9 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import CopyOp, FuncOp, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.ir.rewriting import low_functions
 
 NAMES = (*LIGHT, "mobilenet_v2", "bert_encoder")
 SHUFFLES = {"shufflenet": 16}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from models import BUILT, LIGHT, model_named
 
-from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.properties import ints
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.transforms.rewriting import high_functions
+from glow_mlir.ir.rewriting import high_functions
 
 TO_CHANNELS_LAST = (0, 2, 3, 1)
 SHUFFLE = (0, 1, 2, 4, 3)

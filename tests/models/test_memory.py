@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from glow_mlir.analysis.activations import program_of
 from glow_mlir.analysis.program import child_size_order, peak, topological_order
 from glow_mlir.codegen.target import host_target
-from glow_mlir.compiler import Compilation
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.transforms.rewriting import high_functions, low_functions
+from glow_mlir.ir.rewriting import high_functions, low_functions
 
 ARENA_RATIO = 1.02
 """Extent of the activations, relative to the bound."""

@@ -84,7 +84,8 @@ def test_warm_start_reads_the_packed_weights_alone(
 def test_session_leaves_no_weights_in_the_store(saved: tuple[Path, Path]) -> None:
     code = """
 import gc, sys
-from glow_mlir import InferenceSession, weights
+from glow_mlir import InferenceSession
+from glow_mlir.constants import weights
 session = InferenceSession(sys.argv[1], cache=False)
 gc.collect()
 print(len(weights._STORE))

@@ -14,11 +14,11 @@ from hostile_names import renamed
 from models import model_named, random_inputs
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.compiler import Compilation
-from glow_mlir.context import new_context
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.textual import module_text, parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import module_text, parse_module
 
 ARENA_RATIO = 1.1
 

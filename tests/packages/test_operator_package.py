@@ -88,7 +88,7 @@ def expected(x: np.ndarray, bias: np.ndarray) -> dict[str, np.ndarray]:
 SESSION = """
 import sys
 import numpy as np
-from glow_mlir.session import InferenceSession
+from glow_mlir.api.session import InferenceSession
 backend, model, inputs, results = sys.argv[1:]
 session = InferenceSession(model, backend=backend)
 arrays = session.run(None, dict(np.load(inputs)))
@@ -144,7 +144,7 @@ def test_operators_are_listed(site: Path, model: Path) -> None:
 
 
 def test_version_of_a_package_decides_whether_a_compiled_model_is_still_valid(site: Path) -> None:
-    code = "from glow_mlir.session import _versions; print(_versions())"
+    code = "from glow_mlir.api.session import _versions; print(_versions())"
     assert "glow-extra-operators 0.1.0" in output(site, "-c", code)
 
 
@@ -180,7 +180,7 @@ class MineOp(Unary):
         return x
 """
 IMPORTER = """
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 @onnx_operator("Relu")
 def relu(node):
     return node.input()

@@ -13,20 +13,20 @@ import pytest
 from models import bert_encoder, model_named
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.compilation_log import CompilationLog
-from glow_mlir.compiler import Compilation
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.driver.compilation_log import CompilationLog
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.text import parse_module
 from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Edge, Graph, Node, graph_of
 from glow_mlir.pictures.layout import BEND_GAP, NODE_GAP, layered
 from glow_mlir.pictures.memory import Memory, memory_of
 from glow_mlir.pictures.page import Page
-from glow_mlir.pipelines import Stage
-from glow_mlir.storage import Storage
-from glow_mlir.textual import parse_module
-from glow_mlir.transforms.rewriting import functions
 
 MODELS = {"bert": lambda: bert_encoder(layers=2, length=8), "squeezenet": lambda: model_named("squeezenet")}
 
@@ -234,7 +234,7 @@ glow_low.func @main(@x, @y) {
 def test_views_are_parts_of_their_buffer() -> None:
     from xdsl.dialects.builtin import IntegerAttr, i64
 
-    from glow_mlir.context import new_context
+    from glow_mlir.ir.context import new_context
 
     module = parse_module(VIEWS, new_context())
     functions(module)[0].attributes["activations"] = IntegerAttr(64, i64)

@@ -20,12 +20,12 @@ import pytest
 from cache_users import CACHE_USERS, KEY, NEEDS_OWNERS, NEEDS_ROOT, SOMEBODY, CacheUser, artifact
 from checkout import ROOT
 
-from glow_mlir.activity import warning_to
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import identity, own_folder
-from glow_mlir.runtime.answers import Answers
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
-from glow_mlir.session import InferenceSession
+from glow_mlir.runtime.json_cache import JsonCache
+from glow_mlir.support.activity import warning_to
 
 pytestmark = NEEDS_OWNERS
 
@@ -285,7 +285,7 @@ def test_file_of_an_artifact_that_is_not_ours_is_not_read(
 def test_answer_that_is_not_ours_is_not_read(
     change: Callable[[Path], None], reason: str, root: Path, warnings: list[GlowError]
 ) -> None:
-    answers = Answers("subject", root)
+    answers = JsonCache("subject", root)
     answers.store(KEY, {"chosen": 1})
     path = answers.directory / f"{KEY}.json"
     change(path)

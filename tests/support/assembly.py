@@ -13,8 +13,8 @@ from execute import Case
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text
 from glow_mlir.codegen.target import target_named
-from glow_mlir.compiler import Compilation
-from glow_mlir.storage import Storage
+from glow_mlir.constants.storage import Storage
+from glow_mlir.driver.compiler import Compilation
 
 _LABEL = re.compile(r"^([.\w]+):")
 _FUNCTION = re.compile(r"\.type\s+([^,]+),[@%]function")

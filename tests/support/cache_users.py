@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from checkout import ROOT
 
-from glow_mlir.runtime.answers import Answers
 from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.identity import ContentIndex
+from glow_mlir.runtime.json_cache import JsonCache
 
 KEY = cache_key("one")
 _FILE = ROOT / "examples" / "digits.onnx"
@@ -61,9 +61,9 @@ CACHE_USERS = (
     ),
     CacheUser(
         "answers",
-        lambda root: Answers("subject", root).store(KEY, {"chosen": 1}),
-        lambda root: Answers("subject", root).load(KEY) is not None,
-        lambda root: Answers("subject", root).directory,
+        lambda root: JsonCache("subject", root).store(KEY, {"chosen": 1}),
+        lambda root: JsonCache("subject", root).load(KEY) is not None,
+        lambda root: JsonCache("subject", root).directory,
     ),
     CacheUser("contents", _write_digest, _has_digest, lambda root: ContentIndex(root).directory),
 )

@@ -9,13 +9,13 @@ from execute import Case, module_of
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.cpu.backend import CpuBackend
-from glow_mlir.codegen.candidate import Candidate
+from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.target import target_named
-from glow_mlir.compiler import Compilation
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.rewriting import low_functions
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.ir.rewriting import low_functions
 
 
 def stacked(*cases: Case, target: str = "host") -> ModuleOp:

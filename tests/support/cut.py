@@ -11,7 +11,7 @@ import numpy as np
 from execute import Program, compile_module
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.codegen import parts
+from glow_mlir.codegen.selection import partitions
 from glow_mlir.runtime.pool import Pool
 
 _TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -23,7 +23,7 @@ Results = dict[str, np.ndarray]
 @contextmanager
 def however_small() -> Generator[None]:
     """Cut instructions into parts that it would not pay to cut."""
-    with mock.patch.object(parts, "GRAIN", 1):
+    with mock.patch.object(partitions, "GRAIN", 1):
         yield
 
 

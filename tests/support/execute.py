@@ -24,17 +24,17 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.host import detect_host
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.target import target_named
-from glow_mlir.compiler import Compilation
-from glow_mlir.context import new_context
+from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.weights import add_weights
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
 from glow_mlir.runtime.loader import Library
-from glow_mlir.storage import Storage
-from glow_mlir.weights import add_weights
 
 GUARD = 64
 """Bytes in front of and behind every buffer that a function must not write."""

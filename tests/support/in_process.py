@@ -148,7 +148,7 @@ def _empty_weight_store() -> Generator[None]:
 
     A new process has to read the weight file; weights left over from the last tool would hide a failure to.
     """
-    from glow_mlir import weights
+    from glow_mlir.constants import weights
 
     store: dict[str, Any] = vars(weights)["_STORE"]
     saved = dict(store)

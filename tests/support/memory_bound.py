@@ -39,7 +39,7 @@ def is_view(op: Operation) -> bool:
     return isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and all(taken.step > 0 for taken in op.ranges()))
 
 
-def parts_of(op: Operation) -> Sequence[SSAValue]:
+def partitions_of(op: Operation) -> Sequence[SSAValue]:
     """The operands that are parts of the result as they are."""
     if isinstance(op, PadOp):
         return [op.input] if text(op.mode) == "constant" else []
@@ -107,7 +107,7 @@ class MemoryBound:
             if isinstance(op, SaveOp):
                 self._save(op)
         for op in ops:
-            for part in parts_of(op):
+            for part in partitions_of(op):
                 self.put(part, op.results[0])
         for op in ops:
             for operand in overwritten(op):

@@ -16,16 +16,16 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.target import target_named
-from glow_mlir.compiler import Compilation
-from glow_mlir.context import new_context
+from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.weights import Digest, add_weights, known_digest
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
-from glow_mlir.pipelines import Stage
-from glow_mlir.storage import Storage
-from glow_mlir.textual import digests, module_text, parse_module
-from glow_mlir.transforms.rewriting import low_functions
-from glow_mlir.weights import Digest, add_weights, known_digest
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import Stage
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import digests, module_text, parse_module
 
 TARGET = "avx2" if "avx2" in runnable_targets() else runnable_targets()[0]
 """What the programs are compiled for: the same on most machines."""

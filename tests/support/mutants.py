@@ -19,15 +19,15 @@ from mutant_programs import TARGET, all_texts
 from mutations import mutated
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir import compiler
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.codegen import build
 from glow_mlir.codegen.llvm import objects
-from glow_mlir.compiler import Compilation
-from glow_mlir.context import new_context
+from glow_mlir.driver import compiler
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import CompilerBugError, GlowError
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import module_text, parse_module
 from glow_mlir.runtime import executable
-from glow_mlir.session import InferenceSession
-from glow_mlir.textual import module_text, parse_module
 
 LADDER = (
     *("imported", "optimized", "lowered", "scheduled", "instructions"),

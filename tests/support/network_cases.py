@@ -14,10 +14,10 @@ from random_networks import network
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.compiler import Compilation
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.pipelines import Stage
 
 
 def check_network(seed: int) -> None:

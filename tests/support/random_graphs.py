@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, f32, i32
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.constants.storage import Storage, constant_op
 from glow_mlir.dialects.glow_high import data_movement as data
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
@@ -25,9 +26,8 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, SplatOp
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of, tensor
-from glow_mlir.storage import Storage, constant_op
-from glow_mlir.textual import module_text
-from glow_mlir.value_names import value_name
+from glow_mlir.ir.text import module_text
+from glow_mlir.ir.value_names import value_name
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

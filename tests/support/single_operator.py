@@ -9,15 +9,15 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import element_type
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.registry import LOWERINGS
-from glow_mlir.storage import Storage
-from glow_mlir.transforms.emitter import Emitter
-from glow_mlir.transforms.rewriting import erase_dead, replace
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import LOWERINGS
+from glow_mlir.ir.rewriting import erase_dead, replace
 
 Operands = Sequence[np.ndarray | None]
 

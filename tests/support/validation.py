@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.storage import FunctionOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
+from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.pipelines import parse_pipeline
-from glow_mlir.textual import module_text, parse_module, verify_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import module_text, parse_module, verify_module
 
 DECLARATIONS = (ModuleOp, FunctionOp, StorageOp, WeightOp)
 """Ops that compute nothing, and may have no location."""

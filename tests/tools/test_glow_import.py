@@ -11,9 +11,9 @@ from in_process import Finished, run_tool
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from glow_mlir.context import new_context
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.textual import read_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import read_module
 from glow_mlir.tools.glow_import import main
 
 

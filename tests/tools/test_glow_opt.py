@@ -17,15 +17,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir import pipelines
-from glow_mlir.context import new_context
+from glow_mlir.constants.weights import add_weights, weights, write_weights
 from glow_mlir.dialects.element_types import element_type
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.shapes import tensor
-from glow_mlir.textual import module_text, read_module, weights_path
+from glow_mlir.driver import pipelines
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import module_text, read_module, weights_path
 from glow_mlir.tools.command_line import error_line, report
 from glow_mlir.tools.glow_opt import main
-from glow_mlir.weights import add_weights, weights, write_weights
 
 TEXT = "glow_high.placeholder @x : tensor<4xf32> {input}\n"
 
@@ -224,7 +224,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_our_dialects_do_not_clash_with_an_installed_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     from xdsl.universe import XDSL_UNIVERSE, Universe
 
-    from glow_mlir.universe import GLOW_UNIVERSE
+    from glow_mlir.ir.universe import GLOW_UNIVERSE
 
     both = Universe(
         all_dialects={**XDSL_UNIVERSE.all_dialects, **GLOW_UNIVERSE.all_dialects},

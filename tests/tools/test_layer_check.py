@@ -10,12 +10,12 @@ import pytest
 from models import model_named
 from onnx import TensorProto, helper, numpy_helper
 
-from glow_mlir.context import new_context
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.expose import exposed_model
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 from glow_mlir.tools.layer_check import CheckReport, Layer, Tolerance, compare
 from glow_mlir.transforms.save_results import with_saved_results
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glow_mlir.activity import warn
 from glow_mlir.errors import CacheError
+from glow_mlir.support.activity import warn
 from glow_mlir.tools.command_line import CLEAR_LINE, run_tool
 from glow_mlir.tools.images import Image, Normalization
 from glow_mlir.tools.latency import Budget, measure

@@ -10,10 +10,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.errors import OptionError
-from glow_mlir.pipelines import parse_pipeline
+from glow_mlir.ir.universe import GLOW_UNIVERSE
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.universe import GLOW_UNIVERSE
 
 NAMES = ("backend", "target", "accuracy")
 

@@ -11,12 +11,12 @@ from models import GraphBuilder
 from onnx import TensorProto
 from validation import validate
 
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.properties import ints
+from glow_mlir.driver.pipelines import OPTIMIZE
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import OPTIMIZE
+from glow_mlir.ir.context import new_context
 
 CONTEXT = new_context()
 

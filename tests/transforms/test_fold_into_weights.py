@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from execute import compile_module, sample
 
-from glow_mlir.context import new_context
-from glow_mlir.pipelines import OPTIMIZE
-from glow_mlir.textual import parse_module
+from glow_mlir.driver.pipelines import OPTIMIZE
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 SCORES = """
 glow_high.placeholder @q : tensor<4x32xf32> {input}

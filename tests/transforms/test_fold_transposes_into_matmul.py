@@ -10,11 +10,11 @@ from execute import assert_same, compile_module, sample
 from validation import validate
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.context import new_context
+from glow_mlir.constants.weights import add_weights
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.textual import parse_module
-from glow_mlir.weights import add_weights
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 SIZES = (2, 3, 4, 5)
 

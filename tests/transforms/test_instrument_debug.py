@@ -11,12 +11,12 @@ from models import bert_encoder, random_inputs
 from random_graphs import Graph, graphs
 from validation import assert_text_round_trips, run_all, validate
 
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.driver.pipelines import Stage, parse_pipeline
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import Stage, parse_pipeline
-from glow_mlir.session import InferenceSession
+from glow_mlir.ir.context import new_context
 from glow_mlir.transforms.instrument_debug import PREFIX
 from glow_mlir.transforms.save_results import with_saved_results
 

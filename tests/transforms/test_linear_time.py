@@ -14,20 +14,20 @@ from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.order_search import Segment
 from glow_mlir.analysis.placement import Placement, Request
 from glow_mlir.analysis.regions import Region, region_covers
-from glow_mlir.codegen.kernel import declare_weight, pack_constant
-from glow_mlir.codegen.packed_form import PackedForm
-from glow_mlir.codegen.types import f32
-from glow_mlir.context import new_context
+from glow_mlir.codegen.builder.types import f32
+from glow_mlir.codegen.selection.kernel import declare_weight, pack_constant
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import StorageOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.pipelines import parse_pipeline
-from glow_mlir.storage import Storage
-from glow_mlir.textual import parse_module
+from glow_mlir.driver.pipelines import parse_pipeline
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import high_functions, low_functions
+from glow_mlir.ir.text import parse_module
 from glow_mlir.transforms import verify_low
-from glow_mlir.transforms.rewriting import high_functions, low_functions
 from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS
 from glow_mlir.transforms.schedule import schedule_block
 from glow_mlir.transforms.stack import stack_block

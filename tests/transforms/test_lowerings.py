@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
-from glow_mlir.registry import LOWERINGS
+from glow_mlir.ir.registry import LOWERINGS
 
 Case = tuple[type[HighOp], Callable[[np.random.Generator], Operands], dict[str, AttributeValue]]
 

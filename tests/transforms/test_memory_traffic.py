@@ -7,9 +7,9 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from glow_mlir import InferenceSession
 from glow_mlir.analysis.cost import bytes_moved
-from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 
 SIZE = 1 << 24

@@ -46,10 +46,10 @@ from random_graphs import (
 )
 from validation import assert_text_round_trips, validate
 
-import glow_mlir.weights
+import glow_mlir.constants.weights
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.context import new_context
-from glow_mlir.universe import PASSES
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.universe import PASSES
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 ROUNDING = {"rtol": 2e-4, "atol": 2e-4}
@@ -143,7 +143,7 @@ CONTEXT = new_context()
 def all_deferred() -> Iterator[None]:
     """Weights that passes make are deferred, and known by their recipes, however small they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(glow_mlir.weights, "LEAST_DEFERRED", 0)
+        patch.setattr(glow_mlir.constants.weights, "LEAST_DEFERRED", 0)
         yield
 
 

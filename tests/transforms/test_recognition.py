@@ -13,10 +13,10 @@ from models import GraphBuilder
 from onnx import helper
 from validation import assert_text_round_trips, validate
 
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.driver.pipelines import OPTIMIZE
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.pipelines import OPTIMIZE
+from glow_mlir.ir.context import new_context
 
 SHAPE = [2, 4, 8]
 CONTEXT = new_context()

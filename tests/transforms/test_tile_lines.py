@@ -18,7 +18,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.analysis.line_blocks import Block, LineBuffer, LineStage, Schedule
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.compiler import Compilation
 from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
@@ -26,6 +25,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp
 from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large], "deadline": None}

@@ -12,10 +12,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.passes import ModulePass
 
-from glow_mlir.context import new_context
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, NegOp
 from glow_mlir.errors import ParseFailure
-from glow_mlir.textual import parse_module
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 TEXT = """
 glow_high.placeholder @x : tensor<2xf32> {input}

@@ -7,12 +7,12 @@ from xdsl.ir import Operation
 
 from glow_extra_operators.operators import PairwiseDotProductOp
 from glow_mlir.codegen.access import lanes_for, load_as
-from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
-from glow_mlir.codegen.nests import Index, chunks
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.nests import Index, chunks
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 
 @kernel("pairwise-dot-product")

@@ -7,8 +7,8 @@ from xdsl.ir import SSAValue
 from glow_extra_operators.operators import BiasGeluOp
 from glow_mlir.dialects.glow_high.activations import GeluOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 
 @lowering(BiasGeluOp)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from glow_extra_operators.operators import BiasGeluOp, PairwiseDotProductOp
-from glow_mlir.registry import semantics
+from glow_mlir.ir.registry import semantics
 
 
 @semantics(BiasGeluOp)

@@ -11,19 +11,19 @@ from xdsl.ir import Operation
 from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Backend, Setting
 from glow_mlir.codegen.bodies import executes
-from glow_mlir.codegen.candidate import Candidate
-from glow_mlir.codegen.kernel import Kernel
-from glow_mlir.codegen.selected import fault_of
+from glow_mlir.codegen.selection.candidate import Candidate
+from glow_mlir.codegen.selection.kernel import Kernel
+from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.target import Target, target_named
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.driver.pipelines import Pipeline, llvm
 from glow_mlir.errors import ModelError
-from glow_mlir.pipelines import Pipeline, llvm
-from glow_mlir.registry import KERNELS, backend
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.registry import KERNELS, backend
+from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.pool_layout import MOST_THREADS
-from glow_mlir.storage import Storage
-from glow_mlir.textual import position_of
-from glow_mlir.transforms.locations import location_name
 
 WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
 """Operators that are views, or that the pass `decompose-data-movement` makes copies between views."""
@@ -55,17 +55,17 @@ class CpuBackend(Backend):
     def can_select(self, op: Operation, setting: Setting) -> bool:
         return self._guess(op, setting) is not None
 
-    def walks_strides(self, op: Operation, setting: Setting) -> bool:
+    def supports_strided_inner(self, op: Operation, setting: Setting) -> bool:
         guess = self._guess(op, setting)
-        return guess is not None and guess.WALKS_STRIDES
+        return guess is not None and guess.STRIDED_INNER
 
     def prologue_reads(self, op: Operation, setting: Setting) -> int:
         guess = self._guess(op, setting)
         return int(guess is not None and guess.PROLOGUE)
 
-    def works_by_lines(self, op: Operation, setting: Setting) -> bool:
+    def supports_row_tiling(self, op: Operation, setting: Setting) -> bool:
         guess = self._guess(op, setting)
-        return guess is not None and guess.BY_LINES
+        return guess is not None and guess.ROW_TILING
 
     def cache_bytes(self, target: str) -> int:
         return target_named(target).l2_bytes
@@ -112,12 +112,12 @@ class CpuBackend(Backend):
         by_lines = "image_lines" in op.properties
         is_decided = False
         for kernel in self.kernels:
-            if (accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.BY_LINES):
+            if (accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
                 continue
             if not executes(kernel, op):
                 continue
             own = [Candidate(kernel, tiles) for tiles in kernel.candidates(op, storage, target)]
-            if own and not is_decided and kernel.pays(op, storage, target):
+            if own and not is_decided and kernel.is_profitable(op, storage, target):
                 is_decided = True
                 yield from own
             else:

@@ -13,17 +13,17 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.build import build_artifact
-from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, signature
+from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.target import Target
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
-from glow_mlir.pipelines import ALLOCATED, pass_specs, passes_of
+from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
 from glow_mlir.runtime.executable import Executable, aligned
-from glow_mlir.storage import Storage
 
 ENTRY = "main"
 
@@ -84,7 +84,7 @@ class Trial:
         (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
         (op,) = (op for op in function.block.ops if isinstance(op, Instruction))
         candidate.write(op, Storage(module), target)
-        if "parts" in op.properties:
+        if "partitions" in op.properties:
             function.attributes["threads"] = IntegerAttr(target.threads, i64)
         for item in (*passes_of(pass_specs(["remove-unused-storage"])), *ALLOCATED.passes()):
             item.apply(context, module)

@@ -14,22 +14,22 @@ from functools import cached_property
 from importlib.metadata import version
 
 from glow_mlir.backends.cpu.trial import Trial, identity
-from glow_mlir.codegen.candidate import Candidate
 from glow_mlir.codegen.llvm.host import lacks
+from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.target import Target
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.errors import OptionError
-from glow_mlir.pass_statistics import tally
-from glow_mlir.runtime.answers import Answers
+from glow_mlir.ir import statistics
 from glow_mlir.runtime.cache import cache_key
 from glow_mlir.runtime.host import host_name
+from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.race import race
 from glow_mlir.runtime.sources import source_stamp
-from glow_mlir.storage import Storage
 
 GAIN = 0.02
 """By which part of its time another candidate has to beat the guess: what is less may be chance."""
@@ -52,7 +52,7 @@ class Tuner:
 
     target: str
     storage: Storage
-    answers: Answers = field(default_factory=lambda: Answers("tuning"))
+    answers: JsonCache = field(default_factory=lambda: JsonCache("tuning"))
     race: Race = field(default_factory=lambda: race)
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class Tuner:
         known = self.answers.load(key) or {}
         if (chosen := named.get(str(known.get("chosen")))) is not None:
             return chosen
-        tally("instructions measured")
+        statistics.count("instructions measured")
         seconds = self.race(Trial(op, self.storage).runs(candidates, machine, self.target, self._spread(op)))
         best = min(range(len(candidates)), key=seconds.__getitem__)
         if seconds[best] > (1 - GAIN) * seconds[0]:

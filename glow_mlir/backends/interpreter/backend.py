@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend
-from glow_mlir.pipelines import OPTIMIZE, Pipeline
-from glow_mlir.registry import backend
+from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
+from glow_mlir.ir.registry import backend
 
 
 @backend("interpreter")

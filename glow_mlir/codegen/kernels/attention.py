@@ -18,9 +18,11 @@ from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block, Operation
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, chunks, linear
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
@@ -28,10 +30,8 @@ from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_tr
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
-from glow_mlir.codegen.nests import Index, chunks, linear
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -39,7 +39,7 @@ from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer, number
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 IN_CACHE = GemmOptions(block_rows=1 << 62, prefetch=False)
 """Operands of the products are in the cache already."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.nests import Index, chunks
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, chunks
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
 
 VECTORS = 4
 """Vectors of independent work."""

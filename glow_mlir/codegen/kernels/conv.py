@@ -10,18 +10,9 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, prologue_of
+from glow_mlir.codegen.builder.types import f32
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernel import (
-    YES_OR_NO,
-    Buffer,
-    Choice,
-    Kernel,
-    KernelCall,
-    Tiles,
-    kind_of,
-    tiles_of,
-    whole_constant,
-)
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product_tiles
@@ -32,12 +23,24 @@ from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
-from glow_mlir.codegen.packed_form import PackedForm
-from glow_mlir.codegen.parts import parts_of
+from glow_mlir.codegen.selection.kernel import (
+    YES_OR_NO,
+    Buffer,
+    Choice,
+    Kernel,
+    KernelCall,
+    Tiles,
+    kind_of,
+    tiles_of,
+    whole_constant,
+)
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import f32
-from glow_mlir.codegen.value import Value
-from glow_mlir.deferred import Blocks
+from glow_mlir.constants.deferred import Blocks
+from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
+from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -46,10 +49,7 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, stride
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
-from glow_mlir.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
-from glow_mlir.registry import kernel
-from glow_mlir.storage import Storage
-from glow_mlir.winograd import OUTPUTS, STRIDES, TAPS, TileForm
+from glow_mlir.ir.registry import kernel
 
 
 def accepts_conv(op: Operation) -> bool:
@@ -155,7 +155,7 @@ class DepthwiseConvKernel(Kernel):
     name = "conv-depthwise"
     AXES = ("pack", "images", "lines")
     EPILOGUE = True
-    BY_LINES = True
+    ROW_TILING = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")):
@@ -225,7 +225,7 @@ class WinogradConvKernel(Kernel):
     SUMMING = ("height", "width")
     STRICT = False
     ONLY_PACKED = True
-    WALKS_STRIDES = True
+    STRIDED_INNER = True
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:
@@ -236,7 +236,7 @@ class WinogradConvKernel(Kernel):
         constant = whole_constant(getattr(op, "filter"), storage) is not None
         return _winograd_shape(op).candidates(target, f32) if constant else ()
 
-    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+    def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
         return _winograd_shape(op).forms(target, f32)[0] is not None
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
@@ -272,7 +272,7 @@ class WinogradConvKernel(Kernel):
 
     def private(self, op: Instruction) -> Sequence[int]:
         # Inputs, products and patch; the panels of a block share its inputs.
-        return (1, 2) if "columns" in parts_of(op) else (0, 1, 2)
+        return (1, 2) if "columns" in partitions_of(op) else (0, 1, 2)
 
     def emit(self, call: KernelCall) -> None:
         emit_winograd(
@@ -316,7 +316,7 @@ class StrassenConvKernel(StrassenKernel):
     """
 
     name = "conv-strassen"
-    WALKS_STRIDES = True
+    STRIDED_INNER = True
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
@@ -358,10 +358,10 @@ class ConvKernel(Kernel):
 
     name = "conv"
     AXES = ("pack", "images", "rows", "columns", "blocks")
-    WALKS_STRIDES = True
+    STRIDED_INNER = True
     EPILOGUE = True
     PROLOGUE = True
-    BY_LINES = True
+    ROW_TILING = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op):

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.gemm import (
     ALL_ROWS,
     Ahead,
@@ -29,7 +30,6 @@ from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
-from glow_mlir.codegen.value import Index, Value
 
 
 @dataclass(frozen=True)

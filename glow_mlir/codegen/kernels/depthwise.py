@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Index, Value
 
 ROWS = 2
 """Lines of a tile."""
@@ -178,7 +178,7 @@ class _Channels:
 
 
 def emit_depthwise(
-    b: Builder, operands: ProductOperands, shape: ConvShape, *, images: Share = ALL, lines: Share = ALL
+    b: Builder, operands: ProductOperands, shape: ConvShape, *, images: Partition = ALL, lines: Partition = ALL
 ) -> None:
     """
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
@@ -247,7 +247,7 @@ class _Nest:
     shape: ConvShape
     planes: tuple[Plane, ...]
     arguments: dict[str, Index]
-    share: Share
+    share: Partition
     """Which of the steps along the first axis."""
 
     def axis(self, axis: int, source: Index, target: Places) -> None:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, kind_of
-from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.types import f64, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import f64, vector
-from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 
 @kernel("determinant")

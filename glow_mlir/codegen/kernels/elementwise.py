@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import lanes_for, load_as
+from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
+from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
+from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
-from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
-from glow_mlir.codegen.nests import Index, collapse, linear, nest_steps, vector_nest
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
-from glow_mlir.codegen.streaming import is_streamed, streamed_loop
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import integer_of_width
 from glow_mlir.dialects.element_types import byte_width, signless
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
@@ -25,7 +25,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 VECTORS = 4
 """Vectors computed side by side for each function whose operations wait for each other."""
@@ -110,7 +110,7 @@ class CopyKernel(Kernel):
 
     name = "copy"
     AXES = ("lines",)
-    WALKS_STRIDES = True
+    STRIDED_INNER = True
 
     def accepts(self, op: Operation) -> bool:
         return isinstance(op, CopyOp)

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import YES_OR_NO, Choice
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
-from glow_mlir.codegen.share import ALL, Share
+from glow_mlir.codegen.selection.kernel import YES_OR_NO, Choice
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.value import Index, Value
 
 BLOCK_ROWS = 96
 """Rows of the input that one pass over all panels works on, where the input is too large to stay in the cache."""
@@ -57,7 +57,7 @@ def emit_panels(
     tile: Tile,
     element: Attribute,
     body: Callable[[Columns], None],
-    share: Share = ALL,
+    share: Partition = ALL,
 ) -> None:
     """
     Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]`.
@@ -110,7 +110,7 @@ def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Call
 
 
 def emit_blocks(
-    b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Share = ALL
+    b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Partition = ALL
 ) -> None:
     """
     Run `body(first row, rows)` for blocks of about `block` rows; one block where Python does not know.
@@ -175,12 +175,14 @@ class GemmOptions:
     prefetch: bool = False
     whole_rows: int | None = None
     """Of how many rows the product is a block."""
-    rows: Share = ALL
-    columns: Share = ALL
-    images: Share = ALL
+    rows: Partition = ALL
+    columns: Partition = ALL
+    images: Partition = ALL
 
     @staticmethod
-    def of(tiles: Mapping[str, int], rows: Share = ALL, columns: Share = ALL, images: Share = ALL) -> GemmOptions:
+    def of(
+        tiles: Mapping[str, int], rows: Partition = ALL, columns: Partition = ALL, images: Partition = ALL
+    ) -> GemmOptions:
         """The choices of an instruction, see `product_tiles`; one block without prefetching where it has none."""
         block, prefetch = tiles.get("rows", ALL_ROWS), bool(tiles.get("prefetch", 0))
         return GemmOptions(block_rows=block, prefetch=prefetch, rows=rows, columns=columns, images=images)

@@ -13,12 +13,12 @@ from typing import Any, Self
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import i64, ptr
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.shared_function import SharedFunction
-from glow_mlir.codegen.types import i64, ptr
-from glow_mlir.codegen.value import Index, Value
 
 GRID = ("first", "count", "across", "image_tiles")
 """A block of tiles: the number of the first, how many there are; and of all tiles, those of a line and of an image."""

@@ -13,16 +13,16 @@ from typing import cast
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import load, load_raw, read_index, store
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, linear, nest
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, copy_box
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.kernels.reductions import Choose, add, largest_of, multiply, smallest_of
-from glow_mlir.codegen.nests import Index, linear, nest
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.dialects.glow_high import indexing as ops
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import Shape, normalize_axis
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 
 def from_front(b: Builder, index: Value, size: int) -> Value:

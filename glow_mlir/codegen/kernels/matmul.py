@@ -10,9 +10,18 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.types import f32, vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
-from glow_mlir.codegen.kernel import (
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
+from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
+from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
+from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.codegen.selection.kernel import (
     Buffer,
     Choice,
     Kernel,
@@ -23,18 +32,11 @@ from glow_mlir.codegen.kernel import (
     tiles_of,
     whole_constant,
 )
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
-from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
-from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
-from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
-from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
-from glow_mlir.codegen.packed_form import PackedForm
+from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import f32, vector
-from glow_mlir.codegen.value import Value
-from glow_mlir.deferred import Blocks
+from glow_mlir.constants.deferred import Blocks
+from glow_mlir.constants.packing import pack_panels
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width, is_float, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -42,9 +44,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.packing import pack_panels
-from glow_mlir.registry import kernel
-from glow_mlir.storage import Storage
+from glow_mlir.ir.registry import kernel
 
 
 def _flag(op: Operation, name: str) -> bool:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue
-from glow_mlir.codegen.builder import Builder, Loop
+from glow_mlir.codegen.builder.builder import Builder, Loop
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Tile, balanced
-from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Index, Value
 
 if TYPE_CHECKING:
     from glow_mlir.codegen.kernels.gemm import Columns

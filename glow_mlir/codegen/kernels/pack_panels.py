@@ -1,4 +1,4 @@
-"""Packing of matrices in panels at run time, as `glow_mlir/packing.py` does it for constants."""
+"""Packing of matrices in panels at run time, as `glow_mlir/constants/packing.py` does it for constants."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.types import f32, vector
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.gemm import Columns, emit_panels
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
-from glow_mlir.codegen.share import ALL, Share
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import f32, vector
-from glow_mlir.codegen.value import Index, Value
 
 
 def emit_pack_panels(
@@ -26,7 +26,7 @@ def emit_pack_panels(
     *,
     element: Attribute = f32,
     tile: Tile | None = None,
-    share: Share = ALL,
+    share: Partition = ALL,
 ) -> None:
     """
     Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
@@ -75,7 +75,7 @@ def emit_pack_transposed(
     *,
     channels: int = 1,
     tile: Tile | None = None,
-    share: Share = ALL,
+    share: Partition = ALL,
 ) -> None:
     """
     Emit the packing of a transposed matrix `[n, k]`, of which the strides are those of `matrix`, as `emit_pack_panels`

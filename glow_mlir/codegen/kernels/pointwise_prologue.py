@@ -12,13 +12,13 @@ import math
 from dataclasses import dataclass
 
 from glow_mlir.codegen.bodies import Plane, Prologue
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import chunks, linear, nest
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.gemm import BLOCK_ROWS, GemmOptions
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.nests import chunks, linear, nest
-from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.value import Index, Value
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
 
@@ -46,7 +46,7 @@ class BlockedConv:
     prologue: Prologue
     scratch: Value
     options: GemmOptions
-    share: Share = ALL
+    share: Partition = ALL
 
     def emit(self) -> None:
         """Loops over images and blocks of lines."""

@@ -12,16 +12,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.bodies import epilogue_of
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, linear, nest, nest_steps, vector_loop
+from glow_mlir.codegen.builder.partition import ALL
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_of, lowest
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.nests import Index, linear, nest, nest_steps, vector_loop
-from glow_mlir.codegen.scalar_math import MATH
-from glow_mlir.codegen.share import ALL
+from glow_mlir.codegen.math.scalar_math import MATH
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -29,7 +29,7 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 VECTORS = 4
 """Vectors of channels at once: enough independent work to hide the latency of an addition."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane, epilogue_of
-from glow_mlir.codegen.kernel import KernelCall
-from glow_mlir.codegen.types import f32
-from glow_mlir.codegen.value import Index, Value
+from glow_mlir.codegen.builder.types import f32
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.selection.kernel import KernelCall
 
 
 @dataclass(frozen=True)

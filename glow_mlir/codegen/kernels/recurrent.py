@@ -19,20 +19,21 @@ import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.access import computed, is_half, lanes_for, load, read_index, store
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.half import rounded
-from glow_mlir.codegen.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.nests import Index, linear, nest, vector_loop
-from glow_mlir.codegen.packed_form import PackedForm
+from glow_mlir.codegen.math.half import rounded
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Value
+from glow_mlir.constants.packing import pack_gates
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -40,8 +41,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.packing import pack_gates
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 ROW_VECTORS = 8
 """Vectors of a panel for one row of a batch, about: as many sums hide the latency of a product."""

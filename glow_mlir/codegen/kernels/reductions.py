@@ -11,19 +11,19 @@ from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.bodies import epilogue_of, prologue_of
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.lines import Line, Lines, line_steps
-from glow_mlir.codegen.nests import Index
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import f64, i32, i64, type_info, vector
-from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 Choose = Callable[[Builder, Value, Value], Value]
 

@@ -12,20 +12,20 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_nest
+from glow_mlir.codegen.builder.types import i32, i64
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, box_steps, copy_box
-from glow_mlir.codegen.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.nests import Index, linear, nest, vector_nest
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import i32, i64
-from glow_mlir.codegen.value import Value
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.interpreter.resize import AxisSampling, samplings
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 MOST_TAPS = 16
 """Elements of the input that one of the result is made of, at most; with more, matrix products are better."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.micro_gemm import LATENCY_COVER
 from glow_mlir.codegen.kernels.tiles import Tile
-from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Value
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.exponentials import exp_falling
-from glow_mlir.codegen.nests import chunks
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import chunks
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Index, Value
 
 VECTORS = 4
 """Vectors of independent work in the passes over the scores of one query."""

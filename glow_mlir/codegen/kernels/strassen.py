@@ -1,5 +1,5 @@
 """
-Matrix product with a constant right operand by Strassen's algorithm, one level deep; see `glow_mlir.strassen`.
+Matrix product with a constant right operand by Strassen's algorithm, one level deep (`constants/strassen.py`).
 
     for each block of rows {
         sums of quarters of the block, into `sums` [product][row of a half][depth of a half]
@@ -23,7 +23,11 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Prologue
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
@@ -41,14 +45,10 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
-from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Index, Value
-from glow_mlir.deferred import Blocks
+from glow_mlir.constants.deferred import Blocks
+from glow_mlir.constants.strassen import LEFT, PRODUCTS, RESULT
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.strassen import LEFT, PRODUCTS, RESULT
 
 PADDING = 16
 """Elements between products in a buffer, and between rows: they would else meet in few lines of the cache."""
@@ -319,9 +319,9 @@ def emit_strassen(
     cut: Halves,
     scratch: Sequence[Value],
     prologue: Prologue | None = None,
-    share: Share = ALL,
-    sums: Share | None = ALL,
-    pairs: Share | None = ALL,
+    share: Partition = ALL,
+    sums: Partition | None = ALL,
+    pairs: Partition | None = ALL,
 ) -> None:
     """
     Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
@@ -372,9 +372,9 @@ class _Nest(TiledProduct):
     columns: int
     cut: Halves
     prologue: Prologue | None
-    share: Share
-    sums: Share | None
-    pairs: Share | None
+    share: Partition
+    sums: Partition | None
+    pairs: Partition | None
 
     def blocks(self) -> None:
         """Compute all blocks: one or more items each, or some of the rows of one."""

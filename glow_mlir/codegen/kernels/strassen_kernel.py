@@ -8,19 +8,19 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
+from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.kernels.gemm import product_cut
 from glow_mlir.codegen.kernels.strassen import Halves, Sizes, strassen_blocks, strassen_pays, strassen_tiles, upper_rows
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.packed_form import PackedForm
-from glow_mlir.codegen.parts import parts_of
+from glow_mlir.codegen.selection.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.target import Target
-from glow_mlir.codegen.types import f32
+from glow_mlir.constants.packing import pack_strassen
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.packing import pack_strassen
-from glow_mlir.storage import Storage
 
 
 class StrassenKernel(Kernel):
@@ -67,7 +67,7 @@ class StrassenKernel(Kernel):
             for tiles in found
         ]
 
-    def pays(self, op: Operation, storage: Storage, target: Target) -> bool:
+    def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
         return strassen_pays(target, f32, self.sizes(op))
 
     def packed_matrix(
@@ -97,7 +97,7 @@ class StrassenKernel(Kernel):
         rows = range(2 * item, sizes.all_rows + 1, item) if several else range(whole, item + 1)
         # Sums that all threads read are those of all rows.
         all_sums = sizes.items * sizes.half
-        held = (all_sums,) if "columns" in parts_of(op) else (0, all_sums)
+        held = (all_sums,) if "columns" in partitions_of(op) else (0, all_sums)
         return {
             "rows": Choice(rows, needed=True),
             "prefetch": Choice(YES_OR_NO, needed=True),
@@ -113,7 +113,7 @@ class StrassenKernel(Kernel):
         return {"rows": steps} if axis == "rows" else {"sums": sizes.items * sizes.half, "columns": steps}
 
     def private(self, op: Instruction) -> Sequence[int]:
-        return (1,) if "columns" in parts_of(op) else (0, 1)
+        return (1,) if "columns" in partitions_of(op) else (0, 1)
 
     def shares(self, call: KernelCall) -> dict[str, Any]:
         """What `emit_strassen` is told of the part of a call."""

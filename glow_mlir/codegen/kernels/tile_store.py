@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Plane, write_masked
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.target import element_bits
-from glow_mlir.codegen.types import vector
-from glow_mlir.codegen.value import Index, Value
 
 if TYPE_CHECKING:
     from glow_mlir.codegen.kernels.micro_gemm import MicroKernel

@@ -8,17 +8,17 @@ from typing import cast
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import load, raw, store
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, linear, nest
+from glow_mlir.codegen.builder.types import i64, ptr
+from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.reductions import Choose
-from glow_mlir.codegen.nests import Index, linear, nest
-from glow_mlir.codegen.types import i64, ptr
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.dialects.element_types import is_float, is_unsigned
 from glow_mlir.dialects.glow_high.reductions import TopKOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import normalize_axis
-from glow_mlir.registry import kernel
+from glow_mlir.ir.registry import kernel
 
 
 def goes_before(element: Attribute, largest: bool) -> Choose:

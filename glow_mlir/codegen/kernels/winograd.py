@@ -1,5 +1,5 @@
 """
-Convolution with 3x3 filters by Winograd's algorithm, in tiles of two or four outputs each way (`glow_mlir.winograd`).
+Convolution with 3x3 filters by Winograd's algorithm, in tiles of two or four outputs each way.
 
     for each block of tiles {
         input transform of all channels, into `inputs` [point][tile][channel]
@@ -22,7 +22,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder import Builder
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.image_tiles import (
@@ -38,12 +42,8 @@ from glow_mlir.codegen.kernels.image_tiles import (
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
-from glow_mlir.codegen.share import ALL, Share
-from glow_mlir.codegen.shared_function import SharedFunction
 from glow_mlir.codegen.target import Target, element_bits
-from glow_mlir.codegen.types import i64, ptr, vector
-from glow_mlir.codegen.value import Index, Value
-from glow_mlir.winograd import OUTPUTS, TAPS, TileForm
+from glow_mlir.constants.winograd import OUTPUTS, TAPS, TileForm
 
 PADDING = 16
 """Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
@@ -347,9 +347,9 @@ def emit_winograd(
     *,
     cut: Blocking,
     scratch: Sequence[Value],
-    tiles: Share = ALL,
-    transform: Share | None = ALL,
-    columns: Share | None = ALL,
+    tiles: Partition = ALL,
+    transform: Partition | None = ALL,
+    columns: Partition | None = ALL,
 ) -> None:
     """
     Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
@@ -371,8 +371,8 @@ class _Nest(TiledProduct):
 
     shape: ConvShape
     cut: Blocking
-    transform: Share | None
-    columns: Share | None
+    transform: Partition | None
+    columns: Partition | None
 
     def block(self, first: Index, tiles: Index) -> None:
         """Compute a block of tiles."""
@@ -391,7 +391,7 @@ class _Nest(TiledProduct):
                 self.columns,
             )
 
-    def _transform(self, first: Index, tiles: Index, share: Share) -> None:
+    def _transform(self, first: Index, tiles: Index, share: Partition) -> None:
         """Transform the inputs of a share of the tiles of a block."""
         inputs, _, patch = self.scratch
         if isinstance(tiles, int) and not share.is_all:

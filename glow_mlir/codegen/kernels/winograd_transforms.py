@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glow_mlir.codegen.builder import Builder
-from glow_mlir.codegen.value import Value
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.value import Value
 
 
 def emit_product(b: Builder, matrix: np.ndarray, values: Sequence[Value]) -> list[Value]:

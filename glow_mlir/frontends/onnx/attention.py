@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("Attention", since=23)

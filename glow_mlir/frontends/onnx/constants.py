@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
-from glow_mlir.registry import onnx_operator
-from glow_mlir.storage import scalar_attribute
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("Constant")

@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("If")

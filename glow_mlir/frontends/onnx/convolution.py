@@ -8,7 +8,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("Conv")

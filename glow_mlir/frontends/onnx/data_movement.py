@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.data_movement import (
 from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 # Shape and order
 

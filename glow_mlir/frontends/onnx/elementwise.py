@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 PLAIN: dict[str, type[HighOp]] = {
     "Abs": math.AbsOp,

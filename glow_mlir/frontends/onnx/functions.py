@@ -9,7 +9,7 @@ import onnx
 from onnx import checker, defs, helper, shape_inference
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.registry import IMPORTERS
+from glow_mlir.ir.registry import IMPORTERS
 
 
 def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | None:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, T
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.constants.storage import Storage, constant_op
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
@@ -26,8 +27,7 @@ from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.storage import Storage, constant_op
-from glow_mlir.value_names import value_name
+from glow_mlir.ir.value_names import value_name
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""

@@ -11,13 +11,13 @@ from google.protobuf.message import DecodeError
 from onnx import defs
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.collector import without_collector
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
+from glow_mlir.support.collector import without_collector
 
 OLDEST_OPSET = 7
 

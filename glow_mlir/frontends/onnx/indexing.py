@@ -31,7 +31,7 @@ from glow_mlir.dialects.shapes import normalize_axis, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("Gather")

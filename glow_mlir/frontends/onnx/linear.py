@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("MatMul")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
@@ -17,8 +18,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
-from glow_mlir.storage import scalar_attribute
+from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("BatchNormalization")

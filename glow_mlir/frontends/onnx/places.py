@@ -8,8 +8,8 @@ from itertools import count
 
 import numpy as np
 
-from glow_mlir.deferred import Deferred, Stored
-from glow_mlir.weights import is_large
+from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.constants.weights import is_large
 
 _NUMBERS = count()
 """Of arrays in this process."""

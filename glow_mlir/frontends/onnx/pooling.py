@@ -9,7 +9,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_channels_last
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 
 def _pool(node: Node, operator: type[HighOp], **properties: AttributeValue) -> SSAValue:

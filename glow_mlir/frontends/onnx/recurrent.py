@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
 from glow_mlir.dialects.glow_high.recurrent import DIRECTIONS, GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 GATE_NAMES: dict[str, str] = {name.replace("_", ""): name for name in GATE_FUNCTIONS}
 """ONNX's name of a gate function in lower case → ours."""

@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, PowOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, SqrtOp
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 AXES_OPERAND: dict[str, tuple[type[ops.Reduction], int]] = {
     "ReduceL1": (ops.ReduceL1Op, 18),

@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.shapes import normalize_axis, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.registry import onnx_operator
+from glow_mlir.ir.registry import onnx_operator
 
 _LARGEST = float(np.finfo(np.float32).max)
 """The largest number of f32, as which larger ones count: both are too large for a size."""

@@ -16,7 +16,7 @@ from glow_mlir.frontends.onnx.functions import contradiction, has_importer, inst
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.types import onnx_type
-from glow_mlir.registry import operator_label
+from glow_mlir.ir.registry import operator_label
 
 if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.graph import GraphImporter

@@ -11,7 +11,7 @@ import onnx
 from onnx import checker, external_data_helper, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.deferred import FileMap, is_beside
+from glow_mlir.constants.deferred import FileMap, is_beside
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.wire import INSIDE

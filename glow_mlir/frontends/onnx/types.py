@@ -10,10 +10,10 @@ from onnx import helper
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.arguments import whole_number
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import OptionError, UnsupportedError
+from glow_mlir.support.arguments import whole_number
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:

@@ -11,8 +11,8 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.properties import flag, integer, number
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 
 @lowering(AttentionOp)

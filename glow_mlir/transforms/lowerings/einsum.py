@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.shapes import Shape, broadcast, shape_of
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
 from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 
 def _shifted(op: ops.AlongAxis, emit: Emitter) -> SSAValue:

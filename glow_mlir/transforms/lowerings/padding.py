@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 
 @lowering(ConvOp)

@@ -12,8 +12,8 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 Layer = LstmOp | GruOp | RnnOp
 
@@ -87,12 +87,12 @@ Parts = Callable[[int], tuple[SSAValue | None, Sequence[SSAValue | None]]]
 """Direction → the bias of the gates' inputs, and the operands of its recurrence behind the state."""
 
 
-def _lowered(op: Layer, parts_of: Parts, emit: Emitter) -> list[SSAValue]:
+def _lowered(op: Layer, partitions_of: Parts, emit: Emitter) -> list[SSAValue]:
     """The layer as one recurrence a direction."""
     x = _time_major(op, op.input, emit)
     parts: list[Sequence[SSAValue]] = []
     for index in range(len(op.directions())):
-        bias, rest = parts_of(index)
+        bias, rest = partitions_of(index)
         gates = _gate_inputs(x, op.weights, bias, index, emit)
         weights, state = _transposed(op.recurrence, index, emit), _state(op, op.initial_h, index, emit)
         operands = (gates, weights, state, *rest, op.sequence_lens)
@@ -104,11 +104,11 @@ def _lowered(op: Layer, parts_of: Parts, emit: Emitter) -> list[SSAValue]:
 def lstm(op: LstmOp, emit: Emitter) -> list[SSAValue]:
     """One recurrence a direction."""
 
-    def parts_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
+    def partitions_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
         peepholes = None if op.peepholes is None else _direction(op.peepholes, index, emit)
         return _summed_bias(op.bias, index, emit), (_state(op, op.initial_c, index, emit), peepholes)
 
-    return _lowered(op, parts_of, emit)
+    return _lowered(op, partitions_of, emit)
 
 
 def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, SSAValue | None]:
@@ -128,11 +128,11 @@ def _gru_biases(op: GruOp, index: int, emit: Emitter) -> tuple[SSAValue | None, 
 def gru(op: GruOp, emit: Emitter) -> list[SSAValue]:
     """One recurrence a direction."""
 
-    def parts_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
+    def partitions_of(index: int) -> tuple[SSAValue | None, Sequence[SSAValue | None]]:
         bias, state_bias = _gru_biases(op, index, emit)
         return bias, (state_bias,)
 
-    return _lowered(op, parts_of, emit)
+    return _lowered(op, partitions_of, emit)
 
 
 @lowering(RnnOp)

@@ -11,8 +11,8 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CastOp, ExpOp, IsInfOp, LogOp, SqrtOp
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 
 def _sum(op: ops.Reduction, emit: Emitter, value: SSAValue) -> SSAValue:

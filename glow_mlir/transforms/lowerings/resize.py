@@ -18,8 +18,8 @@ from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import number, text
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.interpreter.resize import AxisSampling, samplings
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 MOST_GATHERS = 4
 """With more taps than this, as antialiasing has, a matrix product is the better way."""

@@ -22,8 +22,8 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.windows import channel_axis, is_channels_last, split_image
-from glow_mlir.registry import lowering
-from glow_mlir.transforms.emitter import Emitter
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
 
 MOST_CONVOLUTIONS = 16
 """Phases that are convolutions of their own at most, where all have as many taps."""

@@ -31,7 +31,7 @@ glow_low.func @main(@x, @y, @z) attributes {activations = 192, activations_bound
 glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 64, constants = 0, threads = 2} {
   %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<2x20xf32>
   %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<2x20xf32>
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 4}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
 }
 
 // One loop over the rows; in it vectors of the register's width, and half of one for what remains.

@@ -60,12 +60,12 @@ glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @ha
 // PARTS:         glow_low.alloc : memref<36x304xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x160xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x32xf32>
-// PARTS-NEXT:    glow_low.conv @out %features, {{.*}}parts = {transform = 7 : i64, columns = 2 : i64}
-// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", tiles = {rows = 100 : i64, prefetch = 0 : i64}, parts = {pack = 1 : i64, rows = {{[0-9]}} : i64}
+// PARTS-NEXT:    glow_low.conv @out %features, {{.*}}partitions = {transform = 7 : i64, columns = 2 : i64}
+// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", tiles = {rows = 100 : i64, prefetch = 0 : i64}, partitions = {pack = 1 : i64, rows = {{[0-9]}} : i64}
 // PARTS:         glow_low.conv @out %dot
-// PARTS-NOT:     parts
+// PARTS-NOT:     partitions
 // PARTS-LABEL: glow_low.func @main(
-// PARTS-NOT:     parts
+// PARTS-NOT:     partitions
 
 // CHECK-LABEL: glow_low.func @main(
 // CHECK:         glow_low.splat {{.*}}kernel = "fill"

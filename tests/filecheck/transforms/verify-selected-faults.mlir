@@ -7,13 +7,13 @@
 
 // What fits.
 
-// CHECK: parts = {lines = 4 : i64}
+// CHECK: partitions = {lines = 4 : i64}
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 4}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
 }
 
 // -----
@@ -30,7 +30,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -45,7 +45,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, parts = {pack = 1, rows = 4}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = 4}}
 }
 
 // -----
@@ -81,8 +81,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{the kernel 'copy' has no axis 'foo' for 'parts'}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {foo = 2}}
+  // expected-error @below {{the kernel 'copy' has no axis 'foo' for 'partitions'}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {foo = 2}}
 }
 
 // -----
@@ -92,8 +92,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{'lines' of the parts cannot be 0}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 0}}
+  // expected-error @below {{'lines' of the partitions cannot be 0}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 0}}
 }
 
 // -----
@@ -103,8 +103,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{'lines' of the parts cannot be -1}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = -1}}
+  // expected-error @below {{'lines' of the partitions cannot be -1}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = -1}}
 }
 
 // -----
@@ -114,8 +114,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{'lines' of the parts cannot be 65536}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 65536}}
+  // expected-error @below {{'lines' of the partitions cannot be 65536}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 65536}}
 }
 
 // -----
@@ -125,8 +125,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{'lines' of the parts cannot be "all"}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = "all"}}
+  // expected-error @below {{'lines' of the partitions cannot be "all"}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = "all"}}
 }
 
 // -----
@@ -136,8 +136,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{'parts' has none, which is not what the kernel 'copy' cuts this glow_low.copy along}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {}}
+  // expected-error @below {{'partitions' has none, which is not what the kernel 'copy' cuts this glow_low.copy along}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {}}
 }
 
 // -----
@@ -152,8 +152,8 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  // expected-error @below {{'parts' has 'rows', which is not what the kernel 'conv' cuts this glow_low.conv along}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, parts = {rows = 4}}
+  // expected-error @below {{'partitions' has 'rows', which is not what the kernel 'conv' cuts this glow_low.conv along}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {rows = 4}}
 }
 
 // -----
@@ -163,8 +163,8 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{there are 'parts' in a function for one thread}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", parts = {lines = 4}}
+  // expected-error @below {{there are 'partitions' in a function for one thread}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
 }
 
 // -----
@@ -204,7 +204,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{the kernel 'conv' has no tiles 'height'}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {height = 4}, parts = {pack = 1, rows = 4}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {height = 4}, partitions = {pack = 1, rows = 4}}
 }
 
 // -----
@@ -220,7 +220,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{'rows' of the tiles cannot be 0}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 0}, parts = {pack = 1, rows = 4}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 0}, partitions = {pack = 1, rows = 4}}
 }
 
 // -----
@@ -236,7 +236,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{'prefetch' of the tiles cannot be 2}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 2}, parts = {pack = 1, rows = 4}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 2}, partitions = {pack = 1, rows = 4}}
 }
 
 // -----
@@ -254,7 +254,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'height' of the packed 'filter' is 4, not 2}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 2, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 2, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -272,7 +272,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'block' of the tiles cannot be 10}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 10, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 10, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -290,7 +290,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{the kernel 'conv-winograd' needs 'block' in 'tiles'}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -308,7 +308,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x8xf32>
   // expected-error @below {{@scratch of the kernel 'conv' has 1x2x288x16xf32, not 1x2x288x8xf32}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, parts = {pack = 1, rows = 4}}
+  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = 4}}
 }
 
 // -----
@@ -326,7 +326,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32, 36x160xf32, 2x36x32xf32}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -342,5 +342,5 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }

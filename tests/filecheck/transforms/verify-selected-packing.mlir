@@ -38,7 +38,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'panel' of the packed 'filter' is 32, not 16}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 32, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 32, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -56,7 +56,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{the packed 'filter' is memref<1x36x32x16xf32>, not memref<2x36x32x16xf32>}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -72,7 +72,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'form' of the packed 'filter' is panels, not winograd}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "panels", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "panels", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -88,7 +88,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'form' of the packed 'filter' is nonsense, not winograd}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "nonsense", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "nonsense", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -104,7 +104,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'stride' of the packed 'filter' is missing, not 1}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -120,7 +120,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'foo' of the packed 'filter' is 1, not missing}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1, foo = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1, foo = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -136,7 +136,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' has 'filter', 'input', the kernel 'conv-winograd' packs 'filter'}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}, input = {form = "panels", shape = array<i64: 1, 12, 12, 32>}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}, input = {form = "panels", shape = array<i64: 1, 12, 12, 32>}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -152,7 +152,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{the kernel 'conv-winograd' needs its operands packed}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -168,7 +168,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' has none, the kernel 'conv-winograd' packs 'filter'}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----

@@ -28,7 +28,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' of 'filter' needs 'shape', a list of whole numbers from 0 on}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -44,7 +44,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' of 'filter' needs 'shape', a list of whole numbers from 0 on}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = 4, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = 4, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -60,7 +60,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' of 'filter' needs 'shape', a list of whole numbers from 0 on}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<f32: 32.0, 3.0>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<f32: 32.0, 3.0>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -76,7 +76,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' of 'filter' needs 'shape', a list of whole numbers from 0 on}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, -32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, -32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -92,7 +92,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' of 'filter' needs 'form', a name}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = 1, shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = 1, shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -108,7 +108,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'packing' of 'filter' needs 'form', a name}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = 3}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = 3}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -124,7 +124,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{'stride' of the packed 'filter' is a whole number from 0 on, not "a"}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = "a"}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = "a"}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -140,7 +140,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{there is no operand 'nosuch' for 'packing'}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {nosuch = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {nosuch = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -156,7 +156,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{there is no operand 'bias' for 'packing'}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {bias = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {bias = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -172,7 +172,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{@out has type memref<1x10x10x32xf32>, but tensor<1x10x10x64xf32> follows from the operands}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 64, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 64, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----
@@ -188,7 +188,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
   // expected-error @below {{the filter reads 16 channels a group, the input has 32}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {}, parts = {transform = 7, columns = 2}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {}, partitions = {transform = 7, columns = 2}}
 }
 
 // -----

@@ -1,0 +1,1 @@
+"""What users call: `InferenceSession`, and the backend interface of the package onnx."""

@@ -1,0 +1,81 @@
+"""What tells a model from every other: its own content, and that of the files beside it that hold its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from glow_mlir.errors import ModelError
+from glow_mlir.runtime.cache import cache_key
+from glow_mlir.runtime.identity import Snapshot
+from glow_mlir.runtime.json_cache import JsonCache
+from glow_mlir.runtime.sources import source_stamp
+
+if TYPE_CHECKING:
+    from glow_mlir.frontends.onnx.importer import Model
+
+
+def is_ir(model: Any) -> bool:
+    """Whether a model is IR of ours, a `.mlir` file or a module, and not an ONNX model."""
+    if isinstance(model, str | Path):
+        return Path(model).suffix == ".mlir"
+    # Neither xdsl nor onnx is imported to tell: a model that the cache knows needs none of them.
+    return hasattr(model, "walk")
+
+
+def model_identity(model: Any, files: Snapshot) -> tuple[bytes | str, Any]:
+    """
+    What identifies a model, its bytes or the digests of its files, and the model, opened where that took to know it.
+
+    The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
+    module, anything may lie under the name of its weights. Raises `ModelError` where a file cannot be read.
+    """
+    if isinstance(model, bytes):
+        return model, model
+    if isinstance(model, Path):
+        try:
+            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files)
+        except OSError as error:
+            hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
+            file = str(error.filename or model)
+            raise ModelError(f"cannot be read: {error.strerror}", file=file, hint=hint) from error
+    if is_ir(model):
+        from glow_mlir.ir.text import module_text
+
+        return module_text(model, locations=True), model
+    return model.SerializeToString(deterministic=True), model
+
+
+def _of_module(path: Path, files: Snapshot) -> str:
+    """The digests of a `.mlir` file and of its weights; raises `OSError` where they cannot be read."""
+    from glow_mlir.ir.text import weights_path
+
+    weights = weights_path(path)
+    # No model names this file, so it may be a symbolic link.
+    return f"{files.digest(path)} {files.digest(weights) if weights.exists() else ''}"
+
+
+def _of_onnx(path: Path, files: Snapshot) -> tuple[str, Path | Model]:
+    """The digests of an `.onnx` file and of the files that it refers to, and the model, opened if need be."""
+    digest = files.digest(path)
+    # What is in the file says which others there are: a model that was seen before need not be opened for that.
+    answers, key = JsonCache("external"), cache_key(digest, source_stamp())
+    names, model = _names_in(answers.load(key)), path
+    if names is None:
+        from glow_mlir.frontends.onnx.external import external_files
+        from glow_mlir.frontends.onnx.importer import open_model
+
+        model = open_model(path)
+        names = external_files(model)
+        if not files.changed():
+            answers.store(key, {"files": names})
+    found = [(name, files.digest_beside(path.parent, name)) for name in names]
+    return f"{digest} {found}", model
+
+
+def _names_in(answer: dict[str, Any] | None) -> list[str] | None:
+    """The names of files in an answer; `None` where it has none."""
+    names: object = (answer or {}).get("files")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[object]", names)):
+        return None
+    return cast("list[str]", names)

@@ -1,0 +1,445 @@
+"""The public API: `InferenceSession`, in the shape that users of onnxruntime know."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
+
+import numpy as np
+
+from glow_mlir.api.model_identity import is_ir, model_identity
+from glow_mlir.dialects.packages import installed_packages
+from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.runtime.artifact import Artifact, Binding
+from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.executable import Executable, describe
+from glow_mlir.runtime.identity import Snapshot
+from glow_mlir.runtime.pool import usable_cores
+from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.support.arguments import whole_number
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from glow_mlir.driver.compiler import Compilation, Observer
+    from glow_mlir.driver.pipelines import PassObserver, Pipeline
+    from glow_mlir.frontends.onnx.importer import ModelSource
+
+MOST_ATTEMPTS = 3
+"""How often a model is compiled that changes meanwhile."""
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`)."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+
+
+_TYPE_WORDS = {"float32": "float", "float64": "double"}
+
+
+def _node_arg(binding: Binding) -> NodeArg:
+    return NodeArg(binding.name, binding.shape, f"tensor({_TYPE_WORDS.get(binding.dtype, binding.dtype)})")
+
+
+def _versions() -> str:
+    """The versions of all that decides what a compilation gives, packages of operators among them."""
+    names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
+    found = installed_packages()
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} ?")
+    return ", ".join(found)
+
+
+class _Turn:
+    """Lets the calls of a session follow one another, also in a child of `os.fork`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        _TURNS.add(self)
+
+
+_TURNS: WeakSet[_Turn] = WeakSet()
+
+
+def _forked() -> None:
+    """In a child process: nobody is in a call, though another thread of the parent may have been."""
+    for turn in list(_TURNS):
+        turn.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class InferenceSession:
+    """
+    A model, compiled and ready to run.
+
+    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`, `memoryview`), a
+    `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
+    dimensions their sizes. `backend` is `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands.
+    Compiled models are kept on disk (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a
+    compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the cache goes
+    through none. `disable` names passes to leave out, and `pipeline` takes the place of the backend's own: it says
+    `target` and `profile` itself, and for `cpu` it has to lead to the stage `llvm`. With the `accuracy` "strict",
+    instead of "default", no kernel is used whose rounding errors are larger than those of plain sums
+    (docs/floating-point.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the
+    number of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then
+    depend on what was measured, though not on `threads` (docs/tuning.md). Raises `GlowError` for whatever is wrong with
+    the model, and `OptionError` for a `target` whose code this machine cannot run, or a number of threads that there
+    cannot be.
+
+    Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
+    computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
+    A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in.
+    """
+
+    def __init__(
+        self,
+        model: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
+        *,
+        backend: str = "cpu",
+        threads: int = 1,
+        dimensions: Mapping[str, int] | None = None,
+        target: str = "host",
+        profile: bool = False,
+        cache: bool = True,
+        observers: Sequence[Observer] = (),
+        pipeline: Pipeline | None = None,
+        disable: Sequence[str] = (),
+        pass_observers: Sequence[PassObserver] = (),
+        accuracy: str = "default",
+        tune: bool = False,
+    ) -> None:
+        self._threads = _count_threads(threads)
+        if pipeline is not None:
+            target, profile = _settings_of(pipeline, backend, target, profile)
+        if backend == "cpu":
+            _check_target(target)
+        elif tune:
+            raise OptionError(f"the backend '{backend}' has no machine code to tune", hint="backend='cpu'")
+        source = accepted_model(model)
+        self._dimensions = dict(dimensions or {})
+        self._backend, self._target, self._profile = backend, target, profile
+        self._pipeline, self._disable = pipeline, _names(disable)
+        self._accuracy, self._tune = accuracy, tune
+        self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
+        self.compile_seconds: dict[str, float] = {}
+        """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
+        if backend == "cpu":
+            self._runner: Any = Executable(self._artifact(source, cache), self._threads)
+            self._bindings: Sequence[Binding] = self._runner.manifest.bindings
+        else:
+            self._runner = InterpreterRunner(self._compile(source, in_memory=True))
+            self._bindings = self._runner.bindings
+        self._inputs = {b.name: (b, np.dtype(b.dtype)) for b in self._bindings if b.role == "input"}
+        self._outputs = [b.name for b in self._bindings if b.role == "output"]
+        self._state = {
+            binding.name: np.zeros(binding.shape, binding.dtype)
+            for binding in self._bindings
+            if binding.role == "state"
+        }
+        self._turn = _Turn() if self._state else None
+
+    @property
+    def executable(self) -> Executable:
+        """The loaded machine code; raises `OptionError` for a backend without."""
+        if not isinstance(self._runner, Executable):
+            raise OptionError(f"the backend '{self._backend}' has no machine code", hint="backend='cpu'")
+        return self._runner
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs, in order."""
+        return [_node_arg(binding) for binding in self._bindings if binding.role == "input"]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in order."""
+        return [_node_arg(binding) for binding in self._bindings if binding.role == "output"]
+
+    def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        """
+        Run the model: the outputs of those names, or all, in new arrays.
+
+        C-contiguous, aligned inputs of the right type are used in place. Calls on a model with state wait for each
+        other. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output.
+        """
+        wanted = self._outputs if output_names is None else output_names
+        if isinstance(wanted, str):
+            raise InputError(f"'{wanted}' is no list of outputs", hint=f"['{wanted}']")
+        for name in wanted:
+            if name not in self._outputs:
+                raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
+        checked = self._checked(inputs)
+        with self._turn.lock if self._turn else contextlib.nullcontext():
+            results = self._runner.run(checked, self._state)
+        return [results[name] for name in wanted]
+
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        # A caller without types may give anything.
+        if not isinstance(cast(object, inputs), Mapping):
+            hint = "a dict of arrays by their names"
+            raise InputError(f"inputs cannot be of the type '{type(inputs).__name__}'", hint=hint)
+        for name in inputs:
+            if name not in self._inputs:
+                raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
+        checked: dict[str, np.ndarray] = {}
+        for name, (binding, dtype) in self._inputs.items():
+            if name not in inputs:
+                raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
+            array = _array(name, inputs[name])
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
+            if array.dtype != dtype or array.shape != binding.shape:
+                given = f"{array.dtype.name}{list(array.shape)}"
+                hint = "convert the array, or import the model with other sizes"
+                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}", hint=hint)
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                array = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
+            checked[name] = array
+        return checked
+
+    def _artifact(self, model: Any, use_cache: bool) -> Artifact:
+        """The artifact of a model, from the cache or new; raises `ModelError` where its files do not keep still."""
+        if not use_cache:
+            return self._build(self._compile(model), None)
+        cache = ArtifactCache()
+        for _ in range(MOST_ATTEMPTS):
+            files = Snapshot(cache.contents)
+            identity, source = model_identity(model, files)
+            key = self._key(identity)
+            found = cache.load(key) or self._stored(source, key, cache, files)
+            if found is not None:
+                return found
+        hint = "wait until whoever writes it is done"
+        raise ModelError("its files change while it is compiled", file=str(model), hint=hint)
+
+    def _key(self, identity: bytes | str) -> str:
+        """The key of the artifact that this session makes of a model of that identity."""
+        from glow_mlir.runtime.host import host_name
+
+        return cache_key(
+            identity,
+            repr(sorted(self._dimensions.items())),
+            f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads}",
+            # How fast several threads are depends on the cores that they share.
+            f"{self._tune} {usable_cores() if self._tune and self._threads > 1 else ''}",
+            f"{self._pipeline or ''} {sorted(set(self._disable))}",
+            host_name(),
+            _versions(),
+            source_stamp(),
+            f"{sys.byteorder}",
+        )
+
+    def _stored(self, model: Any, key: str, cache: ArtifactCache, files: Snapshot) -> Artifact | None:
+        """A new artifact, which goes into the cache; `None` where a file changed since its identity was taken."""
+        with cache.draft() as draft:
+            artifact = self._build(self._compile(model), draft.room)
+            if files.changed():
+                return None
+            cache.store(key, artifact, draft)
+        return artifact
+
+    def _compile(self, model: Any, in_memory: bool = False) -> Compilation:
+        """The module of a model, compiled as far as its backend needs it; `in_memory`, it outlives its files."""
+        import time
+
+        from glow_mlir.driver.compiler import Compilation
+
+        start = time.perf_counter()
+        # Who looks at modules finds the same digests each time.
+        by_content = bool(self._observers or self._pass_observers)
+        module = import_any(model, self._dimensions, by_content, in_memory)
+        compilation = Compilation(
+            module,
+            self._backend,
+            self._target,
+            self._profile,
+            pipeline=self._pipeline,
+            disable=self._disable,
+            pass_observers=self._pass_observers,
+            accuracy=self._accuracy,
+            threads=self._threads,
+            tune=self._tune,
+        )
+        compilation.seconds["import"] = time.perf_counter() - start
+        if self._backend == "cpu":
+            compilation.run("allocated", self._observers)
+        elif self._pipeline is not None or not is_ir(model):
+            compilation.run(observers=self._observers)
+        else:
+            compilation.check_given()
+        self.compile_seconds = compilation.seconds
+        return compilation
+
+    def _build(self, compilation: Compilation, room: Callable[[int], np.ndarray] | None) -> Artifact:
+        """The artifact of an allocated module, with its constants in the bytes that `room` gives."""
+        import time
+
+        from glow_mlir.codegen.build import build_artifact, zeroed
+        from glow_mlir.driver.compiler import out_of_memory
+
+        start = time.perf_counter()
+        last = compilation.ladder.stages[-1]
+        try:
+            artifact = build_artifact(
+                compilation.module, compilation.context, self._target, self._profile, last.passes(), room or zeroed
+            )
+        except MemoryError as error:
+            raise out_of_memory(compilation.module, error) from error
+        self.compile_seconds["code"] = time.perf_counter() - start
+        for observer in self._observers:
+            observer(last, compilation.module, self.compile_seconds["code"])
+        return artifact
+
+
+class InterpreterRunner:
+    """Runs a module in the interpreter."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        from glow_mlir.constants.storage import Storage
+        from glow_mlir.dialects.element_types import numpy_dtype
+        from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+        from glow_mlir.interpreter.machine import find_function
+
+        self.module = compilation.module
+        storage = Storage(self.module)
+        self.bindings: list[Binding] = []
+        self._names: dict[str, str] = {}
+        for name in find_function(self.module).binding_names:
+            op = storage.by_name[name]
+            assert isinstance(op, PlaceholderOp)
+            dtype = numpy_dtype(op.tensor_type.element_type).name
+            self._names[name] = op.public_name
+            self.bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
+
+    def run(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Run the function; `state` is updated. Raises `OutOfMemoryError` where its values take too much memory."""
+        from glow_mlir.driver.compiler import out_of_memory
+        from glow_mlir.interpreter.machine import run_function
+
+        try:
+            results = run_function(self.module, {**inputs, **state})
+        except MemoryError as error:
+            raise out_of_memory(self.module, error) from error
+        for name in state:
+            state[name] = results[name]
+        return {self._names[symbol]: array for symbol, array in results.items()}
+
+
+def _settings_of(pipeline: Pipeline, backend: str, target: str, profile: bool) -> tuple[str, bool]:
+    """Target and profile of a pipeline; raises `OptionError` where they are given beside it, or its end is another."""
+    if not hasattr(pipeline, "stage_names"):
+        reason = f"a pipeline cannot be of the type '{type(pipeline).__name__}'"
+        raise OptionError(reason, hint="Backend.pipeline() gives one")
+    if target != "host" or profile:
+        raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
+    if backend == "cpu" and pipeline.stage_names[-2:] != ("allocated", "llvm"):
+        reason = f"pipeline '{pipeline.name}' does not end with the stages 'allocated' and 'llvm'"
+        raise OptionError(reason, hint="Backend.pipeline() gives one that does")
+    last = "glow-low-to-llvm"
+    return str(pipeline.option(last, "target", "host")), bool(pipeline.option(last, "profile", False))
+
+
+def _check_target(target: str) -> None:
+    """Raise `OptionError` for a target whose code would kill this process."""
+    if target == "host":
+        return
+    # This loads LLVM, which a model from the cache, for this machine, has no need to ask.
+    from glow_mlir.codegen.llvm.host import lacks, runnable_targets
+
+    if missing := lacks(target):
+        names = ", ".join(["host", *runnable_targets()])
+        raise OptionError(
+            f"this machine cannot run code for the target '{target}': it lacks {missing}", hint=f"it runs {names}"
+        )
+
+
+def _count_threads(threads: int) -> int:
+    """The number of threads that an option means; raises `OptionError` for one that is none."""
+    count = whole_number(threads)
+    if count is None or not 0 <= count <= MOST_THREADS:
+        raise OptionError(f"threads={threads} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}")
+    return count or min(usable_cores(), MOST_THREADS)
+
+
+def _names(disable: Sequence[str]) -> tuple[str, ...]:
+    """The names of passes to leave out; raises `OptionError` for a text, which is a sequence of letters."""
+    if isinstance(disable, str):
+        raise OptionError(f"disable='{disable}' is no list of passes", hint=f"disable=['{disable}']")
+    return tuple(disable)
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    """The input of that name as an array; raises `InputError` for what is none, such as lists of unequal lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"input '{name}' is no array: {error}", hint="convert it with numpy.asarray") from error
+
+
+def accepted_model(model: Any) -> Any:
+    """A model as the rest expects it, paths as `Path` and bytes as `bytes`; raises `OptionError` for anything else."""
+    if isinstance(model, bytes | bytearray | memoryview):
+        return bytes(cast("bytes | bytearray | memoryview", model))
+    if isinstance(model, str | os.PathLike):
+        path = Path(cast("str | os.PathLike[str]", model))
+        if "\0" in str(path):
+            raise OptionError(f"{str(path)!r} is no path", hint="the bytes of a model are given as bytes")
+        return path
+    # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
+    is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
+    if is_module or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
+        return model
+    raise OptionError(
+        f"a model cannot be of the type '{type(model).__name__}'",
+        hint="give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp",
+    )
+
+
+def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = True, in_memory: bool = False) -> ModuleOp:
+    """
+    The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
+
+    `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`; weights
+    are mapped, and their files must not change as long as the module is used, unless they are `in_memory`.
+    """
+    if not is_ir(model):
+        from glow_mlir.frontends.onnx.importer import import_model
+
+        return import_model(model, dimensions, by_content=by_content, in_memory=in_memory)
+    if dimensions:
+        raise OptionError(
+            "a module of ours has no free dimensions", hint="sizes are given when the ONNX model is imported"
+        )
+    from glow_mlir.ir.context import new_context
+    from glow_mlir.ir.rewriting import functions
+    from glow_mlir.ir.text import read_module, verify_module
+
+    is_file = isinstance(model, str | Path)
+    if not is_file:
+        verify_module(model)
+    module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else model.clone()
+    if (count := len(functions(module))) != 1:
+        file = str(model) if is_file else ""
+        raise ModelError(
+            f"the module has {count} functions of glow_high or glow_low, and a session runs one",
+            file=file,
+            hint="split the module into files with a function each",
+        )
+    return module

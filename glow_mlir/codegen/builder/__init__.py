@@ -1,0 +1,1 @@
+"""Machine code as values and loops: typed emission of the `llvm` dialect."""

@@ -1,0 +1,177 @@
+"""The bottom of the builder: appends operations to a block, and makes constants once."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
+from xdsl.dialects.llvm import BitcastOp, ConstantOp, InsertElementOp, ShuffleVectorOp, ZeroOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.codegen.builder.types import i32, i64, ptr, type_info, vector
+from glow_mlir.codegen.builder.value import Number, Value
+from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.llvm_ops import values
+
+if TYPE_CHECKING:
+    from glow_mlir.codegen.builder.builder import Builder
+
+
+class Emission:
+    """Appends operations to the current block of one function."""
+
+    def __init__(self, target: Target, block: Block) -> None:
+        self.target = target
+        self.block = block
+        self.constants: list[Operation] = []
+        """The constants made so far; they go to the top of the function when it is finished."""
+        self._constant_values: dict[tuple[int, object], Value] = {}
+
+    def emit(
+        self,
+        kind: type[Operation],
+        operands: Sequence[Value],
+        result: Attribute,
+        properties: Mapping[str, Attribute] | None = None,
+    ) -> Value:
+        """Append an operation with one result of type `result` and return the result."""
+        op = kind.create(
+            operands=[operand.ssa for operand in operands], result_types=[result], properties=properties or {}
+        )
+        self.block.add_op(op)
+        return Value(cast("Builder", self), op.results[0])
+
+    def perform(
+        self,
+        kind: type[Operation],
+        operands: Sequence[Value],
+        properties: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        """Append an operation without result."""
+        self.block.add_op(kind.create(operands=[operand.ssa for operand in operands], properties=properties or {}))
+
+    def constant(self, value: float | Sequence[float], type_: Attribute) -> Value:
+        """
+        Return a constant of a number or vector type; one number fills all lanes of a vector.
+
+        Each constant exists once per function, at its top, whatever block asks for it first.
+        """
+        key = (
+            id(type_),
+            _key(value) if isinstance(value, int | float) else tuple(_key(lane) for lane in value),
+        )
+        known = self._constant_values.get(key)
+        if known is None:
+            type_info(type_)  # keeps the type alive, so that its identity is a key
+            known = self._constant_values[key] = Value(cast("Builder", self), self._add_constant(value, type_))
+        return known
+
+    def _add_constant(self, value: float | Sequence[float], type_: Attribute) -> SSAValue:
+        info = type_info(type_)
+        lanes = [value] if isinstance(value, int | float) else value
+        if not info.is_vector or not info.is_float or all(_prints_as_decimal(lane, info.bits) for lane in lanes):
+            op = ConstantOp.create(properties={"value": _literal(value, type_)}, result_types=[type_])
+            self.constants.append(op)
+            return op.results[0]
+        # xDSL reads the hexadecimal floats of a dense attribute as integers: the bits go in as integers.
+        bits = [int.from_bytes(struct.pack("<d" if info.bits == 64 else "<f", lane), "little") for lane in lanes]
+        integers = vector(IntegerType(info.bits), info.lanes)
+        pattern = self._add_constant(bits if len(bits) > 1 else bits[0], integers)
+        cast_op = BitcastOp.create(operands=[pattern], result_types=[type_])
+        self.constants.append(cast_op)
+        return cast_op.results[0]
+
+    def wrap(self, op: Operation) -> Value:
+        """Return the only result of an operation as a value of this builder."""
+        return Value(cast("Builder", self), op.results[0])
+
+    def poison(self, type_: Attribute) -> Value:
+        """Return a value that must not be observed: something to insert lanes into."""
+        return self.emit(values.PoisonOp, (), type_)
+
+    def null(self) -> Value:
+        """Return the null pointer."""
+        return self.emit(ZeroOp, (), ptr)
+
+    def splat(self, scalar: Value, lanes: int) -> Value:
+        """Return a vector with the same scalar in all lanes."""
+        if lanes == 1:
+            return scalar
+        type_ = vector(scalar.type, lanes)
+        first = self.emit(InsertElementOp, (self.poison(type_), scalar, self.constant(0, i64)), type_)
+        return self.shuffle(first, first, [0] * lanes)
+
+    def shuffle(self, a: Value, b: Value, mask: Sequence[int]) -> Value:
+        """Return the lanes that `mask` picks out of `a` followed by `b`; -1 leaves a lane open."""
+        properties = {"mask": DenseArrayBase.from_list(i32, list(mask))}
+        return self.emit(ShuffleVectorOp, (a, b), vector(a.info.element, len(mask)), properties)
+
+    def as_value(self, value: Number, type_: Attribute) -> Value:
+        """Return `value` as a value of `type_`: numbers become constants, scalars fill all lanes."""
+        if not isinstance(value, Value):
+            return self.constant(value, type_)
+        wanted, given = type_info(type_), value.info
+        if wanted.is_vector and not given.is_vector:
+            return self.splat(value, wanted.lanes)
+        return value
+
+    def index(self, value: Number) -> Value:
+        """Return an extent or offset as an i64."""
+        return self.as_value(value, i64)
+
+    def _pair(self, a: Number, b: Number) -> tuple[Value, Value]:
+        """Return both operands as values of one type; at least one is a value."""
+        if isinstance(a, Value):
+            if isinstance(b, Value):
+                type_ = b.type if b.info.is_vector else a.type
+                return self.as_value(a, type_), self.as_value(b, type_)
+            return a, self.constant(b, a.type)
+        assert isinstance(b, Value), "an operation of the builder needs at least one value"
+        return self.constant(a, b.type), b
+
+
+def _key(value: float) -> object:
+    """Return what makes a number the same constant: -0.0 and 0.0 are two, and so are 1 and 1.0."""
+    return value if isinstance(value, int) else struct.pack("d", value)
+
+
+def _signed(bits: int, width: int) -> int:
+    """Return the number that `width` bits mean when signed."""
+    return bits - (1 << width) if width > 1 and bits >> (width - 1) else bits
+
+
+def _prints_as_decimal(value: float, bits: int) -> bool:
+    """Whether xDSL's printer writes this float in decimal; it takes hexadecimal where few digits are not exact."""
+    if not math.isfinite(value):
+        return False
+    code = "<d" if bits == 64 else "<f"
+    exact = struct.pack(code, float(f"{value:.5e}")) == struct.pack(code, value)
+    return exact or "." in f"{value:.{17 if bits == 64 else 9}g}"
+
+
+def _literal(value: float | Sequence[float], type_: Attribute) -> Attribute:
+    """Return the attribute behind a constant."""
+    info = type_info(type_)
+    if info.is_vector:
+        numbers = [value] * info.lanes if isinstance(value, int | float) else list(value)
+        if info.is_float:
+            type_ = cast("VectorType[AnyFloat]", type_)
+            return DenseIntOrFPElementsAttr.from_list(type_, [float(n) for n in numbers])
+        mask = (1 << info.bits) - 1
+        type_ = cast("VectorType[IntegerType]", type_)
+        return DenseIntOrFPElementsAttr.from_list(type_, [_signed(int(n) & mask, info.bits) for n in numbers])
+    assert isinstance(value, int | float), "a scalar constant takes one number"
+    if info.is_float:
+        return FloatAttr(float(value), cast("AnyFloat", type_))
+    return IntegerAttr(int(value), cast("IntegerType", type_), truncate_bits=True)

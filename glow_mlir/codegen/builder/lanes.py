@@ -1,0 +1,118 @@
+"""The part of the builder that converts between types and moves lanes of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.llvm import (
+    BitcastOp,
+    FPExtOp,
+    FPTruncOp,
+    InsertElementOp,
+    PtrToIntOp,
+    SExtOp,
+    SIToFPOp,
+    TruncOp,
+    ZExtOp,
+)
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.arithmetic import Arithmetic
+from glow_mlir.codegen.builder.types import f32, i1, i64, integer_of_width, type_info, vector
+from glow_mlir.codegen.builder.value import Number, Value
+from glow_mlir.dialects.llvm_ops import values, vectors
+
+
+class Lanes(Arithmetic):
+    """Emits conversions and moves between lanes."""
+
+    def cast(self, value: Value, element: Attribute, signed: bool = True) -> Value:
+        """
+        Return the value converted to another element type, lane by lane.
+
+        `signed` says how integers on either side are read; an i1 is 0 or 1, and any number but 0 becomes a
+        true i1. A float outside the range of an integer type gives an unspecified integer:
+        `to_int_saturating` clamps.
+        """
+        source, target = value.info, type_info(element)
+        result = vector(element, source.lanes)
+        if source.element is target.element or source.element == target.element:
+            return value
+        if target.bits == 1:
+            return self.compare("ne", value, 0)
+        if source.is_float and target.is_float:
+            return self._resize_float(value, result, source.bits, target.bits)
+        if source.is_float:
+            return self.emit(values.FPToSIOp if signed else values.FPToUIOp, (value,), result)
+        if target.is_float:
+            unsigned = not signed or source.bits == 1
+            return self.emit(values.UIToFPOp if unsigned else SIToFPOp, (value,), result)
+        if source.bits > target.bits:
+            return self.emit(TruncOp, (value,), result)
+        return self.emit(SExtOp if signed and source.bits > 1 else ZExtOp, (value,), result)
+
+    def _resize_float(self, value: Value, result: Attribute, source: int, target: int) -> Value:
+        if source == target:
+            # f16 and bf16 have no conversion into each other.
+            return self.cast(self.cast(value, f32), type_info(result).element)
+        return self.emit(FPExtOp if source < target else FPTruncOp, (value,), result)
+
+    def to_int_saturating(self, value: Value, element: Attribute, signed: bool = True) -> Value:
+        """Return a float as an integer, towards zero, clamped to the range of the type; NaN gives 0."""
+        result = vector(element, value.lanes)
+        name = f"llvm.fpto{'s' if signed else 'u'}i.sat"
+        return self.intrinsic(name, (value,), result)
+
+    def bitcast(self, value: Value, element: Attribute) -> Value:
+        """Return the same bits as another element type of the same width."""
+        result = vector(element, value.lanes)
+        return self.emit(BitcastOp, (value,), result)
+
+    def bits_of(self, value: Value) -> Value:
+        """Return the bits of a float as an integer of its width."""
+        return self.bitcast(value, integer_of_width(value.info.bits))
+
+    def address(self, pointer: Value) -> Value:
+        """Return a pointer as an i64."""
+        return self.emit(PtrToIntOp, (pointer,), i64)
+
+    # ---- lanes
+
+    def extract(self, a: Value, lane: Number) -> Value:
+        """Return one lane of a vector; of a scalar, the scalar itself."""
+        if not a.info.is_vector:
+            return a
+        return self.emit(vectors.ExtractElementOp, (a, self.index(lane)), a.info.element)
+
+    def insert(self, a: Value, scalar: Number, lane: Number) -> Value:
+        """Return a vector with one lane replaced."""
+        element = self.as_value(scalar, a.info.element)
+        if not a.info.is_vector:
+            return element
+        return self.emit(InsertElementOp, (a, element, self.index(lane)), a.type)
+
+    def iota(self, element: Attribute, lanes: int) -> Value:
+        """Return the vector 0, 1, 2, …"""
+        return self.constant(list(range(lanes)) if lanes > 1 else 0, vector(element, lanes))
+
+    def reduce(self, a: Value, combine: Callable[[Value, Value], Value]) -> Value:
+        """
+        Return all lanes combined into one scalar, by halves: lane i with lane i + n/2, and so on.
+
+        `combine` takes two values of one type, vector or scalar; the number of lanes is a power of two. The
+        order is fixed, so that the result is the same on every target with the same number of lanes.
+        """
+        if a.lanes & (a.lanes - 1):
+            raise ValueError(f"cannot halve {a.lanes} lanes down to one")
+        while (half := a.lanes // 2) > 0:
+            a = combine(self._lanes(a, 0, half), self._lanes(a, half, half))
+        return a
+
+    def any(self, mask: Value) -> Value:
+        """Return whether a lane of a vector of i1, or an i1, is set."""
+        return self.intrinsic("llvm.vector.reduce.or", (mask,), i1) if mask.info.is_vector else mask
+
+    def _lanes(self, a: Value, start: int, count: int) -> Value:
+        if count == 1:
+            return self.extract(a, start)
+        return self.shuffle(a, a, range(start, start + count))

@@ -1,0 +1,39 @@
+"""Functions of the module that many instructions call: built once for each variant, with their arguments by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.value import Index, Value
+
+
+class SharedFunction(ABC):
+    """A variant of a function. Subclasses are frozen dataclasses, whose fields are all that the code depends on."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        """Names and types of the parameters, in order."""
+
+    @property
+    @abstractmethod
+    def readable(self) -> str:
+        """What the function is called."""
+
+    @abstractmethod
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        """Emit the body; `given` has the arguments by name."""
+
+    def call(self, b: Builder, **arguments: Index) -> None:
+        """Call the function; it is built the first time. Arguments that this variant has not are ignored."""
+        name = b.module.shared(self, lambda name: self._build(b.module, name), self.readable)
+        b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
+
+    def _build(self, module: ModuleBuilder, name: str) -> None:
+        names, types = zip(*self.parameters, strict=True)
+        with module.function(name, types, internal=True, inline=False) as (b, arguments):
+            self.emit(b, dict(zip(names, arguments, strict=True)))

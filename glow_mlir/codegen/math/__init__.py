@@ -1,0 +1,1 @@
+"""Functions of floats in machine code, to stated bounds of error."""

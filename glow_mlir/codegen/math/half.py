@@ -1,0 +1,72 @@
+"""
+16-bit floats, which are stored as such and computed in f32.
+
+Sums, products, quotients and roots of f32 that are rounded to f16 afterwards are those that f16 would give: f32 has
+more than twice its digits. Targets without an instruction for the conversions get them from integer arithmetic.
+"""
+
+from __future__ import annotations
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import f16, f32, i16, i32
+from glow_mlir.codegen.builder.value import Value
+
+_SIGN, _MAGNITUDE = 0x8000, 0x7FFFFFFF
+_INFINITY, _HALF_INFINITY, _HALF_NAN = 0x7F800000, 0x7C00, 0x7E00
+_TOO_LARGE = (16 + 127) << 23
+"""Bits of 2¹⁶ as f32: from there on, every f16 is infinite."""
+_NORMAL = (-14 + 127) << 23
+"""Bits of the smallest normal f16 as f32."""
+_REBIAS = (127 - 15) << 23
+
+
+def _converts(b: Builder) -> bool:
+    """Whether the target has instructions for the conversions: all that have a fused multiply-add do."""
+    return b.target.fma
+
+
+def widen(b: Builder, x: Value) -> Value:
+    """Return an f16 as f32, exactly."""
+    if _converts(b):
+        return b.cast(x, f32)
+    bits = b.cast(b.bitcast(x, i16), i32, signed=False)
+    magnitude = (bits & 0x7FFF) << 13
+    # A product scales the exponent and makes denormal numbers normal.
+    scaled = b.bits_of(b.bitcast(magnitude, f32) * 2.0**112)
+    special = magnitude >= _HALF_INFINITY << 13
+    return b.bitcast(b.select(special, magnitude | _INFINITY, scaled) | ((bits & _SIGN) << 16), f32)
+
+
+def narrow(b: Builder, x: Value) -> Value:
+    """Return an f32 as f16, rounded to the nearest, ties to even."""
+    if _converts(b):
+        return b.cast(x, f16)
+    bits = b.bits_of(x)
+    magnitude = bits & _MAGNITUDE
+    odd = b.lshr(magnitude, 13) & 1
+    normal = b.lshr(magnitude + (0xFFF - _REBIAS) + odd, 13)
+    # The last digit of a sum with 1/2 is worth the smallest denormal f16: the addition rounds.
+    denormal = b.bits_of(b.bitcast(magnitude, f32) + 0.5) - b.bits_of(b.constant(0.5, x.type))
+    finite = b.select(magnitude < _NORMAL, denormal, normal)
+    infinite = b.select(magnitude > _INFINITY, _HALF_NAN, b.constant(_HALF_INFINITY, magnitude.type))
+    result = b.select(magnitude < _TOO_LARGE, finite, infinite) | (b.lshr(bits, 16) & _SIGN)
+    return b.bitcast(b.cast(result, i16), f16)
+
+
+def rounded(b: Builder, x: Value) -> Value:
+    """Return an f32 rounded to the digits and the range of f16."""
+    return widen(b, narrow(b, x))
+
+
+def narrow_double(b: Builder, x: Value) -> Value:
+    """
+    Return an f64 as f32, ready for `narrow`, which would round a second time: the last digit tells what was lost.
+
+    This is rounding to odd: towards zero, and the last bit is set unless the result is exact.
+    """
+    near = b.cast(x, f32)
+    back = b.cast(near, x.info.element)
+    bits = b.bits_of(near)
+    beyond = b.cast(b.fabs(back) > b.fabs(x), i32)
+    inexact = back.ne(x) & b.compare("ord", x, x)
+    return b.bitcast(b.select(inexact, (bits - beyond) | 1, bits), f32)

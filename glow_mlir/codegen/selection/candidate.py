@@ -1,0 +1,46 @@
+"""Ways to execute an instruction: a kernel with its tiles, and how that is written on the instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+
+from glow_mlir.codegen.selection.kernel import Kernel, Tiles, add_scratch, pack_constant
+from glow_mlir.codegen.selection.partitions import partition
+from glow_mlir.codegen.target import Target
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to execute an instruction: a kernel with its tiles."""
+
+    kernel: Kernel
+    tiles: Tiles
+
+    def __str__(self) -> str:
+        tiles = ",".join(f"{name}={size}" for name, size in self.tiles.items())
+        return f"{self.kernel.name}{{{tiles}}}"
+
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """What candidates have in common whose results have the same bits."""
+        return (self.kernel.name, *(f"{name}={self.tiles.get(name, 0)}" for name in self.kernel.SUMMING))
+
+    def write(self, op: Instruction, storage: Storage, target: Target) -> None:
+        """Write the choice on an instruction, with packing, scratch operands and parts that follow from it."""
+        op.properties["kernel"] = StringAttr(self.kernel.name)
+        if self.tiles:
+            op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
+        for name, form in self.kernel.packed(op, target).items():
+            assert isinstance(op, DerivedInstruction)
+            pack_constant(op, name, storage, form)
+        for shape, element in self.kernel.scratch(op, target):
+            assert isinstance(op, DerivedInstruction)
+            add_scratch(op, shape, element)
+        if target.threads > 1:
+            partition(op, self.kernel, target)

@@ -1,0 +1,351 @@
+"""What a kernel is: which instructions it executes, what it wants prepared, and how it becomes `llvm` ops."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.target import Target
+from glow_mlir.constants.deferred import Deferred, Packed, Stored
+from glow_mlir.constants.storage import Storage, deferred_constant
+from glow_mlir.dialects.glow_high.base import operand_groups
+from glow_mlir.dialects.glow_high.storage import ConstantOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import outermost
+from glow_mlir.dialects.glow_low.memory import (
+    AllocOp,
+    DeallocOp,
+    WeightOp,
+    buffer_type,
+    is_contiguous,
+    offset_of,
+    root_of,
+    strides_of,
+)
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+
+
+@dataclass(frozen=True)
+class Operand:
+    """
+    One operand inside a kernel: the address of its first element, and its static type.
+
+    Of @scratch that each worker has one of, the first axis counts the workers and is `hidden`.
+    """
+
+    pointer: Value
+    value: SSAValue
+    hidden: int = 0
+
+    @property
+    def shape(self) -> Shape:
+        """Sizes of the axes."""
+        return shape_of(self.value)[self.hidden :]
+
+    @property
+    def strides(self) -> Shape:
+        """Strides of the axes, in elements."""
+        return strides_of(self.value)[self.hidden :]
+
+    def of_worker(self, worker: Value) -> Operand:
+        """The scratch of one worker."""
+        pointer = self.pointer.at(worker * strides_of(self.value)[0], self.element)
+        return Operand(pointer, self.value, 1)
+
+    @property
+    def element(self) -> Attribute:
+        """The element type, with signedness."""
+        return element_of(self.value)
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """
+    What a kernel gets to emit one function: a builder, the instruction, and its operands by name.
+
+    Where the instruction is cut into parts, the function runs one of them, that of `cut` along `axis`, in one of the
+    rounds that the kernel has there.
+    """
+
+    b: Builder
+    module: ModuleBuilder
+    op: Instruction
+    operands: Mapping[str, Sequence[Operand]]
+    axis: str = ""
+    cut: Partition = ALL
+    round: Value | None = None
+    """The number of the round; `None` where the function runs all of them."""
+
+    def share(self, axis: str) -> Partition:
+        """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
+        return self.cut if axis == self.axis else ALL
+
+    def runs(self, *axes: str) -> bool:
+        """Whether the code that is cut along one of these axes belongs into the function."""
+        return not self.axis or self.axis in axes
+
+    @property
+    def target(self) -> Target:
+        """The machine that is compiled for."""
+        return self.module.target
+
+    def one(self, name: str) -> Operand:
+        """The operand of that name."""
+        return self.operands[name][0]
+
+    def maybe(self, name: str) -> Operand | None:
+        """The optional operand of that name, or `None`."""
+        found = self.operands.get(name, ())
+        return found[0] if found else None
+
+    def many(self, name: str) -> Sequence[Operand]:
+        """The variadic operand of that name."""
+        return self.operands.get(name, ())
+
+    @property
+    def result(self) -> Operand:
+        """The operand `result`."""
+        return self.one("result")
+
+
+Tiles = Mapping[str, int]
+"""What a kernel chooses for an instruction, as names and numbers: sizes of tiles and blocks, 1 and 0 for yes and no."""
+
+Buffer = tuple[Shape, Attribute]
+"""Shape and element type of a buffer."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one of the tiles may be, and whether the kernel needs it."""
+
+    values: Sequence[int]
+    needed: bool = False
+
+
+YES_OR_NO = range(2)
+"""What a tile may be that stands for a decision."""
+
+
+class Kernel(ABC):
+    """
+    Executes some instructions on a CPU.
+
+    A kernel emits one function for each distinct instruction (types, properties and body); its arguments are the
+    addresses of the operands. Heavy inner loops belong into functions shared by `ModuleBuilder.shared`.
+    """
+
+    name: ClassVar[str]
+    passes: ClassVar[str] = ""
+    """LLVM IR passes for the function, a key of `codegen.llvm.objects.PASS_LISTS`."""
+    EPILOGUE: ClassVar[bool] = False
+    """Whether the kernel applies epilogues whose planes have their columns side by side."""
+    STRIDED_INNER: ClassVar[bool] = False
+    """Whether the kernel is as fast where elements along the innermost axis of an operand lie apart."""
+    PROLOGUE: ClassVar[bool] = False
+    """Whether the kernel applies prologues of that kind, once to each element."""
+
+    AXES: ClassVar[tuple[str, ...]] = ()
+    """
+    Names of the axes along which instructions are cut into parts, in the order in which the code for them runs. An
+    instruction has all its code cut along one axis, or consecutive phases that are cut along one each.
+    """
+
+    ROW_TILING: ClassVar[bool] = False
+    """
+    Whether the kernel computes some lines of an image as it would among all lines: as fast, and, with `image_lines`,
+    the same bits.
+    """
+
+    SUMMING: ClassVar[tuple[str, ...]] = ()
+    """
+    Names of the tiles on which it depends in which order sums are taken, and so the last digits of results. For any
+    number of threads, `candidates` have the same numbers there.
+    """
+
+    STRICT: ClassVar[bool] = True
+    """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
+
+    ONLY_PACKED: ClassVar[bool] = False
+    """Whether the kernel executes an instruction only when its operands are packed."""
+
+    @abstractmethod
+    def accepts(self, op: Operation) -> bool:
+        """
+        Whether the kernel executes `op`, an operator or its instruction.
+
+        Operators are asked before lowering, so that what no kernel accepts is lowered.
+        """
+
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        """
+        The tiles with which the kernel executes an instruction that it accepts, the best guess of its cost model first.
+
+        Empty tiles stand for an instruction where there is nothing to choose; no tiles at all for one whose sizes do
+        not suit the target, or whose operands would have to be constants.
+        """
+        return ({},)
+
+    def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
+        """
+        Whether to select the kernel for an instruction for which it has candidates, where nothing is measured; kernels
+        behind it are asked otherwise.
+        """
+        return True
+
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        """What the tiles of a selected instruction may be, by name; its `candidates` are among them."""
+        return {}
+
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        """
+        The operands to pack where they are constants, of an instruction with this kernel and its tiles: all or none.
+
+        The same before and after they are packed; empty where the sizes do not suit the target.
+        """
+        return {}
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        """The @scratch operands that a prepared instruction needs; of `private` ones, each worker needs one."""
+        return ()
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        """
+        The axes to cut a prepared instruction along, one for each phase, and how many steps each has.
+
+        Empty where it cannot be cut. What an element of the result is computed from, and in which order, may not
+        depend on it.
+        """
+        return {}
+
+    def rounds(self, op: Instruction, axis: str) -> int:
+        """
+        How often all parts along an axis run, one time after the other.
+
+        Neighbouring axes with as many rounds, more than one, take turns in each.
+        """
+        return 1
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        """Numbers of the @scratch operands of which each worker needs one of its own."""
+        return ()
+
+    @abstractmethod
+    def emit(self, call: KernelCall) -> None:
+        """Emit the function's body."""
+
+
+def tiles_of(op: Operation) -> Tiles:
+    """The tiles that were chosen for an instruction; empty where there was nothing to choose."""
+    tiles = op.properties.get("tiles")
+    return {name: integer(size) for name, size in tiles.data.items()} if isinstance(tiles, DictionaryAttr) else {}
+
+
+def kind_of(op: Operation) -> Any:
+    """The operator class of an operator or of its instruction; the class itself for other instructions."""
+    return getattr(op, "OPERATOR", type(op))
+
+
+def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
+    """Allocate a buffer as long as `op`, and the loops around it, run, and append it to its @scratch operands."""
+    allocation = AllocOp.of(buffer_type(shape, element), op.location)
+    around = outermost(op)
+    block = around.parent_block()
+    assert block is not None
+    block.insert_op_before(allocation, around)
+    block.insert_op_after(DeallocOp.of(allocation.result, location=op.location), around)
+    present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
+    op.set_operands({"scratch": [*present, allocation.result]})
+    return allocation.result
+
+
+def pack_constant(
+    op: DerivedInstruction,
+    name: str,
+    storage: Storage,
+    form: PackedForm,
+) -> bool:
+    """
+    Replace a constant operand by its packed form, and say so in `packing`; false where the operand is not the
+    whole of a constant in its order. Operands that were packed alike share one constant.
+    """
+    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
+    constant = whole_constant(value, storage)
+    if constant is None:
+        return False
+    shape, source = shape_of(value), constant.sym_name.data
+    key = (source, form.name, shape, tuple(sorted(form.numbers.items())))
+    symbol = storage.packed.get(key)
+    if symbol is None:
+        words = "_".join(str(number) for number in form.numbers.values())
+        wish = f"{source}.{form.name}_{words}_{'x'.join(map(str, shape))}"
+        operand = deferred_constant(constant).reshaped(shape)
+        made: Deferred
+        made_by = f"{form.name} {dict(form.numbers)}"
+        if form.blocks is None:
+            made = Stored(np.ascontiguousarray(form.pack(operand.array())), f"{made_by} {operand.digest}")
+        else:
+            made = Packed(operand, form.pack, form.blocks, made_by)
+        symbol = storage.packed[key] = storage.add_constant(wish, made, constant.location).sym_name.data
+    declared = declare_weight(op, storage, symbol)
+    declared.name_hint = value.name_hint
+    op.set_operands({name: [declared]})
+    entries = dict(op.packing.data) if op.packing is not None else {}
+    op.packing = DictionaryAttr({**entries, name: form.described()})
+    return True
+
+
+def whole_constant(value: SSAValue, storage: Storage) -> ConstantOp | None:
+    """The constant all of which a buffer has, in its order; `None` where there is none."""
+    weight = root_of(value).owner
+    if not isinstance(weight, WeightOp):
+        return None
+    constant = storage.by_name[weight.storage_name]
+    return constant if isinstance(constant, ConstantOp) and _is_whole(value, weight.result) else None
+
+
+def _is_whole(value: SSAValue, root: SSAValue) -> bool:
+    """Whether a buffer has all elements of the storage behind it, in their order."""
+    same = size_of(value.type) == size_of(root.type) and offset_of(value) == offset_of(root) == 0
+    return same and is_contiguous(value) and is_contiguous(root)
+
+
+def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
+    """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
+    block = outermost(op).parent_block()
+    assert block is not None
+    if block not in storage.declared:
+        storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}
+    known = storage.declared[block].get(symbol)
+    if known is not None and known.parent is block:
+        return known.result
+    declared = WeightOp.of(storage.by_name[symbol], op.location)
+    assert block.first_op is not None
+    block.insert_op_before(declared, block.first_op)
+    storage.declared[block][symbol] = declared
+    return declared.result
+
+
+def _hoisted_weights(block: Block) -> list[WeightOp]:
+    """The declarations of a block; those behind an instruction are moved to its start."""
+    weights = [op for op in block.ops if isinstance(op, WeightOp)]
+    leading = set(takewhile(lambda op: isinstance(op, WeightOp), block.ops))
+    for weight in weights:
+        if weight not in leading and block.first_op is not None:
+            weight.detach()
+            block.insert_op_before(weight, block.first_op)
+    return weights

@@ -1,0 +1,72 @@
+"""Into how many parts an instruction is cut for several threads: by what it costs, and by where its kernel can cut."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+from xdsl.ir import SSAValue
+
+from glow_mlir.analysis.cost import work
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel
+from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.runtime.pool_layout import MOST_PARTS
+
+PARTS_PER_THREAD = 4
+"""How many parts each thread gets: where one of them is held up, the others do what is left."""
+
+GRAIN = 1 << 18
+"""
+The least work of a part, in additions (`analysis.cost`): 2 to 3 µs, while starting and ending a parallel loop takes 1.
+"""
+
+
+def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
+    """
+    Write on a prepared instruction into how many parts it is cut, and make room for scratch of each thread.
+
+    Returns whether it is cut.
+    """
+    total = work(op)
+    if total < 2 * GRAIN:
+        return False
+    parts: dict[str, int] = {}
+    for axis, steps in kernel.cuts(op, target).items():
+        wanted = min(total // (GRAIN * max(1, kernel.rounds(op, axis))), PARTS_PER_THREAD * target.threads)
+        parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
+    if all(count == 1 for count in parts.values()):
+        return False
+    op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
+    scratch = [value for name, _, value in op.named_uses() if name == "scratch"]
+    for number in kernel.private(op):
+        _multiply(scratch[number], target.threads)
+    return True
+
+
+def partitions_of(op: Instruction) -> dict[str, int]:
+    """Axis → into how many parts an instruction is cut along it; empty where it is whole."""
+    found = op.properties.get("partitions")
+    if not isinstance(found, DictionaryAttr):
+        return {}
+    return {axis: count.value.data for axis, count in found.data.items() if isinstance(count, IntegerAttr)}
+
+
+def widened(buffer: Buffer, threads: int) -> Buffer:
+    """A buffer of which each of some threads has one."""
+    shape, element = buffer
+    return (threads, *shape), element
+
+
+def _multiply(scratch: SSAValue, threads: int) -> None:
+    """Give a buffer that was just allocated a first axis of as many steps as there are threads."""
+    allocation = scratch.owner
+    assert isinstance(allocation, AllocOp)
+    wide = AllocOp.of(buffer_type(*widened((shape_of(scratch), element_of(scratch)), threads)), allocation.location)
+    block = allocation.parent_block()
+    assert block is not None
+    block.insert_op_before(wide, allocation)
+    scratch.replace_all_uses_with(wide.result)
+    allocation.detach()
+    allocation.erase()

@@ -1,0 +1,163 @@
+"""
+Whether what is written on a selected instruction fits together: kernel, tiles, packed operands, parts and scratch.
+
+`Candidate.write` writes what does; text that was edited may have anything, of which code would be made that computes
+nothing, or writes where it may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.codegen.bodies import executes
+from glow_mlir.codegen.kernels.gemm import ALL_ROWS
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, tiles_of
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.partitions import partitions_of, widened
+from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.ir.registry import KERNELS
+from glow_mlir.runtime.pool_layout import MOST_PARTS
+
+Fault = tuple[str, str]
+"""What is wrong, and what to do about it."""
+
+
+def fault_of(op: Instruction, target: Target) -> Fault | None:
+    """The first fault of an instruction that names its kernel; the target has as many threads as its function."""
+    name = getattr(op.properties.get("kernel"), "data", "")
+    make = KERNELS.get(name)
+    if make is None:
+        return f"there is no kernel '{name}'", "remove 'kernel', and run 'select'"
+    kernel = make()
+    if not executes(kernel, op):
+        return f"the kernel '{name}' does not execute this {op.name}", "remove 'kernel', and run 'select'"
+    for faults in (_of_tiles, _of_packing, _of_partitions, _of_scratch):
+        for fault in faults(op, kernel, target):
+            return fault
+    return None
+
+
+def _of_tiles(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
+    choices, tiles = kernel.choices(op, target), tiles_of(op)
+    known = f"it has {_listed(choices)}" if choices else "it has none"
+    for name, size in tiles.items():
+        if name not in choices:
+            yield f"the kernel '{kernel.name}' has no tiles '{name}'", known
+        elif size not in choices[name].values:
+            yield f"'{name}' of the tiles cannot be {size}", f"it is {_bounds(choices[name].values)}"
+    for name, choice in choices.items():
+        if choice.needed and name not in tiles:
+            yield f"the kernel '{kernel.name}' needs '{name}' in 'tiles'", f"it is {_bounds(choice.values)}"
+
+
+def _of_packing(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
+    found, wanted = op.properties.get("packing"), kernel.packed(op, target)
+    if found is None:
+        if kernel.ONLY_PACKED:
+            yield f"the kernel '{kernel.name}' needs its operands packed", "remove 'kernel', and run 'select'"
+        return
+    entries = _entries(op, "packing")
+    if not wanted or set(entries) != set(wanted):
+        yield (
+            f"'packing' has {_listed(entries)}, the kernel '{kernel.name}' packs {_listed(wanted)}",
+            "select for the target of the code",
+        )
+        return
+    for name, form in wanted.items():
+        for fault in _of_packed(name, getattr(op, name), entries[name], form):
+            yield fault, "select for the target of the code"
+
+
+def _of_packed(name: str, value: SSAValue, entry: Attribute, form: PackedForm) -> Iterator[str]:
+    """What is wrong with a packed operand."""
+    given = _described(entry)
+    wanted = {"form": form.name, "shape": form.plain, **form.numbers}
+    for key in {**wanted, **given} if given != wanted else ():
+        found, right = given.get(key, "missing"), wanted.get(key, "missing")
+        if found != right:
+            yield f"'{key}' of the packed '{name}' is {found}, not {right}"
+    if (shape_of(value), element_of(value)) != (form.shape, form.element) or not is_contiguous(value):
+        yield f"the packed '{name}' is {value.type}, not {buffer_type(form.shape, form.element)}"
+
+
+def _described(entry: Attribute) -> dict[str, object]:
+    """What an entry of `packing` says, which is verified."""
+    assert isinstance(entry, DictionaryAttr)
+    known = {"form": text, "shape": ints}
+    return {key: known.get(key, integer)(value) for key, value in entry.data.items()}
+
+
+def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
+    if "partitions" not in op.properties:
+        return
+    counts = _entries(op, "partitions")
+    for axis in counts:
+        if axis not in kernel.AXES:
+            yield f"the kernel '{kernel.name}' has no axis '{axis}' for 'partitions'", f"it has {_listed(kernel.AXES)}"
+    if target.threads < 2:
+        yield "there are 'partitions' in a function for one thread", "its attribute 'threads' says for how many it is"
+    # What belongs to an axis that is left out would never run.
+    steps = kernel.cuts(op, target)
+    if set(counts) != set(steps):
+        yield (
+            f"'partitions' has {_listed(counts)}, which is not what the kernel '{kernel.name}' cuts this {op.name} along",
+            f"for {target.threads} threads it is {_listed(steps)}",
+        )
+    for axis, count in counts.items():
+        # What is one step runs once.
+        most = min(steps[axis], MOST_PARTS)
+        if not _is_between(count, 1, most):
+            yield f"'{axis}' of the partitions cannot be {_numeral(count)}", f"it is {_bounds(range(1, most + 1))}"
+
+
+def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
+    wanted: list[Buffer] = list(kernel.scratch(op, target))
+    if partitions_of(op):
+        for number in kernel.private(op):
+            # Before there are as many buffers as the kernel wants, it may count others.
+            if number < len(wanted):
+                wanted[number] = widened(wanted[number], target.threads)
+    values = [value for name, _, value in op.named_uses() if name == "scratch"]
+    found = [(shape_of(value), element_of(value)) for value in values]
+    if found != wanted or not all(map(is_contiguous, values)):
+        yield (
+            f"@scratch of the kernel '{kernel.name}' has {_buffers(wanted)}, not {_buffers(found)}",
+            "select for the target and the threads of the code",
+        )
+
+
+def _entries(op: Instruction, name: str) -> Mapping[str, Attribute]:
+    """What a property has; nothing where it is absent."""
+    found = op.properties.get(name)
+    return found.data if isinstance(found, DictionaryAttr) else {}
+
+
+def _is_between(count: Attribute, least: int, most: int) -> bool:
+    return isinstance(count, IntegerAttr) and least <= count.value.data <= most
+
+
+def _numeral(number: Attribute) -> str:
+    """A number without its type; what is none, as it is written."""
+    return str(number.value.data) if isinstance(number, IntegerAttr) else str(number)
+
+
+def _bounds(values: Sequence[int]) -> str:
+    """What a number may be, in words."""
+    if isinstance(values, range) and len(values) > 2:
+        return f"{values[0]} or more" if values[-1] == ALL_ROWS else f"{values[0]} to {values[-1]}"
+    return " or ".join(map(str, values))
+
+
+def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def _buffers(buffers: Sequence[Buffer]) -> str:
+    return ", ".join("x".join([*map(str, shape), str(element)]) for shape, element in buffers) or "nothing"

@@ -1,0 +1,1 @@
+"""Constants outside the IR: weights and their digests, values computed when asked for, and packed forms."""

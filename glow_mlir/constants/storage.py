@@ -1,0 +1,185 @@
+"""Module-level storage as passes and frontends see it: constants by value, new constants, unique names."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.constants.deferred import Deferred, Stored
+from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
+from glow_mlir.dialects.element_types import element_type, numpy_dtype
+from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, StorageOp
+from glow_mlir.dialects.glow_low.memory import WeightOp
+from glow_mlir.dialects.properties import ints, number
+from glow_mlir.dialects.shapes import tensor
+
+
+def constant_array(op: ConstantOp) -> np.ndarray:
+    """The value of a constant."""
+    if op.weights is not None:
+        return weights(op.weights.data)
+    assert op.value is not None
+    return dense_array(op.value, op.tensor_type)
+
+
+def deferred_constant(op: ConstantOp) -> Deferred:
+    """The value of a constant, computed only where and when it is needed."""
+    return Stored(constant_array(op)) if op.weights is None else deferred_weights(op.weights.data)
+
+
+def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -> np.ndarray:
+    """The elements of a dense attribute as an array of `type_`."""
+    dtype = numpy_dtype(type_.element_type)
+    return np.array(list(value.get_values())).astype(dtype).reshape(type_.get_shape())
+
+
+def splat_array(op: SplatOp) -> np.ndarray:
+    """The value of a splat."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorType)
+    return np.full(ints(op.shape), number(op.value), numpy_dtype(type_.element_type))
+
+
+MOST_INLINE = 16
+"""Elements up to which a constant is written into the text instead of the weight file."""
+
+
+def reads_back(array: np.ndarray) -> bool:
+    """Whether every element, written as MLIR writes it in a dense attribute, reads back bit for bit."""
+    if array.dtype.kind != "f":
+        return True
+    # xDSL writes some floats in hexadecimal, which it reads back as integers; and it does not tell -0 from 0.
+    digits = 17 if array.dtype.itemsize == 8 else 9
+    return all(
+        np.isfinite(item)
+        and (item != 0 or not np.signbit(item))
+        and (array.dtype.type(f"{item:.5e}") == item or "." in f"{item:.{digits}g}")
+        for item in array.reshape(-1)
+    )
+
+
+PackedForm = tuple[str, str, tuple[int, ...], tuple[tuple[str, int], ...]]
+"""How a constant was packed: its name, the form, the shape it was read in, and the form's parameters."""
+
+
+def _value_key(op: ConstantOp) -> tuple[Attribute, Attribute]:
+    """What constants of one value and type have in common."""
+    value = op.weights if op.weights is not None else op.value
+    assert value is not None
+    return value, op.tensor_type
+
+
+class Storage:
+    """The storage of one module, by name; keep one for a whole pass, since making it walks the module."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module
+        self.by_name: dict[str, StorageOp] = {}
+        self.packed: dict[PackedForm, str] = {}
+        """Names of the constants that were packed for kernels."""
+        self.declared: dict[Block, dict[str, WeightOp]] = {}
+        """The declarations at the start of function bodies, by the storage's name."""
+        self._taken: dict[str, int] = {}
+        """Name → how many numbers behind it are known to be taken."""
+        self._last: StorageOp | None = None
+        for op in module.body.block.ops:
+            if isinstance(op, StorageOp):
+                self.by_name[op.sym_name.data] = op
+
+    @cached_property
+    def _by_value(self) -> dict[tuple[Attribute, Attribute], ConstantOp]:
+        """The first constant of each value and type; most passes add none, and never ask."""
+        found: dict[tuple[Attribute, Attribute], ConstantOp] = {}
+        for op in self.module.body.block.ops:
+            if isinstance(op, ConstantOp):
+                found.setdefault(_value_key(op), op)
+        return found
+
+    def unique_name(self, wish: str) -> str:
+        """`wish`, or `wish_1`, … where that is taken."""
+        if wish not in self.by_name:
+            return wish
+        count = self._taken.get(wish, 0)
+        while f"{wish}_{count + 1}" in self.by_name:
+            count += 1
+        self._taken[wish] = count
+        return f"{wish}_{count + 1}"
+
+    def add(self, op: StorageOp) -> StorageOp:
+        """Append `op` to the module's storage, before the functions."""
+        block = self.module.body.block
+        last = self._last if self._last is not None and self._last.parent is block else None
+        following = block.first_op if last is None else last.next_op
+        while isinstance(following, StorageOp):
+            following = following.next_op
+        if following is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, following)
+        self._last = op
+        self.by_name[op.sym_name.data] = op
+        return op
+
+    def add_constant(self, wish: str, array: np.ndarray | Deferred, location: LocationAttr | None = None) -> ConstantOp:
+        """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
+        type_ = tensor(array.shape, element_type(array.dtype))
+        name = self.unique_name(wish)
+        if isinstance(array, Deferred) and not is_large(array):
+            array = array.array()
+        if isinstance(array, np.ndarray) and array.size <= MOST_INLINE and reads_back(array):
+            op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
+        else:
+            op = ConstantOp.stored(name, type_, add_weights(array), location)
+        known = self._by_value.get(_value_key(op))
+        if known is not None and known.parent is self.module.body.block:
+            return known
+        self._by_value[_value_key(op)] = op
+        self.add(op)
+        return op
+
+    def is_constant(self, value: SSAValue) -> bool:
+        """Whether a value is a constant or a splat."""
+        return isinstance(value.owner, SplatOp) or self._constant_of(value) is not None
+
+    def value_of(self, value: SSAValue) -> np.ndarray | None:
+        """The array behind a value that is a constant or a splat, computed now; `None` for every other value."""
+        owner = value.owner
+        if isinstance(owner, SplatOp):
+            return splat_array(owner)
+        op = self._constant_of(value)
+        return None if op is None else constant_array(op)
+
+    def deferred(self, value: SSAValue) -> Deferred | None:
+        """Like `value_of`, but computed only where and when it is needed."""
+        if isinstance(value.owner, SplatOp):
+            return Stored(splat_array(value.owner))
+        op = self._constant_of(value)
+        return None if op is None else deferred_constant(op)
+
+    def _constant_of(self, value: SSAValue) -> ConstantOp | None:
+        """The constant that a value reads, or `None`."""
+        op = self.by_name.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
+        return op if isinstance(op, ConstantOp) else None
+
+
+def constant_op(
+    storage: Storage, array: np.ndarray | Deferred, wish: str, location: LocationAttr | None = None
+) -> Operation:
+    """An op, not yet inserted, whose result is `array`: a splat for a single element, else a constant's `get`."""
+    if math.prod(array.shape) == 1:
+        value = array.array() if isinstance(array, Deferred) else array
+        element = element_type(array.dtype)
+        return SplatOp.make(value=scalar_attribute(value.reshape(-1)[0], element), shape=array.shape, location=location)
+    return GetOp.of(storage.add_constant(wish, array, location), location)
+
+
+def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute:
+    """The attribute of one element of that type."""
+    number_ = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number_, float):
+        return FloatAttr(number_, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return IntegerAttr(int(number_), element)  # pyright: ignore[reportArgumentType, reportCallIssue]

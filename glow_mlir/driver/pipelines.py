@@ -1,0 +1,394 @@
+"""
+Pipelines as values: the stages of a compilation, and the passes that lead to each.
+
+A backend says which pipeline it has (`Backend.pipeline`); it starts from those here. docs/pipelines.md tells how to
+see, change and extend them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.transforms import get_all_passes
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import ArgSpec, ParameterType
+from xdsl.utils.arg_spec import parse_pipeline as parse_specs
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.universe import GLOW_UNIVERSE
+
+ESSENTIAL = frozenset(
+    {
+        "lower",
+        "glow-high-to-glow-low",
+        "decompose-data-movement",
+        "stack",
+        "select",
+        "allocate",
+        "glow-low-to-llvm",
+    }
+)
+"""
+Passes without which the stages behind them cannot be reached: kernels execute elementwise operators in stacks, and what
+moves elements as copies.
+"""
+
+
+def configured(name: str, **options: ParameterType) -> ArgSpec:
+    """A pass with options, as `name{key=value}` in a pipeline."""
+    return ArgSpec(name, {key: (value,) for key, value in options.items()})
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the ladder: its name, and the passes that lead to it from the stage before."""
+
+    name: str
+    specs: tuple[ArgSpec, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, *passes: str | ArgSpec) -> Stage:
+        """A stage from passes, each a text such as `a` or `b{x=1}`, or a value."""
+        return cls(name, pass_specs(passes))
+
+    def passes(self) -> tuple[ModulePass, ...]:
+        """The passes themselves; raises `OptionError` for one that is unknown."""
+        return passes_of(self.specs)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A named list of stages. Its methods give other pipelines; the text of one is what `--pass-pipeline` takes."""
+
+    name: str
+    stages: tuple[Stage, ...]
+
+    def __str__(self) -> str:
+        return f"builtin.module({','.join(map(str, self.specs))})"
+
+    @property
+    def specs(self) -> tuple[ArgSpec, ...]:
+        """All passes, in order."""
+        return tuple(spec for stage in self.stages for spec in stage.specs)
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The names of the stages, in order."""
+        return tuple(stage.name for stage in self.stages)
+
+    def passes(self) -> tuple[ModulePass, ...]:
+        """The passes themselves; raises `OptionError` for one that is unknown."""
+        return passes_of(self.specs)
+
+    def option(self, name: str, option: str, default: ParameterType) -> ParameterType:
+        """The value of an option of a pass, where the pass stands first; `default` where that is not given."""
+        found = next(
+            (spec.parameters[option] for spec in self.specs if spec.name == name if option in spec.parameters), ()
+        )
+        return found[0] if found else default
+
+    def with_options(self, name: str, **options: ParameterType) -> Pipeline:
+        """The same passes, with options set for each of that name, if there is any."""
+
+        def edited(spec: ArgSpec) -> ArgSpec:
+            if spec.name != name:
+                return spec
+            return ArgSpec(name, {**spec.parameters, **configured(name, **options).parameters})
+
+        return replace(self, stages=tuple(replace(s, specs=tuple(map(edited, s.specs))) for s in self.stages))
+
+    def named(self, name: str) -> Pipeline:
+        """The same stages under another name."""
+        return replace(self, name=name)
+
+    def until(self, stage: str) -> Pipeline:
+        """The stages up to and including `stage`; raises `OptionError` where there is none of that name."""
+        return replace(self, stages=self.stages[: self.position(stage) + 1])
+
+    def then(self, *stages: Stage) -> Pipeline:
+        """This pipeline, and `stages` behind it."""
+        return replace(self, stages=(*self.stages, *stages))
+
+    def position(self, stage: str) -> int:
+        """The number of a stage, from 0; raises `OptionError` where there is none of that name."""
+        if stage not in self.stage_names:
+            raise OptionError(f"no stage '{stage}'", hint=f"stages are {', '.join(self.stage_names)}")
+        return self.stage_names.index(stage)
+
+    def without(self, *names: str) -> Pipeline:
+        """
+        Leave passes out, wherever they stand, to see what each is worth.
+
+        Raises `OptionError` for a pass that is not in the pipeline, and for one without which it leads nowhere.
+        """
+        for name in names:
+            if name in ESSENTIAL:
+                raise OptionError(f"the pass '{name}' cannot be left out", hint="the stages behind it need it")
+        return self._edited(names, None, lambda number, count, spec: ())
+
+    def before(self, name: str, *passes: str | ArgSpec, stage: str | None = None) -> Pipeline:
+        """
+        Insert `passes` in front of the first `name`, of the whole pipeline or of one stage.
+
+        Raises `OptionError` where that pass is not there.
+        """
+        added = pass_specs(passes)
+        return self._edited((name,), stage, lambda number, count, spec: (*added, spec) if number == 0 else (spec,))
+
+    def after(self, name: str, *passes: str | ArgSpec, stage: str | None = None) -> Pipeline:
+        """
+        Insert `passes` behind the last `name`, of the whole pipeline or of one stage.
+
+        Raises `OptionError` where that pass is not there.
+        """
+        added = pass_specs(passes)
+        return self._edited(
+            (name,), stage, lambda number, count, spec: (spec, *added) if number == count - 1 else (spec,)
+        )
+
+    def replace(self, name: str, *passes: str | ArgSpec, stage: str | None = None) -> Pipeline:
+        """Put `passes` in the place of every `name`; raises `OptionError` where that pass is not there."""
+        added = pass_specs(passes)
+        return self._edited((name,), stage, lambda number, count, spec: added)
+
+    def _edited(
+        self,
+        names: Sequence[str],
+        stage: str | None,
+        edit: Callable[[int, int, ArgSpec], tuple[ArgSpec, ...]],
+    ) -> Pipeline:
+        """
+        Replace each pass of those names, in one stage or in all, by what `edit` makes of it.
+
+        `edit` is told which of the passes of that name it is, and how many there are.
+        """
+        chosen = self.stages if stage is None else (self.stages[self.position(stage)],)
+        present = [spec.name for part in chosen for spec in part.specs]
+        for name in names:
+            if name not in present:
+                place = f"pipeline '{self.name}'" if stage is None else f"stage '{stage}' of pipeline '{self.name}'"
+                raise OptionError(
+                    f"there is no pass '{name}' in {place}", hint=f"it has {', '.join(dict.fromkeys(present))}"
+                )
+        seen = dict.fromkeys(names, -1)
+        stages: list[Stage] = []
+        for part in self.stages:
+            specs: list[ArgSpec] = []
+            for spec in part.specs:
+                if spec.name not in seen or part not in chosen:
+                    specs.append(spec)
+                    continue
+                seen[spec.name] += 1
+                specs += edit(seen[spec.name], present.count(spec.name), spec)
+            stages.append(replace(part, specs=tuple(specs)))
+        return replace(self, stages=tuple(stages))
+
+
+class PassObserver:
+    """Is told of every pass of a pipeline; does nothing by itself."""
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass is about to run."""
+
+    def after(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has run, and its result is valid."""
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        """The pass has failed, and left the module in this state."""
+
+    def finish(self) -> None:
+        """All passes have run, or one has failed."""
+
+
+# ---- passes by name --------------------------------------------------------------------------------------------
+
+
+def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """All passes by name: xDSL's, ours, and those of other packages with an entry point `xdsl.universe`."""
+    return {**Universe.get_multiverse().all_passes, **GLOW_UNIVERSE.all_passes}
+
+
+def pass_specs(passes: Iterable[str | ArgSpec]) -> tuple[ArgSpec, ...]:
+    """
+    Passes from texts such as `a,b{x=1}` or `builtin.module(a,b{x=1})`, and from values, which stay.
+
+    Raises `OptionError` for a syntax error.
+    """
+    found: list[ArgSpec] = []
+    for item in passes:
+        found += _parsed(item) if isinstance(item, str) else (item,)
+    return tuple(found)
+
+
+def _parsed(spec: str) -> tuple[ArgSpec, ...]:
+    text = spec.strip()
+    if text.startswith("builtin.module(") and text.endswith(")"):
+        text = text[len("builtin.module(") : -1]
+    try:
+        return tuple(parse_specs(text))
+    except ArgSpecParseError as error:
+        *_, mark, message = [line for line in str(error).splitlines() if line.strip()]
+        raise OptionError(f"pass pipeline '{spec}': {message.strip()} (column {mark.index('^') + 1})") from error
+
+
+def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...]:
+    """
+    The passes that values describe; raises `OptionError` for an unknown pass or option.
+
+    `text` is what the error quotes; by default the first pass at fault.
+    """
+    known = {**get_all_passes(), **GLOW_UNIVERSE.all_passes}
+    found: list[ModulePass] = []
+    for spec in specs:
+        if spec.name not in known:  # Only then are other packages asked, which takes time.
+            known = available_passes()
+        try:
+            if spec.name not in known:
+                raise ValueError(f"there is no pass '{spec.name}'")
+            found.append(known[spec.name]().from_spec(spec))
+        except (ValueError, TypeError) as error:
+            reason = f"pass pipeline '{text or spec}': {error}"
+            raise OptionError(reason, hint="glow-opt --list-passes lists them") from error
+    return tuple(found)
+
+
+def parse_pipeline(spec: str) -> PassPipeline:
+    """
+    The passes that `-p` or `--pass-pipeline` describes; raises `OptionError` for an unknown pass or option.
+
+    Accepts `a,b{x=1}` and `builtin.module(a,b{x=1})`.
+    """
+    return PassPipeline(passes_of(pass_specs([spec]), spec))
+
+
+# ---- the stages ------------------------------------------------------------------------------------------------
+
+
+IMPORTED = Stage.of("imported")
+"""The graph as the frontend made it."""
+
+OPTIMIZED = Stage.of(
+    "optimized",
+    "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
+    "fold-constants",  # What the model computes from constants alone.
+    "gather-to-slice",  # Indices that are known now.
+    "shrink-splats",  # Uniform operands need no shape.
+    "fold-dilated-convolutions",  # Before transposes and reshapes move away from the convolution.
+    "sink-transposes",  # The transposes of NCHW models meet, and cancel.
+    "sink-reshapes",  # So do reshapes.
+    "fold-constants",  # Transposes that met a constant.
+    "cse",  # Formulas are matched where equal parts are one.
+    "recognize-activations",
+    "recognize-softmax",
+    "recognize-normalization",
+    "fold-transposes-into-matmul",  # What is left in front of matrix products.
+    "merge-pads",  # Into the convolutions and pools behind them; before arithmetic behind cut results is folded.
+    "fold-into-weights",  # After transposes no longer stand between a convolution and its normalization.
+    "merge-arithmetic",  # Chains of it that no weights took in.
+    "recognize-attention",  # After what scales queries went into weights.
+    "simplify-convolutions",
+    "flatten-convolutions",  # After taps that meet nothing are gone.
+    "merge-matmuls",
+    "remove-identity-clips",  # By the range of what they clip.
+    "raise-clips",  # To the producers of values, whose epilogues they become.
+    "sink-conversions",
+    "canonicalize",  # What the folded forms made trivial.
+    "deduplicate",  # Equal constants, so that what reads them is equal.
+    "cse",  # Last, where equal operators look equal.
+    "remove-unused-storage",  # Constants that folding replaced.
+)
+"""The graph after target-independent optimization, which every backend shares."""
+
+
+def lowered(backend: str) -> Stage:
+    """The graph in operators that the backend executes."""
+    return Stage.of(
+        "lowered",
+        configured("lower", backend=backend),  # What the backend does not execute, in simpler operators.
+        "expand-powers",  # Cheaper than the functions that kernels have for them.
+        "sink-transposes",  # Those of lowerings that need another layout.
+        "canonicalize",  # Lowerings emit general forms.
+        "fold-constants",  # What lowerings compute from weights.
+        "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
+        "cse",  # Equal parts of lowered operators.
+        configured("lower", backend=backend),  # What folding made anew.
+        "remove-unused-storage",  # Constants that folding replaced.
+        configured("verify-lowered", backend=backend),
+    )
+
+
+SCHEDULED = Stage.of(
+    "scheduled",
+    "schedule",  # An order that needs little memory.
+)
+"""The graph whose order of operators is the schedule."""
+
+INSTRUCTIONS = Stage.of(
+    "instructions",
+    "glow-high-to-glow-low",  # Instructions on buffers instead of operators on tensors.
+    "verify-low",
+)
+"""Instructions on buffers, one or more for each operator."""
+
+
+def stacked(backend: str, target: str) -> Stage:
+    """Instructions after the optimization of memory traffic."""
+    return Stage.of(
+        "stacked",
+        "decompose-data-movement",  # Concatenations, slices, pads and transposes become copies between views.
+        configured("eliminate-copies", backend=backend, target=target),  # Stacks then read and write where copies did.
+        "stack",  # Elementwise instructions in one loop.
+        configured("fuse-epilogues", backend=backend, target=target),  # Stacks behind the instructions that feed them.
+        configured("fuse-prologues", backend=backend, target=target),  # The others, in front of those that read them.
+        configured("tile-lines", backend=backend, target=target),  # What is left of large results, in the cache.
+        "share-buffers",  # After fusion, which says what works in place.
+        "eliminate-dead-stores",  # What sharing and fusion left without a reader.
+        "shorten-lifetimes",  # Loops free buffers earlier than their parts did.
+        "verify-low",
+    )
+
+
+def selected(backend: str, target: str) -> Stage:
+    """Instructions that name their kernels."""
+    return Stage.of(
+        "selected",
+        configured("select", backend=backend, target=target),  # Kernel, tiles, packed constants, scratch.
+        "remove-unused-storage",  # Constants that are packed now.
+        configured("verify-selected", backend=backend, target=target),
+    )
+
+
+ALLOCATED = Stage.of(
+    "allocated",
+    "shorten-lifetimes",  # Scratch of kernels lives as short as they run.
+    "allocate",  # Region and offset of every buffer.
+    "verify-allocated",
+)
+"""Instructions whose buffers have their places."""
+
+
+def llvm(target: str, profile: bool) -> Stage:
+    """The entry and its kernels in the `llvm` dialect; with `profile`, the time of each instruction is kept."""
+    instrument = {"profile": True} if profile else {}
+    return Stage.of(
+        "llvm",
+        configured("glow-low-to-llvm", target=target, **instrument),
+    )
+
+
+# ---- the pipelines ---------------------------------------------------------------------------------------------
+
+
+OPTIMIZE = Pipeline("optimize", (IMPORTED, OPTIMIZED))
+"""Optimization of a graph for any backend."""
+
+
+def memory_pipeline(backend: str, target: str = "host") -> Pipeline:
+    """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
+    return OPTIMIZE.named(backend).then(
+        lowered(backend), SCHEDULED, INSTRUCTIONS, stacked(backend, target), selected(backend, target), ALLOCATED
+    )

@@ -1,0 +1,52 @@
+"""Reproducer files: a module together with the command that makes the compiler fail on it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.text import digests, module_text, one_line, write_text
+
+_CONFIGURATION = "// configuration: "
+
+
+def write_reproducer(
+    module: ModuleOp,
+    passes: Sequence[ModulePass],
+    failure: BaseException,
+    path: Path | None = None,
+    *,
+    verify_each: bool = True,
+) -> Path:
+    """
+    Write what makes the last of `passes` fail on `module`, with its weights; the file that was written.
+
+    `glow-opt FILE --run-reproducer` runs it again. Without `path`, the file is named after its content and lies in the
+    current directory.
+    """
+    pipeline = f"builtin.module({','.join(map(str, passes))})"
+    options = ["--pass-pipeline", pipeline, f"--verify-each={int(verify_each)}"]
+    header = [
+        f"// reproducer of {type(failure).__name__}: {one_line(failure)}",
+        "// run it again: glow-opt THIS_FILE --run-reproducer",
+        f"{_CONFIGURATION}{shlex.join(options)}",
+    ]
+    text = "\n".join([*header, module_text(module, locations=True)])
+    if path is None:
+        path = Path(f"glow-reproducer-{hashlib.sha256(text.encode()).hexdigest()[:8]}.mlir")
+    write_text(text, path, digests(module))
+    return path
+
+
+def reproducer_options(text: str, file: str = "") -> list[str]:
+    """The options of `glow-opt` in the header of a reproducer; raises `OptionError` where there is none."""
+    for line in text.splitlines():
+        if line.startswith(_CONFIGURATION):
+            return shlex.split(line.removeprefix(_CONFIGURATION))
+    raise OptionError(f"no line begins with '{_CONFIGURATION.strip()}': this is no reproducer", file=file)

@@ -1,0 +1,62 @@
+"""A way to emit `glow_high` operators in front of another op, with its location; what lowerings and rewrites use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from glow_mlir.constants.deferred import Deferred
+from glow_mlir.constants.storage import Storage, constant_op, scalar_attribute
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.shapes import Shape, element_of
+
+
+class Emitter:
+    """Emits operators in front of `anchor`; they carry its location."""
+
+    def __init__(self, anchor: Operation, storage: Storage) -> None:
+        self.anchor = anchor
+        self.storage = storage
+        self.emitted: list[Operation] = []
+
+    def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
+        """Emit an operator and return its first result."""
+        return self.all(operator, *operands, **properties)[0]
+
+    def all(
+        self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
+    ) -> tuple[SSAValue, ...]:
+        """Emit an operator and return all its results."""
+        return tuple(self.insert(operator.make(*operands, location=self.anchor.location, **properties)).results)
+
+    def insert(self, op: Operation) -> Operation:
+        """Insert any op in front of the anchor."""
+        block = self.anchor.parent_block()
+        assert block is not None
+        block.insert_op_before(op, self.anchor)
+        hint = self.anchor.results[0].name_hint if self.anchor.results else None
+        for result in op.results:
+            result.name_hint = result.name_hint or hint
+        self.emitted.append(op)
+        return op
+
+    def splat(self, value: float, like: SSAValue | Attribute, shape: Shape = ()) -> SSAValue:
+        """A splat of `value` in the element type of `like`, by default a scalar."""
+        element = element_of(like) if isinstance(like, SSAValue) else like
+        number = numpy_dtype(element).type(value)
+        return self(SplatOp, value=scalar_attribute(number, element), shape=shape)
+
+    def constant(self, array: np.ndarray | Sequence[int] | Deferred, name: str) -> SSAValue:
+        """A constant of the module, named like `name`."""
+        known = array if isinstance(array, Deferred) else np.asarray(array)
+        op = constant_op(self.storage, known, name, self.anchor.location)
+        return self.insert(op).results[0]
+
+    def known(self, value: SSAValue) -> np.ndarray | None:
+        """The value of a constant or splat, or `None`."""
+        return self.storage.value_of(value)

@@ -1,0 +1,346 @@
+"""
+Modules as text: a `.mlir` file, and beside it the weight file (`model.weights`) with the bytes of its digests.
+
+Reading gives every op without a location its place in the text, as MLIR does, so that an error can name the line long
+after parsing. Writing is atomic: a file is complete or not there. The weight store, and numpy with it, is imported only
+where there are weights.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.parser import Parser, ParserState
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
+
+from glow_mlir.errors import OptionError, OutOfMemoryError, ParseFailure
+from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.files import is_node, replaced
+
+WEIGHTS_SUFFIX = ".weights"
+
+
+class StringLexer(MLIRLexer):
+    """xDSL's lexer, which would try every way to divide a string that is not closed, as many as 2 to its length."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
+class LocatingParser(Parser):
+    """
+    A parser of what xDSL's printer writes, with names of any letters, that gives every op without a location its place
+    in the text.
+    """
+
+    def __init__(self, context: Context, text: str, name: str) -> None:
+        super().__init__(context, "", name)
+        self._parser_state = ParserState(StringLexer(Input(text, name)))
+        self._file = StringAttr(name)
+        self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
+
+    def parse_operation(self) -> Operation:
+        begin = self.pos
+        op = super().parse_operation()
+        # The default is this very object; an explicit `loc(unknown)` is another one, and stays.
+        if op.location is UNKNOWN_LOC:
+            op.location = self.location_at(begin)
+        return op
+
+    def parse_optional_str_literal(self) -> str | None:
+        # xDSL writes letters outside of ASCII as their bytes, and reads those as bytes only.
+        if self._current_token.kind != MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        try:
+            text = StringLiteral.from_span(self._current_token.span).bytes_contents.decode()
+        except UnicodeDecodeError:
+            return None
+        self.parse_bytes_literal()
+        return text
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        # xDSL keeps `%a_1` of `%a_1_2`, which a second `%a` is printed as, and an empty name of `%_1`.
+        hint = None if name.isdigit() else value_name(name)
+        for value in values:
+            value.name_hint = hint
+
+    def location_at(self, position: int) -> FileLineColLoc:
+        """The location of the character at `position`."""
+        line = bisect_right(self._line_starts, position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+
+
+@dataclass(eq=False, repr=False)
+class ElidingPrinter(Printer):
+    """A printer that leaves out the elements of dense attributes with more than `limit` of them."""
+
+    limit: int | None = None
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if self.limit is not None and isinstance(attribute, DenseIntOrFPElementsAttr):
+            dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
+            if len(dense) > self.limit:
+                self.print_string("dense_resource<__elided__> : ")
+                attribute = dense.get_type()
+        super().print_attribute(cast(Attribute, attribute))
+
+
+def one_line(error: object) -> str:
+    """The text of an error in one line."""
+    return " ".join(str(error).split())
+
+
+def position_of(location: LocationAttr) -> str:
+    """The `file:line:column` in a location; of a fused one the first, and empty where there is none."""
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc(location=FileLineColLoc() as inner):
+            return position_of(inner)
+        case FusedLoc():
+            return next(filter(None, (position_of(part) for part in location.locations)), "")  # pyright: ignore
+        case _:
+            return ""
+
+
+def parse_module(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
+    """
+    Parse and verify a module; raises `ParseFailure` with the place in the text, `ModelError` for damaged weights.
+
+    `name` is the file in the locations. Without `implicit_module`, the text must be one `builtin.module`.
+    """
+    module = parse_unverified(text, context, name, implicit_module=implicit_module)
+    verify_module(module, name)
+    _check_weights(module)
+    return module
+
+
+def parse_unverified(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
+    """Parse a module; raises `ParseFailure` for a syntax error, `OutOfMemoryError` for a constant that is too large."""
+    try:
+        parser = LocatingParser(context, text, name)
+    except ParseError as error:
+        raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+    try:
+        module = parser.parse_module(implicit_module)
+        keep_weights(module)
+        return module
+    except ParseError as error:
+        raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+    except RecursionError as error:
+        place = position_of(parser.location_at(parser.pos))
+        raise ParseFailure(
+            "the text is nested too deep", file=place, hint="put fewer regions inside each other"
+        ) from error
+    except MemoryError as error:
+        place = position_of(parser.location_at(parser.pos))
+        line = text[: parser.pos].rpartition("\n")[2].rpartition(" : ")[2].strip()
+        hint = "check the shape of the constant"
+        raise OutOfMemoryError(f"there is too little memory for a value of '{line}'", file=place, hint=hint) from error
+    except Exception as error:
+        # xDSL's parser lets out whatever its attributes raise on nonsense: a failure while parsing is about the text.
+        reason = one_line(error) or type(error).__name__
+        raise ParseFailure(reason, file=position_of(parser.location_at(parser.pos))) from error
+
+
+def verify_module(module: ModuleOp, file: str = "") -> None:
+    """Verify a module; raises `ParseFailure` that names the op at fault, or else `file`."""
+    try:
+        module.verify()
+    except Exception as error:
+        op = first_invalid(module)
+        position = "" if op is None else position_of(op.location)
+        reason = one_line(error) if op is None else f"{op.name}: {one_line(error)}"
+        raise ParseFailure(reason, file=position or file) from error
+    if (op := first_too_early(module)) is not None:
+        raise ParseFailure(
+            f"{op.name}: an operand is used before its definition", file=position_of(op.location) or file
+        )
+
+
+def first_too_early(module: ModuleOp) -> Operation | None:
+    """The first op that does not stand behind its operands, in their block or inside, which xDSL does not look at."""
+    seen: set[Operation] = set()
+    for op in module.walk():
+        for value in op.operands:
+            owner = value.owner
+            block = owner.parent if isinstance(owner, Operation) else owner
+            inner = None if block is None else _within(block.parent, op)
+            # Which block of a function comes before which is decided by its branches: LLVM checks that.
+            same = inner is not None and inner.parent is block
+            if inner is None or (same and isinstance(owner, Operation) and owner not in seen):
+                return op
+        seen.add(op)
+    return None
+
+
+def _within(region: Region | None, op: Operation) -> Operation | None:
+    """The op of a region's own blocks that an op is, or is inside; `None` where it is elsewhere."""
+    around: Operation | None = op
+    while around is not None and around.parent_region() is not region:
+        around = around.parent_op()
+    return around
+
+
+def first_invalid(module: ModuleOp) -> Operation | None:
+    """The first op whose own verifier fails, or `None`."""
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except Exception:
+            return op
+    return None
+
+
+def read_module(source: Path | str, context: Context, in_memory: bool = False) -> ModuleOp:
+    """
+    Read a module from a file (a `Path`) or from text (a `str`), verified; of a file, the weights beside it as well.
+
+    Weights are mapped, and their file must not change as long as the module is used, unless they are `in_memory`.
+    Raises `ParseFailure` for a file or text that is no module.
+    """
+    if isinstance(source, str):
+        return parse_module(source, context)
+    text = read_text(source)
+    kept = read_weights_of(source, in_memory)
+    module = parse_module(text, context, str(source))
+    del kept  # The module keeps them now.
+    return module
+
+
+def _check_weights(module: ModuleOp) -> None:
+    """
+    Raise `ModelError` where the weights of a constant have another type than it says, or were damaged in their file.
+
+    Weights that the store has not are an error only where they are read.
+    """
+    stored = [(op, op.properties["weights"]) for op in module.body.block.ops if "weights" in op.properties]
+    if not stored:
+        return
+    from glow_mlir.constants.weights import check_weights
+    from glow_mlir.dialects.element_types import numpy_dtype
+    from glow_mlir.dialects.glow_high.storage import ConstantOp
+
+    for op, digest in stored:
+        if isinstance(op, ConstantOp) and isinstance(digest, StringAttr):
+            element, shape = op.tensor_type.element_type, op.tensor_type.get_shape()
+            check_weights(digest.data, op.sym_name.data, numpy_dtype(element), shape)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raises `ParseFailure` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ParseFailure(f"cannot be read: {error.strerror}", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ParseFailure("is no text in UTF-8", file=str(path)) from error
+
+
+def weights_path(path: Path) -> Path:
+    """Where the weights of the module in `path` lie."""
+    return path.with_suffix(WEIGHTS_SUFFIX)
+
+
+def read_weights_of(path: Path, in_memory: bool = False) -> Sequence[str]:
+    """
+    Load the weight file beside the module file `path`, if there is one, mapped or `in_memory`.
+
+    Raises `ModelError` for a damaged one.
+
+    The digests returned keep the weights loaded until a module is parsed that refers to them.
+    """
+    if (weights := weights_path(path)).exists():
+        from glow_mlir.constants.weights import read_weights
+
+        return read_weights(weights, in_memory)
+    return ()
+
+
+def keep_weights(module: ModuleOp) -> None:
+    """Let the module, which was parsed, keep the weights in the store that it refers to."""
+    for op in module.body.block.ops:
+        if isinstance(digest := op.properties.get("weights"), StringAttr):
+            from glow_mlir.constants.weights import known_digest
+
+            if (known := known_digest(digest.data)) is not None:
+                op.properties["weights"] = StringAttr(known)
+
+
+def digests(module: ModuleOp) -> Iterator[str]:
+    """The digests of the weights that a module refers to."""
+    for op in module.body.block.ops:
+        if isinstance(digest := op.properties.get("weights"), StringAttr):
+            yield digest.data
+
+
+def module_text(
+    module: ModuleOp,
+    *,
+    locations: bool = False,
+    generic: bool = False,
+    limit: int | None = None,
+    context: Context | None = None,
+) -> str:
+    """
+    The text of a module, ending in a newline.
+
+    `locations` adds them to every op, `generic` chooses MLIR's generic form, and dense attributes with more than
+    `limit` elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
+    """
+    stream = StringIO()
+    printer = ElidingPrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)
+    printer.print_op(module)
+    if context is not None:
+        printer.print_metadata(context.loaded_dialects)
+    printer.print_string("\n")
+    return stream.getvalue()
+
+
+def write_module(module: ModuleOp, path: Path, locations: bool = True) -> None:
+    """Write a module to `path`, and the weights it refers to beside it. Both files are complete or untouched."""
+    write_text(module_text(module, locations=locations), path, digests(module))
+
+
+def write_text(text: str, path: Path, used: Iterable[str] = ()) -> None:
+    """
+    Write text to `path`, after the weights `used` beside it, if there are any; each file as a whole or not at all.
+
+    A device or pipe gets the text alone. Raises `OptionError` where that is impossible.
+    """
+    with replaced(path) as file:
+        if (present := list(dict.fromkeys(used))) and not is_node(path):
+            from glow_mlir.constants.weights import write_weights
+
+            write_weights(weights_path(path), present)
+        file.write(text.encode())
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those around it, where there is none; raises `OptionError` where that is impossible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"cannot be made a folder: {error.strerror}", file=str(path)) from error
