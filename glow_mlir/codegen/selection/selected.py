@@ -107,7 +107,7 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
     steps = kernel.cuts(op, target)
     if set(counts) != set(steps):
         yield (
-            f"'partitions' has {_listed(counts)}, which is not what the kernel '{kernel.name}' cuts this {op.name} along",
+            f"'partitions' has {_listed(counts)}, not what the kernel '{kernel.name}' cuts this {op.name} along",
             f"for {target.threads} threads it is {_listed(steps)}",
         )
     for axis, count in counts.items():

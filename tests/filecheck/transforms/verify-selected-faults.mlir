@@ -136,7 +136,7 @@ glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{'partitions' has none, which is not what the kernel 'copy' cuts this glow_low.copy along}}
+  // expected-error @below {{'partitions' has none, not what the kernel 'copy' cuts this glow_low.copy along}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {}}
 }
 
@@ -152,7 +152,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  // expected-error @below {{'partitions' has 'rows', which is not what the kernel 'conv' cuts this glow_low.conv along}}
+  // expected-error @below {{'partitions' has 'rows', not what the kernel 'conv' cuts this glow_low.conv along}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {rows = 4}}
 }
 
