@@ -6,8 +6,8 @@ A distribution offers operators by an entry point of the group `glow_mlir.operat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -31,8 +31,10 @@ class OperatorPackage:
     """Modules with functions registered by `@onnx_operator`."""
     lowerings: tuple[str, ...] = ()
     """Modules with functions registered by `@lowering`."""
-    kernels: tuple[str, ...] = ()
-    """Modules with functions registered by `@kernel`."""
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Name of a backend → modules with kernels for it, registered by `@kernel`."""
+    packed_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Name of a backend → modules with the forms that its kernels pack constants in, registered by `@packed_form`."""
     backends: tuple[str, ...] = ()
     """Modules with classes registered by `@backend`."""
 
@@ -60,11 +62,14 @@ BUILTIN = OperatorPackage(
         "glow_mlir.transforms.lowerings",
         "linear attention einsum normalization resize transposed_convolution reductions recurrent padding",
     ),
-    kernels=_modules(
-        "glow_mlir.codegen.kernels",
-        "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing top_k "
-        "resize recurrent",
-    ),
+    kernels={
+        "cpu": _modules(
+            "glow_mlir.codegen.kernels",
+            "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing "
+            "top_k resize recurrent",
+        )
+    },
+    packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
 )
 
@@ -112,14 +117,14 @@ def _failure(name: str, error: Exception) -> GlowError:
     return PackageError(f"{name} cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
-def load_part(part: str) -> Iterator[ModuleType]:
+def load_part(part: str, backend: str = "") -> Iterator[ModuleType]:
     """
-    Import the modules of one part (a field of `OperatorPackage`) of every package.
+    Import the modules of one part (a field of `OperatorPackage`) of every package, or those of it for one backend.
 
     Raises `PackageError` where a module of another distribution cannot be imported.
     """
     for name, package in packages():
-        for module in getattr(package, part):
+        for module in getattr(package, part).get(backend, ()) if backend else getattr(package, part):
             if package is BUILTIN:
                 yield import_module(module)
                 continue

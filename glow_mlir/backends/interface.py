@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
 from xdsl.ir import Operation
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import OptionError
-from glow_mlir.ir.registry import BACKENDS
+from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
 
 ACCURACIES = ("default", "strict")
 """What `Backend.select` is told of accuracy."""
@@ -42,6 +43,24 @@ class Backend(ABC):
     name: ClassVar[str]
     MOST_THREADS: ClassVar[int] = sys.maxsize
     """For how many threads an inference may be cut."""
+    TABLES: ClassVar[tuple[str, ...]] = ()
+    """The backends in whose tables its kernels and packed forms are, the preferred first; by default its own alone."""
+
+    @cached_property
+    def kernels(self) -> dict[str, Any]:
+        """Name → kernel, in the order in which they are preferred."""
+        makers: dict[str, Any] = {}
+        for table in self.TABLES or (self.name,):
+            makers |= {name: make for name, make in kernels_of(table).all().items() if name not in makers}
+        return {name: make() for name, make in makers.items()}
+
+    @cached_property
+    def packed_forms(self) -> dict[str, Unpack]:
+        """Name of a form in which its kernels have constants → how to undo it."""
+        forms: dict[str, Unpack] = {}
+        for table in self.TABLES or (self.name,):
+            forms = {**packed_forms_of(table).all(), **forms}
+        return forms
 
     def check_target(self, target: str) -> None:
         """Raise `OptionError` for a machine that the backend does not know by that name."""

@@ -21,6 +21,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.partitions import partitions_of
+from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.codegen.target import target_named
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -29,7 +30,7 @@ from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, Fu
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import CompilerBugError, ModelError
-from glow_mlir.ir.registry import KERNELS
+from glow_mlir.ir.registry import kernels_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import position_of
 
@@ -231,7 +232,7 @@ class FunctionEmission:
         name = op.properties.get("kernel")
         chosen = getattr(name, "data", "")
         if chosen not in self.kernels:
-            make = KERNELS.get(chosen)
+            make = kernels_of(TABLES).get(chosen)
             if make is None:
                 raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
             self.kernels[chosen] = make()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -149,33 +148,3 @@ def unpack_strassen(packed: np.ndarray) -> np.ndarray:
     """The matrix `[K, N]` that `pack_strassen` packed, up to rounding."""
     panels, products, depth, panel = packed.shape
     return restore_right(np.moveaxis(packed, 0, 2).reshape(products, depth, panels * panel))
-
-
-def _unpack_transposed(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    return np.ascontiguousarray(unpack_panels(packed, shape[0]).T)
-
-
-Numbers = Mapping[str, int]
-"""The parameters of a packed form, as `packing` of an instruction has them."""
-
-UNPACK: dict[str, Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]] = {
-    "panels": lambda packed, shape, _: unpack_panels(packed, shape[1]),
-    "panels_transposed": lambda packed, shape, _: _unpack_transposed(packed, shape),
-    "filters": lambda packed, shape, _: unpack_filters(packed, shape),
-    "filters_by_channel": lambda packed, shape, _: unpack_filters_by_channel(packed, shape),
-    "depthwise": lambda packed, shape, _: unpack_depthwise(packed, shape),
-    "gates": lambda packed, shape, _: unpack_gates(packed, shape),
-    "winograd": lambda packed, shape, numbers: unpack_winograd(
-        packed, shape, TileForm(numbers["height"], numbers["width"], numbers["stride"])
-    ),
-    "strassen": lambda packed, shape, _: unpack_strassen(packed),
-    "strassen_transposed": lambda packed, shape, _: np.ascontiguousarray(unpack_strassen(packed).T).reshape(shape),
-}
-"""
-Name of a packed form → how to get the operand of `shape` back, given the parameters.
-
-`panels` are of a matrix [K, N], `panels_transposed` of one stored as [N, K], `filters` and `filters_by_channel` of a
-convolution, `depthwise` of one with a filter a channel, `gates` of a recurrence, `winograd` of a convolution by
-Winograd's algorithm. `strassen` are of a matrix [K, N], `strassen_transposed` of one stored as [N, K], as filters of
-one element are. These three give their operand back up to rounding.
-"""

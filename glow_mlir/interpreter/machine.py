@@ -17,7 +17,6 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
-from glow_mlir.constants.packing import UNPACK
 from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
@@ -34,7 +33,7 @@ from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
-from glow_mlir.ir.registry import SEMANTICS
+from glow_mlir.ir.registry import SEMANTICS, packed_forms_of
 from glow_mlir.ir.text import position_of
 
 Arrays = Mapping[str, np.ndarray]
@@ -117,7 +116,7 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
     form, shape = text(entry.data["form"]), ints(entry.data["shape"])
     try:
-        plain = UNPACK[form](array, shape, numbers)
+        plain = packed_forms_of("cpu").all()[form](array, shape, numbers)
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:

@@ -1,16 +1,17 @@
 """
-The one registry: semantics, importers, lowerings, kernels and backends by the operator they belong to.
+The one registry: semantics, importers and lowerings by operator, backends by name, kernels and packed forms by backend.
 
-Each part of an operator is a function that a decorator registers. The modules with those functions are named by
+Each entry is a function or class that a decorator registers. The modules with them are named by
 `glow_mlir.dialects.packages` and imported when the first entry of their part is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
 from xdsl.ir import Operation
 
 from glow_mlir.dialects.packages import load_part
@@ -18,14 +19,20 @@ from glow_mlir.errors import PackageError
 
 Entry = TypeVar("Entry", bound=Callable[..., Any])
 
+Numbers = Mapping[str, int]
+"""The parameters of a packed form, as `packing` of an instruction has them."""
+
+Unpack = Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]
+"""Gives the operand of a shape back that was packed with those parameters."""
+
 
 class Part(Generic[Entry]):
-    """The registered functions of one part, by key."""
+    """The registered functions of one part, by key; those of one backend where there is a table for each."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, part: str, backend: str = "") -> None:
+        self.name = f"{part.replace('_', ' ')} of '{backend}'" if backend else part
         self._entries: dict[Any, Entry] = {}
-        self._load = cache(lambda: list(load_part(name)))
+        self._load = cache(lambda: list(load_part(part, backend)))
 
     def add(self, key: Any, entry: Entry) -> Entry:
         """Register `entry`; raises `PackageError` where the key is taken."""
@@ -64,10 +71,20 @@ IMPORTERS: Part[Callable[..., Any]] = Part("importers")
 """(ONNX domain, operator, first opset version) → function `(node)` that returns the results as values."""
 LOWERINGS: Part[Callable[..., Any]] = Part("lowerings")
 """Operator class → function `(op, emit)` that emits simpler operators and returns the replacing values."""
-KERNELS: Part[Callable[..., Any]] = Part("kernels")
-"""Name of a kernel → the kernel."""
 BACKENDS: Part[Callable[..., Any]] = Part("backends")
 """Name of a backend → function without arguments that makes it."""
+
+
+@cache
+def kernels_of(backend: str) -> Part[Callable[..., Any]]:
+    """The table of kernels of a backend: name of a kernel → function without arguments that makes it."""
+    return Part("kernels", backend)
+
+
+@cache
+def packed_forms_of(backend: str) -> Part[Unpack]:
+    """The table of packed forms of a backend's kernels: name of a form → how to undo it."""
+    return Part("packed_forms", backend)
 
 
 def semantics(operator: type[Operation]) -> Callable[[Entry], Entry]:
@@ -89,9 +106,18 @@ def lowering(operator: type[Operation]) -> Callable[[Entry], Entry]:
     return lambda function: LOWERINGS.add(operator, function)  # pyright: ignore[reportReturnType]
 
 
-def kernel(name: str) -> Callable[[Entry], Entry]:
-    """Register a kernel of the machine-code backends under `name`."""
-    return lambda function: KERNELS.add(name, function)  # pyright: ignore[reportReturnType]
+def kernel(name: str, *, backend: str) -> Callable[[Entry], Entry]:
+    """Register a kernel of a backend under `name`."""
+    return lambda function: kernels_of(backend).add(name, function)  # pyright: ignore[reportReturnType]
+
+
+def packed_form(name: str, *, backend: str) -> Callable[[Entry], Entry]:
+    """
+    Register how to undo a form in which kernels of a backend have constants: `(packed, shape, numbers) -> plain`.
+
+    `shape` is that of the plain array, `numbers` are the parameters that `packing` of an instruction has.
+    """
+    return lambda function: packed_forms_of(backend).add(name, function)  # pyright: ignore[reportReturnType]
 
 
 def backend(name: str) -> Callable[[Entry], Entry]:

@@ -15,6 +15,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.cpu.trial import Reel, Trial
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.selection.kernel import tiles_of
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.target import target_named
@@ -133,7 +134,7 @@ def test_candidates_have_no_faults(name: str, threads: int) -> None:
         module = trial.module.clone()
         (chosen,) = instructions_of(module)
         candidate.write(chosen, Storage(module), machine)
-        assert fault_of(chosen, machine) is None, candidate
+        assert fault_of(chosen, get_backend("cpu").kernels, machine) is None, candidate
 
 
 def test_trials_run_in_this_process() -> None:

@@ -8,6 +8,6 @@ PACKAGE = OperatorPackage(
     semantics=("glow_extra_operators.semantics",),
     importers=("glow_extra_operators.importers",),
     lowerings=("glow_extra_operators.lowerings",),
-    kernels=("glow_extra_operators.kernels",),
+    kernels={"cpu": ("glow_extra_operators.kernels",)},
 )
 """What this distribution offers."""

@@ -11,8 +11,8 @@ from glow_mlir.codegen.builder.nests import Index, chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.ir.registry import kernel
 
 
 @kernel("pairwise-dot-product")

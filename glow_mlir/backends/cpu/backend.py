@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from functools import cached_property
 
 from xdsl.ir import Operation
 
@@ -14,6 +13,7 @@ from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of
+from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.codegen.target import Target, target_named
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.driver.pipelines import Pipeline, llvm
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
-from glow_mlir.ir.registry import KERNELS, backend
+from glow_mlir.ir.registry import backend
 from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 
@@ -35,13 +35,9 @@ class CpuBackend(Backend):
 
     name = "cpu"
     MOST_THREADS = MOST_THREADS
+    TABLES = (TABLES,)
 
     _tuner: Tuner | None = None
-
-    @cached_property
-    def kernels(self) -> list[Kernel]:
-        """All kernels, in the order in which they are preferred."""
-        return [make() for make in KERNELS.all().values()]
 
     def check_target(self, target: str) -> None:
         if target != "host":  # Which is always there, and takes a while to ask.
@@ -49,7 +45,7 @@ class CpuBackend(Backend):
 
     def supports(self, op: Operation) -> bool:
         # Kernels that pack their operands need constants, which an operator need not have.
-        general = (kernel for kernel in self.kernels if not kernel.ONLY_PACKED)
+        general = (kernel for kernel in self.kernels.values() if not kernel.ONLY_PACKED)
         return isinstance(op, WITHOUT_KERNEL) or any(kernel.accepts(op) for kernel in general)
 
     def can_select(self, op: Operation, setting: Setting) -> bool:
@@ -94,7 +90,7 @@ class CpuBackend(Backend):
 
     def check_selected(self, op: Operation, target: str, threads: int) -> None:
         assert isinstance(op, Instruction)
-        fault = fault_of(op, dataclasses.replace(target_named(target), threads=threads))
+        fault = fault_of(op, self.kernels, dataclasses.replace(target_named(target), threads=threads))
         if fault is not None:
             reason, hint = fault
             place = position_of(op.location)
@@ -111,7 +107,7 @@ class CpuBackend(Backend):
         rest: list[Candidate] = []
         by_lines = "image_lines" in op.properties
         is_decided = False
-        for kernel in self.kernels:
+        for kernel in self.kernels.values():
             if (accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
                 continue
             if not executes(kernel, op):

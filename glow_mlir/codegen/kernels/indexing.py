@@ -19,10 +19,10 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.reductions import Choose, add, largest_of, multiply, smallest_of
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import Shape, normalize_axis
-from glow_mlir.ir.registry import kernel
 
 
 def from_front(b: Builder, index: Value, size: int) -> Value:

@@ -21,6 +21,7 @@ from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
@@ -29,7 +30,6 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last
-from glow_mlir.ir.registry import kernel
 
 VECTORS = 4
 """Vectors of channels at once: enough independent work to hide the latency of an addition."""

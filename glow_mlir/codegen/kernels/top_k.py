@@ -14,11 +14,11 @@ from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.reductions import Choose
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float, is_unsigned
 from glow_mlir.dialects.glow_high.reductions import TopKOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import normalize_axis
-from glow_mlir.ir.registry import kernel
 
 
 def goes_before(element: Attribute, largest: bool) -> Choose:

@@ -17,7 +17,7 @@ from glow_mlir.dialects.shapes import Shape
 @dataclass(frozen=True)
 class PackedForm:
     """
-    A form of `UNPACK` in `constants/packing.py`, with the numbers it was made by, of an operand of shape `plain`.
+    A form that `@packed_form` registers, with the numbers it was made by, of an operand of shape `plain`.
 
     `pack` makes the packed operand, which has `shape` and `element`; with `blocks` it does so piece by piece, when its
     bytes are needed.

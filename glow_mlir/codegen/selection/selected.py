@@ -22,20 +22,22 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.ir.registry import KERNELS
 from glow_mlir.runtime.pool_layout import MOST_PARTS
 
 Fault = tuple[str, str]
 """What is wrong, and what to do about it."""
 
 
-def fault_of(op: Instruction, target: Target) -> Fault | None:
-    """The first fault of an instruction that names its kernel; the target has as many threads as its function."""
+def fault_of(op: Instruction, kernels: Mapping[str, Kernel], target: Target) -> Fault | None:
+    """
+    The first fault of an instruction that names one of the kernels of its backend.
+
+    The target has as many threads as its function.
+    """
     name = getattr(op.properties.get("kernel"), "data", "")
-    make = KERNELS.get(name)
-    if make is None:
+    kernel = kernels.get(name)
+    if kernel is None:
         return f"there is no kernel '{name}'", "remove 'kernel', and run 'select'"
-    kernel = make()
     if not executes(kernel, op):
         return f"the kernel '{name}' does not execute this {op.name}", "remove 'kernel', and run 'select'"
     for faults in (_of_tiles, _of_packing, _of_partitions, _of_scratch):

@@ -1,0 +1,21 @@
+"""The tables of the kernels that emit `llvm` operations, and of the forms in which they have constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glow_mlir.ir import registry
+from glow_mlir.ir.registry import Entry
+
+TABLES = "cpu"
+"""The backend whose tables these are; those that extend it have them as well."""
+
+
+def kernel(name: str) -> Callable[[Entry], Entry]:
+    """Register a class as the kernel of that name."""
+    return registry.kernel(name, backend=TABLES)
+
+
+def packed_form(name: str) -> Callable[[Entry], Entry]:
+    """Register how to undo a packed form: `(packed, shape, numbers) -> plain`."""
+    return registry.packed_form(name, backend=TABLES)

@@ -1,0 +1,96 @@
+"""Each backend has kernels and packed forms of its own, and those of the backends that it extends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.ir import Operation
+
+from glow_mlir.backends.cpu.backend import CpuBackend
+from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.errors import PackageError
+from glow_mlir.ir import registry
+from glow_mlir.ir.registry import Numbers, kernel, kernels_of, packed_form, packed_forms_of
+
+
+class Device(Backend):
+    """A backend whose tables are its own."""
+
+    name = "device"
+
+    def supports(self, op: Operation) -> bool:
+        return False
+
+
+class Extended(CpuBackend):
+    """A backend with the kernels of another behind its own."""
+
+    name = "extended"
+    TABLES = ("extended", *CpuBackend.TABLES)
+
+
+@pytest.fixture(autouse=True)
+def start_with_empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins with empty tables for the backends of this module."""
+    for table in (kernels_of, packed_forms_of):
+        for name in ("device", "extended"):
+            monkeypatch.setattr(table(name), "_entries", {})
+
+
+def undo(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
+    return packed.reshape(shape) / numbers["scale"]
+
+
+def test_kernel_of_another_backend_is_none_of_the_cpu() -> None:
+    kernel("warp-product", backend="device")(object)
+    assert set(Device().kernels) == {"warp-product"}
+    assert "warp-product" not in get_backend("cpu").kernels
+
+
+def test_kernels_of_two_backends_may_have_the_same_name() -> None:
+    class Conv:
+        """A kernel."""
+
+    kernel("conv", backend="device")(Conv)
+    assert isinstance(Device().kernels["conv"], Conv)
+    assert not isinstance(get_backend("cpu").kernels["conv"], Conv)
+
+
+def test_backend_that_extends_another_prefers_its_own_kernels() -> None:
+    class Conv:
+        """A kernel."""
+
+    kernel("conv", backend="extended")(Conv)
+    found, shared = Extended().kernels, get_backend("cpu").kernels
+    assert next(iter(found)) == "conv"
+    assert isinstance(found["conv"], Conv)
+    assert set(found) == set(shared)
+
+
+def test_packed_forms_are_open_to_other_packages() -> None:
+    packed_form("scaled", backend="extended")(undo)
+    assert Extended().packed_forms["scaled"] is undo
+    assert set(get_backend("cpu").packed_forms) == set(Extended().packed_forms) - {"scaled"}
+
+
+def test_modules_of_a_package_are_imported_for_their_backend_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def load(part: str, backend: str = "") -> Iterator[Any]:
+        asked.append((part, backend))
+        return iter(())
+
+    monkeypatch.setattr(registry, "load_part", load)
+    table = registry.Part[Any]("kernels", "device")
+    assert table.all() == {}
+    assert asked == [("kernels", "device")]
+
+
+def test_two_kernels_of_one_name_in_one_table_are_an_error() -> None:
+    kernel("conv", backend="device")(object)
+    with pytest.raises(PackageError, match="the kernels of 'device' have two entries for 'conv'"):
+        kernel("conv", backend="device")(dict)
