@@ -1,10 +1,12 @@
-"""A way to emit `glow_high` operators in front of another op, with its location; what lowerings and rewrites use."""
+"""A way to emit `glow_high` operators in front of another op, with its location; what lowerings and patterns use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.builder import BuilderListener
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred
@@ -17,12 +19,29 @@ from glow_mlir.dialects.shapes import Shape, element_of
 
 
 class Emitter:
-    """Emits operators in front of `anchor`; they carry its location."""
+    """
+    Emits operators in front of `anchor`; they carry its location, or another one that is given.
 
-    def __init__(self, anchor: Operation, storage: Storage) -> None:
+    A `listener`, such as the rewriter of a pattern, is told of every operator.
+    """
+
+    def __init__(
+        self,
+        anchor: Operation,
+        storage: Storage,
+        *,
+        location: LocationAttr | None = None,
+        listener: BuilderListener | None = None,
+    ) -> None:
         self.anchor = anchor
         self.storage = storage
+        self.location = location or anchor.location
+        self.listener = listener
         self.emitted: list[Operation] = []
+
+    def at(self, location: LocationAttr) -> Emitter:
+        """An emitter at the same place whose operators carry that location."""
+        return Emitter(self.anchor, self.storage, location=location, listener=self.listener)
 
     def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
         """Emit an operator and return its first result."""
@@ -32,10 +51,10 @@ class Emitter:
         self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
     ) -> tuple[SSAValue, ...]:
         """Emit an operator and return all its results."""
-        return tuple(self.insert(operator.make(*operands, location=self.anchor.location, **properties)).results)
+        return tuple(self.insert(operator.make(*operands, location=self.location, **properties)).results)
 
     def insert(self, op: Operation) -> Operation:
-        """Insert any op in front of the anchor."""
+        """Insert any op in front of the anchor, as it is; results without a name get that of the anchor."""
         block = self.anchor.parent_block()
         assert block is not None
         block.insert_op_before(op, self.anchor)
@@ -43,6 +62,8 @@ class Emitter:
         for result in op.results:
             result.name_hint = result.name_hint or hint
         self.emitted.append(op)
+        if self.listener is not None:
+            self.listener.handle_operation_insertion(op)
         return op
 
     def splat(self, value: float, like: SSAValue | Attribute, shape: Shape = ()) -> SSAValue:
@@ -54,7 +75,7 @@ class Emitter:
     def constant(self, array: np.ndarray | Sequence[int] | Deferred, name: str) -> SSAValue:
         """A constant of the module, named like `name`."""
         known = array if isinstance(array, Deferred) else np.asarray(array)
-        op = constant_op(self.storage, known, name, self.anchor.location)
+        op = constant_op(self.storage, known, name, self.location)
         return self.insert(op).results[0]
 
     def known(self, value: SSAValue) -> np.ndarray | None:

@@ -5,22 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.canonicalization.slices import bounds
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_of
-from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+
+
+class GatherToSlice(Pattern):
+    """A gather with known indices at even distances is a slice; with equal ones, a slice that is expanded."""
+
+    @rooted
+    def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
+        indices = rewriter.storage.value_of(op.indices)
+        shape = shape_of(op.input)
+        axis = normalize_axis(integer(op.axis), len(shape))
+        taken = None if indices is None or not size_of(op.result) else evenly_spaced(indices, shape[axis])
+        if taken is None or indices is None:
+            return
+        ranges = [range(size) for size in shape]
+        ranges[axis] = taken
+        emit = rewriter.emit
+        value = emit(SliceOp, op.input, **bounds(ranges))
+        if len(taken) < indices.size:
+            value = emit(ExpandOp, value, shape=(*shape[:axis], indices.size, *shape[axis + 1 :]))
+        rewriter.replace(op, ReshapeOp.make(value, shape=shape_of(op.result)))
 
 
 @dataclass(frozen=True)
-class GatherToSlicePass(ModulePass):
+class GatherToSlicePass(PatternPass):
     """
     Turn gathers whose indices are constant and evenly spaced into slices (Glow's GatherToSlice).
 
@@ -28,31 +44,7 @@ class GatherToSlicePass(ModulePass):
     """
 
     name = "gather-to-slice"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, GatherOp):
-                    slice_instead(candidate, storage)
-            erase_dead(function.block)
-
-
-def slice_instead(op: GatherOp, storage: Storage) -> None:
-    """Replace a gather by a slice, where its indices are known and evenly spaced."""
-    indices = storage.value_of(op.indices)
-    shape = shape_of(op.input)
-    axis = normalize_axis(integer(op.axis), len(shape))
-    taken = None if indices is None or not size_of(op.result) else evenly_spaced(indices, shape[axis])
-    if taken is None or indices is None:
-        return
-    ranges = [range(size) for size in shape]
-    ranges[axis] = taken
-    emit = Emitter(op, storage)
-    value = emit(SliceOp, op.input, **bounds(ranges))
-    if len(taken) < indices.size:
-        value = emit(ExpandOp, value, shape=(*shape[:axis], indices.size, *shape[axis + 1 :]))
-    replace(op, [emit(ReshapeOp, value, shape=shape_of(op.result))])
+    WALKS = (Walk((GatherToSlice(),)),)
 
 
 def evenly_spaced(indices: np.ndarray, size: int) -> range | None:

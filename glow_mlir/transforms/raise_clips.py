@@ -4,26 +4,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.ir import SSAValue
 
-from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.clips import Limits, limits_of
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement, PadOp
+from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp, MaxOp, MinOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import rank_of, size_of
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+
+
+class RaiseClip(Pattern):
+    """A clip of what an operator moves is a clip of its operands."""
+
+    @rooted
+    def match_and_rewrite(self, op: ReluOp | ClipOp | MaxOp | MinOp, rewriter: Rewriter, /) -> None:
+        limits = limits_of(op)
+        mover = None if limits is None else limits.input.owner
+        if limits is None or not isinstance(mover, DataMovement):
+            return
+        if not limits.input.has_one_use() or not commutes(mover, limits):
+            return
+        count = len(mover.operands) if isinstance(mover, ConcatOp) else 1
+        emit = rewriter.emit
+        clips: list[SSAValue] = []
+        for value in mover.operands[:count]:
+            operands = [value if operand is limits.input else scalar(operand, emit) for operand in op.operands]
+            clips += emit.insert(type(op).inferred(operands, op.properties, op.location)).results
+        moved = type(mover).inferred([*clips, *mover.operands[count:]], mover.properties, mover.location)
+        rewriter.replace(op, moved)
+        rewriter.erase(mover)
 
 
 @dataclass(frozen=True)
-class RaiseClipsPass(ModulePass):
+class RaiseClipsPass(PatternPass):
     """
     Move ReLUs and clips above operators that only move elements (Glow's RaiseClipsAboveShapeNodes).
 
@@ -33,38 +53,7 @@ class RaiseClipsPass(ModulePass):
     """
 
     name = "raise-clips"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in reversed(list(function.block.ops)):
-                pending = [candidate]
-                while pending:
-                    pending += raise_clip(pending.pop(), storage)
-            erase_dead(function.block)
-
-
-def raise_clip(op: Operation, storage: Storage) -> list[Operation]:
-    """Move one clip above the operator that it reads, which goes; returns the clips that take its place."""
-    limits = limits_of(op)
-    mover = None if limits is None else limits.input.owner
-    if limits is None or not isinstance(op, HighOp) or not isinstance(mover, DataMovement):
-        return []
-    if not limits.input.has_one_use() or not commutes(mover, limits):
-        return []
-    count = len(mover.operands) if isinstance(mover, ConcatOp) else 1
-    emit = Emitter(op, storage)
-    clips: list[HighOp] = []
-    for value in mover.operands[:count]:
-        operands = [value if operand is limits.input else scalar(operand, emit) for operand in op.operands]
-        clip = type(op).inferred(operands, op.properties, op.location)
-        emit.insert(clip)
-        clips.append(clip)
-    moved = [*(clip.results[0] for clip in clips), *mover.operands[count:]]
-    new = emit.insert(type(mover).inferred(moved, mover.properties, mover.location))
-    replace(op, [new.results[0]])
-    Rewriter.erase_op(mover)
-    return [*clips]
+    WALKS = (Walk((RaiseClip(),), backward=True, recursive=True),)
 
 
 def scalar(limit: SSAValue, emit: Emitter) -> SSAValue:

@@ -1,0 +1,188 @@
+"""
+Named patterns: local rewrites, the walks that apply them, and the passes that are lists of them.
+
+A pattern has xDSL's interface, `match_and_rewrite(op, rewriter)`, and is named after its class: `MergeTransposes` is
+`merge-transposes`. It says at which operators it is rooted, so that a walk looks at no others.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from typing import ClassVar, TypeVar, get_args
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import erase_dead, functions
+
+Kinds = tuple[type[Operation], ...]
+Root = TypeVar("Root", bound=Operation)
+Self_ = TypeVar("Self_", bound=RewritePattern)
+
+
+class Pattern(RewritePattern):
+    """A local rewrite; its method `match_and_rewrite` is decorated with `rooted`, or its `roots` are overridden."""
+
+    name: str
+    """The name under which it is counted, logged and run alone: that of its class, if it has no field `name`."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__annotations__:
+            cls.name = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+
+    @property
+    def roots(self) -> Kinds:
+        """The kinds of operators at which it may apply, with all that are derived from them."""
+        return getattr(type(self).match_and_rewrite, "roots")
+
+    @abstractmethod
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        """Rewrite what is around `op`, if the pattern matches there; otherwise change nothing."""
+
+
+def rooted(
+    function: Callable[[Self_, Root, Rewriter], None],
+) -> Callable[[Self_, Operation, PatternRewriter], None]:
+    """Take from the annotation of `op` at which kinds of operators a pattern is rooted, and match at no others."""
+    kind = list(signature(function, eval_str=True).parameters.values())[1].annotation
+    roots: Kinds = get_args(kind) or (kind,)
+
+    def match_and_rewrite(self: Self_, op: Operation, rewriter: PatternRewriter) -> None:
+        if isinstance(op, roots):
+            assert isinstance(rewriter, Rewriter)
+            function(self, op, rewriter)  # pyright: ignore[reportArgumentType]
+
+    setattr(match_and_rewrite, "roots", roots)
+    return match_and_rewrite
+
+
+class _ByKind(dict[type[Operation], tuple[Pattern, ...]]):
+    """Kind of operator → the patterns that are rooted there, in their order."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        super().__init__()
+        self._patterns = patterns
+
+    def __missing__(self, kind: type[Operation]) -> tuple[Pattern, ...]:
+        self[kind] = tuple(pattern for pattern in self._patterns if issubclass(kind, pattern.roots))
+        return self[kind]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """
+    One walk over the operators of a function, from the first to the last or `backward`, that tries patterns at each.
+
+    Patterns are tried in their order as long as the operator is there. What they create is visited right after it if
+    the walk is `recursive`; otherwise no operator is visited twice, so that a walk is linear.
+    """
+
+    patterns: tuple[Pattern, ...]
+    backward: bool = False
+    recursive: bool = False
+
+    @cached_property
+    def _by_kind(self) -> _ByKind:
+        return _ByKind(self.patterns)
+
+    def run(self, function: FunctionOp, storage: Storage) -> bool:
+        """Walk over a function; whether anything changed."""
+        by_kind = self._by_kind
+        ops = list(operators(function))
+        pending = [op for op in ops if by_kind[type(op)]]
+        if not pending:
+            return False
+        if not self.backward:
+            pending.reverse()
+        rewriter = Rewriter(function, storage, map(type, ops))
+        is_changed = False
+        while pending:
+            op = pending.pop()
+            for pattern in by_kind[type(op)]:
+                if op.parent is None:
+                    break
+                rewriter.begin(op)
+                pattern.match_and_rewrite(op, rewriter)
+                if rewriter.has_done_action:
+                    is_changed = True
+                    _note(pattern, rewriter)
+                    if self.recursive:
+                        pending += rewriter.created
+        return is_changed
+
+
+def operators(function: FunctionOp) -> Iterator[Operation]:
+    """The operators of a function, in order."""
+    yield from function.block.ops
+
+
+class PatternPass(ModulePass):
+    """A pass that is a list of patterns: `WALKS`, or what `walks` makes of its options."""
+
+    WALKS: ClassVar[tuple[Walk, ...]] = ()
+
+    def walks(self) -> tuple[Walk, ...]:
+        """The walks over each function, one after the other."""
+        return self.WALKS
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        run_walks(op, self.walks())
+
+
+def run_walks(module: ModuleOp, walks: Iterable[Walk]) -> None:
+    """Run walks over each function of a module, and erase the operators of `glow_high` that they leave without use."""
+    storage = Storage(module)
+    for function in functions(module):
+        for walk in walks:
+            if walk.run(function, storage) and isinstance(function, FuncOp):
+                erase_dead(function.block)
+
+
+# ---- which pattern did what ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Application:
+    """What a pattern did where it matched once."""
+
+    pattern: str
+    created: Sequence[Operation]
+    changed: Sequence[Operation]
+    erased: Sequence[Operation]
+
+
+_NOTED: ContextVar[list[Application] | None] = ContextVar("noted", default=None)
+
+
+def _note(pattern: Pattern, rewriter: Rewriter) -> None:
+    """Count a pattern, and tell whoever follows what it did."""
+    statistics.count(pattern.name)
+    noted = _NOTED.get()
+    if noted is not None:
+        noted.append(Application(pattern.name, rewriter.created, rewriter.changed, rewriter.erased))
+
+
+@contextmanager
+def following() -> Generator[list[Application]]:
+    """Collect what patterns do inside the `with` statement, in order."""
+    noted: list[Application] = []
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
