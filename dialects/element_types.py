@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerType,
     Signedness,
+    bf16,
     f32,
     f64,
     i1,
@@ -34,6 +35,7 @@ NUMPY_NAMES: dict[Attribute, str] = {
     f32: "float32",
     f64: "float64",
     Float16Type(): "float16",
+    bf16: "bfloat16",
     i1: "bool",
     i8: "int8",
     i16: "int16",
@@ -57,9 +59,9 @@ def is_storable(element: Attribute) -> bool:
 
 def numpy_dtype(element: Attribute) -> np.dtype:
     """The numpy dtype that stores `element`; raises `KeyError` for a type that no buffer holds."""
-    import numpy as np
+    from glow_mlir.support.dtypes import named_dtype
 
-    return np.dtype(NUMPY_NAMES[element])
+    return named_dtype(NUMPY_NAMES[element])
 
 
 @cache

@@ -216,7 +216,7 @@ Models from opset 7 on are imported. *Versions* are the opset versions in which 
 imported. An operator has an importer of its own, or the function body by which the standard defines it is expanded.
 Functions that a model brings with it are expanded as well, to 131072 nodes at most.
 
-All take tensors of f16, f32, f64, integers of 8 to 64 bits and truth values, no strings, sequences or optionals.
+All take tensors of bf16, f16, f32, f64, integers of 8 to 64 bits and truth values, no strings, sequences or optionals.
 Operands that fix shapes, as the shape of a Reshape or the axes of a ReduceSum, are constants or follow from shapes.
 """
 

@@ -12,12 +12,14 @@ import numpy as np
 
 from glow_mlir.api.session import InferenceSession, import_any, is_ir
 from glow_mlir.errors import OptionError
+from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.tools.tables import Alignment, print_table
 
 REFERENCES: dict[str, str] = {"interpreter": "the interpreter", "onnxruntime": "onnxruntime"}
 """Reference → what a sentence calls it."""
 
 TOLERANCES: dict[str, tuple[float, float]] = {
+    "bfloat16": (8e-2, 8e-2),
     "float16": (1e-2, 1e-2),
     "float32": (1e-3, 1e-3),
     "float64": (1e-8, 1e-8),
@@ -96,7 +98,7 @@ def compare(
     with np.errstate(invalid="ignore", over="ignore"):
         agree = (actual == reference) | (np.isnan(wide) & np.isnan(expected))
         # Wide integers that differ may be the same double.
-        least = 0.0 if reference.dtype.kind == "f" else 1.0
+        least = 0.0 if is_float_dtype(reference.dtype) else 1.0
         distances = np.nan_to_num(np.abs(wide - expected), nan=np.inf, posinf=np.inf)
         errors = np.where(agree, 0.0, np.maximum(distances, least))
     magnitudes = np.abs(expected[np.isfinite(expected)])

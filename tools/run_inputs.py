@@ -13,6 +13,7 @@ import numpy as np
 
 from glow_mlir.api.session import NodeArg
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.support.dtypes import BFLOAT16, is_float_dtype, named_dtype
 from glow_mlir.tools.images import Image, Normalization
 
 _TYPE_NAMES = {"float": "float32", "double": "float64"}
@@ -23,7 +24,7 @@ DEFAULT_SEED = 0
 def dtype_of(argument: NodeArg) -> np.dtype:
     """The numpy dtype of a session's input or output."""
     word = argument.type.removeprefix("tensor(").removesuffix(")")
-    return np.dtype(_TYPE_NAMES.get(word, word))
+    return named_dtype(_TYPE_NAMES.get(word, word))
 
 
 def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:
@@ -39,7 +40,8 @@ def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Gen
     whole = np.iinfo(dtype) if dtype.kind in "iu" else None
     if whole is not None and dtype.itemsize == 1:
         draw[dtype.kind] = lambda: generator.integers(whole.min, whole.max + 1, shape)
-    return np.asarray(draw.get(dtype.kind, draw["b"])()).astype(dtype)
+    kind = "f" if is_float_dtype(dtype) else dtype.kind
+    return np.asarray(draw.get(kind, draw["b"])()).astype(dtype)
 
 
 @dataclass
@@ -129,14 +131,19 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     return found
 
 
+def _named_floats(array: np.ndarray) -> np.ndarray:
+    """The array itself, or of bfloat16 where a file has two nameless bytes for each element, as numpy writes it."""
+    return array.view(named_dtype(BFLOAT16)) if array.dtype == np.dtype("V2") else array
+
+
 def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     """What `numpy.load` reads, archives as a whole; never a pickle, which could run code."""
     try:
         found: Any = np.load(path, allow_pickle=False)
         if not hasattr(found, "files"):
-            return found
+            return _named_floats(found)
         with found:
-            return {name: found[name] for name in found.files}
+            return {name: _named_floats(found[name]) for name in found.files}
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:

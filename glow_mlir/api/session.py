@@ -26,6 +26,7 @@ from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dtypes import named_dtype
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -148,10 +149,10 @@ class InferenceSession:
         else:
             self._runner = InterpreterRunner(self._compile(source, in_memory=True))
             self._bindings = self._runner.bindings
-        self._inputs = {b.name: (b, np.dtype(b.dtype)) for b in self._bindings if b.role == "input"}
+        self._inputs = {b.name: (b, named_dtype(b.dtype)) for b in self._bindings if b.role == "input"}
         self._outputs = [b.name for b in self._bindings if b.role == "output"]
         self._state = {
-            binding.name: np.zeros(binding.shape, binding.dtype)
+            binding.name: np.zeros(binding.shape, named_dtype(binding.dtype))
             for binding in self._bindings
             if binding.role == "state"
         }

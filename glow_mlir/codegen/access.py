@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import Float16Type
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i8, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.math.half import narrow, widen
+from glow_mlir.codegen.math.half import is_half, narrow, widen
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
-
-
-def is_half(element: Attribute) -> bool:
-    """Whether an element is stored as f16, and computed in f32."""
-    return isinstance(element, Float16Type)
 
 
 def raw(element: Attribute) -> Attribute:
@@ -27,7 +21,7 @@ def raw(element: Attribute) -> Attribute:
 
 
 def computed(element: Attribute) -> Attribute:
-    """The type that kernels compute an element in: f32 for f16, a byte for a truth value, else its own."""
+    """The type that kernels compute an element in: f32 for f16 and bf16, a byte for a truth value, else its own."""
     if is_half(element):
         return f32
     return i8 if is_bool(element) else signless(element)
@@ -58,7 +52,7 @@ def store(b: Builder, operand: Operand, offset: Index, value: Value) -> None:
     """Write a value of the type that kernels compute in to neighbouring elements."""
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
-    operand.pointer.at(offset, in_memory).store(narrow(b, value) if is_half(element) else value)
+    operand.pointer.at(offset, in_memory).store(narrow(b, value, element) if is_half(element) else value)
 
 
 def read_index(b: Builder, operand: Operand, offset: Index) -> Value:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float16Type, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import BFloat16Type, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, f64, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.math.half import narrow, narrow_double, rounded, widen
+from glow_mlir.codegen.math.half import is_half, narrow, narrow_double, rounded, widen
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.dialects.arith import RemFOp
-from glow_mlir.dialects.element_types import byte_width, is_bool
+from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
 
 Emit = Callable[[Builder, Operation, list[Value]], Value]
 
@@ -76,16 +75,18 @@ def _method(name: str) -> Emit:
 
 
 def _held(type_: Attribute) -> Attribute:
-    """The type in which a value of a body is held: f32 for f16, else its own."""
-    return f32 if isinstance(type_, Float16Type) else type_
+    """The type in which a value of a body is held: f32 for f16 and bf16, else its own."""
+    return f32 if is_half(type_) else type_
 
 
 def _convert(signed: bool) -> Emit:
     def convert(b: Builder, op: Operation, v: list[Value]) -> Value:
-        to_half = isinstance(op.results[0].type, Float16Type)
-        if to_half and v[0].info.element == f64:
-            return narrow_double(b, v[0])
-        return b.cast(v[0], _held(op.results[0].type), signed=signed)
+        value, target = v[0], op.results[0].type
+        if isinstance(target, BFloat16Type) and not value.info.is_float and value.info.bits > 16:
+            value = b.cast(value, f64, signed=signed)  # All its digits: those that f32 has would be rounded twice.
+        if is_half(target) and value.info.element == f64:
+            return narrow_double(b, value)
+        return b.cast(value, _held(target), signed=signed)
 
     return convert
 
@@ -95,11 +96,11 @@ def _to_integer(signed: bool) -> Emit:
 
 
 def _bitcast(b: Builder, op: Operation, v: list[Value]) -> Value:
-    """Values of f16, which are held as f32, become their bits or come from them."""
+    """Values of 16-bit floats, which are held as f32, become their bits or come from them."""
     source, target = op.operands[0].type, op.results[0].type
-    value = narrow(b, v[0]) if isinstance(source, Float16Type) else v[0]
+    value = narrow(b, v[0], source) if is_half(source) else v[0]
     cast = b.bitcast(value, target)
-    return widen(b, cast) if isinstance(target, Float16Type) else cast
+    return widen(b, cast) if is_half(target) else cast
 
 
 def _compare_float(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -117,8 +118,8 @@ def _constant(b: Builder, op: Operation, lanes: int) -> Value:
     value = op.value
     assert isinstance(value, FloatAttr | IntegerAttr)
     number = value.value.data
-    if isinstance(value.type, Float16Type):
-        number = float(np.float16(number))
+    if is_half(value.type):
+        number = float(numpy_dtype(value.type).type(number))
     return b.constant(number, vector(_held(value.type), lanes))
 
 
@@ -206,20 +207,16 @@ def emit_scalar_body(
     """
     Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`.
 
-    Values of f16 come and go as such, but are held as f32 that is rounded after each op.
+    Values of 16-bit floats come and go as such, but are held as f32 that is rounded after each op.
     """
     values: dict[SSAValue, Value] = {
-        argument: widen(b, value) if _is_half(argument) else value
+        argument: widen(b, value) if is_half(argument.type) else value
         for argument, value in zip(block.args, arguments, strict=True)
     }
     for op in block.ops:
         if op.results:
             values[op.results[0]] = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
-    return [narrow(b, values[output]) if _is_half(output) else values[output] for output in outputs]
-
-
-def _is_half(value: SSAValue) -> bool:
-    return isinstance(value.type, Float16Type)
+    return [narrow(b, values[output], output.type) if is_half(output.type) else values[output] for output in outputs]
 
 
 def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Value:
@@ -228,7 +225,8 @@ def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Va
         return _constant(b, op, lanes)
     emitter = EMITTERS.get(type(op))
     result = MATH[_math_name(op)](b, *operands) if emitter is None else emitter(b, op, operands)
-    return rounded(b, result) if _is_half(op.results[0]) else result
+    type_ = op.results[0].type
+    return rounded(b, result, type_) if is_half(type_) else result
 
 
 def widest(block: Block, elements: Sequence[Attribute]) -> int:

@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, Sto
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import ints, number
 from glow_mlir.dialects.shapes import tensor
+from glow_mlir.support.dtypes import is_float_dtype
 
 
 def constant_array(op: ConstantOp) -> np.ndarray:
@@ -50,7 +51,7 @@ MOST_INLINE = 16
 
 def reads_back(array: np.ndarray) -> bool:
     """Whether every element, written as MLIR writes it in a dense attribute, reads back bit for bit."""
-    if array.dtype.kind != "f":
+    if not is_float_dtype(array.dtype):
         return True
     # xDSL writes some floats in hexadecimal, which it reads back as integers; and it does not tell -0 from 0.
     digits = 17 if array.dtype.itemsize == 8 else 9

@@ -23,6 +23,7 @@ import numpy as np
 
 from glow_mlir.constants.deferred import Deferred, FileMap, Stored
 from glow_mlir.errors import ModelError
+from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.files import replaced
 from glow_mlir.support.json_text import parsed_json
 
@@ -32,6 +33,7 @@ _KINDS: dict[str, str] = {
     "float64": "F64",
     "float32": "F32",
     "float16": "F16",
+    "bfloat16": "BF16",
     "int64": "I64",
     "int32": "I32",
     "int16": "I16",
@@ -205,7 +207,7 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
             if name not in checksums:
                 raise ValueError(f"it has no checksum of {name}")
             raw = data[8 + size + begin : 8 + size + end]
-            array = np.frombuffer(raw, dtype=kinds[entry["dtype"]]).reshape(entry["shape"])
+            array = np.frombuffer(raw, named_dtype(kinds[entry["dtype"]])).reshape(entry["shape"])
             found.append(_held(name, WeightsOfFile(array, name, path, checksums[name])))
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

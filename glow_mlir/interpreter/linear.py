@@ -10,11 +10,12 @@ from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.ir.registry import semantics
+from glow_mlir.support.dtypes import is_float_dtype
 
 
 def wide(array: np.ndarray) -> np.ndarray:
     """The type in which sums are taken: f64 for floats, the type itself for integers, which wrap."""
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+    return array.astype(np.float64) if is_float_dtype(array.dtype) else array
 
 
 @semantics(MatMulOp)

@@ -35,6 +35,7 @@ from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.registry import SEMANTICS, packed_forms_of
 from glow_mlir.ir.text import position_of
+from glow_mlir.support.dtypes import is_float_dtype
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -330,7 +331,7 @@ def _bind(placeholder: high.PlaceholderOp, inputs: Arrays) -> np.ndarray:
     dtype = numpy_dtype(placeholder.tensor_type.element_type)
     if placeholder.role == "output" or (placeholder.role == "state" and name not in inputs):
         array = np.empty(shape, dtype)
-        array.fill(np.nan if dtype.kind == "f" else 1)
+        array.fill(np.nan if is_float_dtype(dtype) else 1)
         return array
     if name not in inputs:
         raise InputError(f"input '{name}' is missing")

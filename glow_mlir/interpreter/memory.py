@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_low.memory import byte_size, offset_of, strides_of
+from glow_mlir.support.dtypes import is_float_dtype
 
 _GARBAGE = 0x5A
 
@@ -38,7 +39,7 @@ def select(storage: np.ndarray, type_: MemRefType[Attribute], moved: int = 0) ->
 
 def poison(array: np.ndarray) -> None:
     """Fill with what must never be read: NaN, or a value unlikely to be right."""
-    if array.dtype.kind == "f":
+    if is_float_dtype(array.dtype):
         array.fill(np.nan)
     else:
         array.fill(array.dtype.type(True) if array.dtype.kind == "b" else array.dtype.type(_GARBAGE))

@@ -9,6 +9,7 @@ from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.interpreter.convolution import channels_last, windows_of
 from glow_mlir.ir.registry import semantics
+from glow_mlir.support.dtypes import is_float_dtype
 
 
 def _patches(op: Pool, x: np.ndarray, fill: float) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -26,7 +27,7 @@ def _restored(op: Pool, result: np.ndarray) -> np.ndarray:
 @semantics(MaxPoolOp)
 def max_pool(op: MaxPoolOp, x: np.ndarray) -> np.ndarray:
     """The maximum; padding is the smallest value there is."""
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
     patches, axes = _patches(op, x, lowest)
     return _restored(op, patches.max(axis=axes))
 

@@ -11,6 +11,7 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.interpreter.linear import wide
 from glow_mlir.ir.registry import semantics
+from glow_mlir.support.dtypes import is_float_dtype
 
 Axes = tuple[int, ...]
 Reducer = Callable[[np.ndarray, Axes, bool], np.ndarray]
@@ -26,7 +27,7 @@ def _sum(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
 def _mean(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
     total = _sum(x, axes, keepdims)
     count = math.prod(x.shape[axis] for axis in axes)
-    if x.dtype.kind == "f":
+    if is_float_dtype(x.dtype):
         return total / count if count else np.full_like(total, np.nan)
     # Python's integers, for the quotient of the smallest 64-bit integer fits no float.
     exact = total.astype(object)
@@ -40,7 +41,7 @@ def _product(x: np.ndarray, axes: Axes, keepdims: bool) -> np.ndarray:
 
 def bounds(dtype: np.dtype) -> tuple[float, float]:
     """The smallest and the largest value of an element type; infinities for floats."""
-    if dtype.kind == "f":
+    if is_float_dtype(dtype):
         return -np.inf, np.inf
     return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 

@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.support.dtypes import BFLOAT16
 
 Array = np.ndarray
 
@@ -68,6 +69,18 @@ def _to_integer(x: Array, target: np.dtype, unsigned: bool) -> Array:
     inside = (clean > float(info.min)) & (clean < float(info.max))
     result = np.where(clean <= float(info.min), np.array(info.min, info.dtype), result)
     return np.where(inside, np.where(inside, clean, 0).astype(info.dtype), result).astype(info.dtype).view(target)
+
+
+def _to_float(x: Array, target: np.dtype) -> Array:
+    """`x` as a float, rounded once to the nearest; `ml_dtypes` itself would round to f32 on the way to bfloat16."""
+    if target.name != BFLOAT16 or x.dtype.itemsize < 4:
+        return x.astype(target)
+    exact = x.astype(np.float64)
+    near = exact.astype(np.float32)
+    back = near.astype(np.float64)
+    # Rounding to odd: towards zero, and the last bit is set unless the result is exact.
+    bits = near.view(np.uint32) - (np.abs(back) > np.abs(exact)) | (back != exact)
+    return np.where(np.isnan(exact), near, bits.astype(np.uint32).view(np.float32)).astype(target)
 
 
 _FLOAT_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
@@ -149,9 +162,9 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
 
 CONVERSIONS: dict[type[Operation], Callable[[Array, np.dtype], Array]] = {
     arith.ExtFOp: lambda x, to: x.astype(to),
-    arith.TruncFOp: lambda x, to: x.astype(to),
-    arith.SIToFPOp: lambda x, to: x.astype(to),
-    arith.UIToFPOp: lambda x, to: _unsigned(x).astype(to),
+    arith.TruncFOp: _to_float,
+    arith.SIToFPOp: _to_float,
+    arith.UIToFPOp: lambda x, to: _to_float(_unsigned(x), to),
     arith.FPToSIOp: lambda x, to: _to_integer(x, to, unsigned=False),
     arith.FPToUIOp: lambda x, to: _to_integer(x, to, unsigned=True),
     arith.TruncIOp: lambda x, to: x.astype(to),

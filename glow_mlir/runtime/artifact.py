@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.json_text import parsed_json
 
 
@@ -23,7 +24,7 @@ class Binding:
     @property
     def nbytes(self) -> int:
         """Bytes of the tensor."""
-        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * named_dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.pool import look_up, workers
+from glow_mlir.support.dtypes import named_dtype
 
 ALIGNMENT = 64
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -105,7 +106,7 @@ class Executable:
 def _made(binding: Binding) -> np.ndarray:
     """A new array for an output; raises `OutOfMemoryError` where there is no room for it."""
     try:
-        return np.empty(binding.shape, binding.dtype)
+        return np.empty(binding.shape, named_dtype(binding.dtype))
     except MemoryError as error:
         reason = f"there is too little memory for output '{binding.name}', which is {describe(binding)}"
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error

@@ -15,6 +15,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
+from glow_mlir.support.dtypes import float_limits
 
 AFFINE = (AddOp, SubOp, MulOp, DivOp, NegOp, BatchNormalizationOp)
 """Operators that may be a factor and an addend."""
@@ -45,11 +46,11 @@ class Affine:
 
     def is_safe(self, element: Attribute) -> bool:
         """Whether all its numbers are finite in that element type, and no factor gets lost by underflow."""
-        info = np.finfo(numpy_dtype(element))
+        _, tiny, largest = float_limits(numpy_dtype(element))
         for part in (self.factor, self.addend):
-            if not np.isfinite(part).all() or (np.abs(part) > info.max).any():
+            if not np.isfinite(part).all() or (np.abs(part) > largest).any():
                 return False
-        return not ((np.abs(self.factor) < info.tiny) & (self.factor != 0)).any()
+        return not ((np.abs(self.factor) < tiny) & (self.factor != 0)).any()
 
 
 def _vector(array: np.ndarray, channels: int) -> np.ndarray | None:

@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
 from glow_mlir.transforms.linear_operators import DESCRIPTIONS, Factor, Linear, linear_operator
 
@@ -158,7 +159,8 @@ def keeps_digits(weights: Scaled) -> bool:
     """Whether scaled weights are finite, and their largest not so small that its type has no more digits for it."""
     largest = weights.largest()
     weights.forget()
-    return bool(np.isfinite(largest)) and (largest >= np.finfo(weights.dtype).tiny or not weights.source.array().any())
+    _, tiny, _ = float_limits(weights.dtype)
+    return bool(np.isfinite(largest)) and (largest >= tiny or not weights.source.array().any())
 
 
 def _fold_number(op: Operation, storage: Storage) -> None:

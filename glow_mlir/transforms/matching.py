@@ -6,7 +6,6 @@ import math as python_math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
 
@@ -19,6 +18,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.properties import flag, number
 from glow_mlir.dialects.shapes import Shape, element_of, size_of
+from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.formulas import (
     COMMUTATIVE,
     Apply,
@@ -304,4 +304,5 @@ def close(found: float, wanted: float, value: SSAValue) -> bool:
     element = element_of(value)
     if not is_float(element):
         return found == wanted
-    return abs(found - wanted) <= ROUNDINGS * float(np.finfo(numpy_dtype(element)).eps) * abs(wanted)
+    step, _, _ = float_limits(numpy_dtype(element))
+    return abs(found - wanted) <= ROUNDINGS * step * abs(wanted)

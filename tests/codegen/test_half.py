@@ -46,7 +46,7 @@ def test_narrow_between_all_neighbours():
     x = np.concatenate([finite, between, np.nextafter(between, 0), np.nextafter(between, np.float32(np.inf))])
     x = np.concatenate([x, -x, np.array([65519, 65520, 65536, 1e30, np.inf, -np.inf, np.nan, 1e-40], np.float32)])
     y = np.empty(x.shape, np.float16)
-    apply(narrow, x, f32, y)
+    apply(lambda b, v: narrow(b, v, f16), x, f32, y)
     with np.errstate(over="ignore"):
         expected = x.astype(np.float16)
     np.testing.assert_array_equal(y, expected)
@@ -58,6 +58,6 @@ def test_doubles_are_rounded_once():
     between = (finite[1:] + finite[:-1]) / 2
     x = np.concatenate([between, between * (1 + 1e-12), between * (1 - 1e-12), [1e300, -1e300, np.inf, np.nan, 1e-300]])
     y = np.empty(x.shape, np.float16)
-    apply(lambda b, v: narrow(b, narrow_double(b, v)), x, f64, y)
+    apply(lambda b, v: narrow(b, narrow_double(b, v), f16), x, f64, y)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(y, x.astype(np.float16))

@@ -52,7 +52,6 @@ EXPANDED = (
 """Operators without an importer, which the standard defines by others."""
 
 UNSUPPORTED = {
-    "*bfloat16*": "no element type bf16",
     "test_identity_opt": "no optional values",
     "test_identity_sequence": "no sequences",
 }

@@ -213,9 +213,9 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         model_of([RELU], [value("x", TensorProto.STRING)]),
         "input 'x' has the element type string, which is not supported",
     ),
-    "bf16": (
-        model_of([RELU], [value("x", TensorProto.BFLOAT16)]),
-        "input 'x' has the element type bfloat16, which is not supported",
+    "float8": (
+        model_of([RELU], [value("x", TensorProto.FLOAT8E5M2)]),
+        "input 'x' has the element type float8e5m2, which is not supported",
     ),
     "initializer of float8": (
         model_of(
@@ -228,9 +228,9 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         model_of([node("Constant", "", name="words", value_strings=["a"])]),
         "node 'words': Constant: only dense tensors of numbers are supported",
     ),
-    "cast to bf16": (
-        model_of([node("Cast", name="to", to=TensorProto.BFLOAT16)]),
-        "node 'to': the result of Cast has the element type bfloat16, which is not supported",
+    "cast to float8": (
+        model_of([node("Cast", name="to", to=TensorProto.FLOAT8E5M2)]),
+        "node 'to': the result of Cast has the element type float8e5m2, which is not supported",
     ),
     "cast to what does not exist": (
         model_of([node("Cast", name="to", to=999)]),

@@ -35,6 +35,7 @@ from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.runtime.loader import Library
+from glow_mlir.support.dtypes import is_float_dtype, named_dtype
 
 GUARD = 64
 """Bytes in front of and behind every buffer that a function must not write."""
@@ -162,7 +163,7 @@ class Program:
             if writes:
                 results[name] = buffer.array
             else:
-                np.testing.assert_array_equal(buffer.array, inputs[name], "an input was written")
+                assert buffer.array.tobytes() == inputs[name].tobytes(), f"the input {name} was written"
         return results
 
 
@@ -222,18 +223,21 @@ def assert_same(
     """
     Fail where two sets of results differ: floats by more than `tolerance`, relative to themselves or to their mean.
 
-    By default that is 1e-5 for f32, 1e-12 for f64; integers and truth values must be equal, NaN and infinities too.
+    By default that is 1.6e-2 for bf16, 2e-3 for f16, 1e-5 for f32 and 1e-12 for f64. Integers and truth values must be
+    equal, NaN and infinities too.
     """
     assert expected.keys() == actual.keys()
-    defaults = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+    defaults = {"bfloat16": 1.6e-2, "float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
     for name, wanted in expected.items():
-        limit = defaults.get(wanted.dtype, 0.0) if tolerance is None else tolerance
-        if wanted.dtype.kind != "f" or limit == 0.0:
+        assert actual[name].dtype == wanted.dtype
+        if not is_float_dtype(wanted.dtype):
             np.testing.assert_array_equal(actual[name], wanted)
-        else:
-            finite = np.abs(wanted[np.isfinite(wanted)]).astype(np.float64)
-            scale = float(finite.mean()) if finite.size else 0.0
-            np.testing.assert_allclose(actual[name], wanted, rtol=limit, atol=limit * min(scale, 1.0))
+            continue
+        limit = defaults[wanted.dtype.name] if tolerance is None else tolerance
+        found, exact = actual[name].astype(np.float64), wanted.astype(np.float64)
+        finite = np.abs(exact[np.isfinite(exact)])
+        scale = float(finite.mean()) if finite.size else 0.0
+        np.testing.assert_allclose(found, exact, rtol=limit, atol=limit * min(scale, 1.0))
 
 
 def check(
@@ -286,8 +290,8 @@ def check_low(
 def sample(shape: Sequence[int], dtype: str = "f4", seed: int = 0) -> np.ndarray:
     """Random elements: floats about 0, small integers, truth values."""
     generator = np.random.default_rng(seed + 7 * len(shape) + sum(shape))
-    kind = np.dtype(dtype)
-    if kind.kind == "f":
+    kind = named_dtype(dtype)
+    if is_float_dtype(kind):
         return generator.normal(size=shape).astype(kind)
     if kind.kind == "b":
         return generator.integers(0, 2, size=shape).astype(kind)

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import find_function, run_function
+from glow_mlir.support.dtypes import is_float_dtype
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,9 @@ def assert_close(actual: np.ndarray, expected: Any, rtol: float, atol: float) ->
     wanted = as_array(expected)
     assert actual.dtype == wanted.dtype
     assert actual.shape == wanted.shape
-    if wanted.dtype.kind == "f":
-        np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=atol)
+    if is_float_dtype(wanted.dtype):
+        # numpy tells no NaN of bfloat16 from a number.
+        np.testing.assert_allclose(actual.astype(np.float64), wanted.astype(np.float64), rtol=rtol, atol=atol)
     else:
         np.testing.assert_array_equal(actual, wanted)
 

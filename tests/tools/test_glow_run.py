@@ -116,6 +116,27 @@ def test_archive_gives_inputs_by_name(run: Runner, tmp_path: Path, two_inputs: P
     np.testing.assert_array_equal(written(tmp_path / "y.npz")["sum"], [10, 22, 33])
 
 
+def test_outputs_of_bfloat16_are_inputs_again(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(NEGATION)
+    run("m.mlir", "--seed", "1", "--outputs", "y.npz")
+    first = written(tmp_path / "y.npz")["x"]
+    run("m.mlir", "--inputs", "y.npz", "--outputs", "z.npz")
+    again = written(tmp_path / "z.npz")["x"]
+    assert first.dtype == np.dtype("V2")
+    np.testing.assert_array_equal(again.view(np.uint16), first.view(np.uint16) ^ 0x8000)
+
+
+NEGATION = """
+glow_high.placeholder @x : tensor<3xbf16> {input}
+glow_high.placeholder @y : tensor<3xbf16> {output, label = "x"}
+glow_high.func @main(@x, @y) {
+  %0 = glow_high.get @x : tensor<3xbf16>
+  %1 = glow_high.neg %0 : tensor<3xbf16>
+  glow_high.save %1, @y
+}
+"""
+
+
 def test_outputs_may_have_any_name(run: Runner, tmp_path: Path) -> None:
     graph = helper.make_graph(
         [helper.make_node("Neg", ["x"], ["file"]), helper.make_node("Abs", ["x"], ["a/b:0"])],

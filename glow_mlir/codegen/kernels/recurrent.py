@@ -18,7 +18,7 @@ from typing import ClassVar, cast
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.codegen.access import computed, is_half, lanes_for, load, read_index, store
+from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
@@ -28,7 +28,7 @@ from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.math.half import rounded
+from glow_mlir.codegen.math.half import is_half, rounded
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
@@ -278,8 +278,8 @@ class Step:
     def finish(self, n: Index, unit: Index, h: Value, cell: Value | None = None) -> None:
         """Store a new state, which is the result of the step, and cell, unless the sequence has ended."""
         b, lengths, output = self.b, self.call.maybe("sequence_lens"), h
-        if is_half(self.call.one("last_h").element):
-            h = rounded(b, h)
+        if is_half(element := self.call.one("last_h").element):
+            h = rounded(b, h, element)
         last_c = None if cell is None else Row.of(self.call.one("last_c"), n)
         if lengths is not None:
             active = self.time < read_index(b, lengths, linear([n], lengths.strides))

@@ -1,14 +1,18 @@
 """
-16-bit floats, which are stored as such and computed in f32.
+16-bit floats, f16 and bf16, which are stored as such and computed in f32.
 
-Sums, products, quotients and roots of f32 that are rounded to f16 afterwards are those that f16 would give: f32 has
-more than twice its digits. Targets without an instruction for the conversions get them from integer arithmetic.
+Sums, products, quotients and roots of f32 that are rounded to 16 bits afterwards are those that these formats would
+give: f32 has more than twice their digits. Targets without an instruction for the conversions of f16 get them from
+integer arithmetic, and all targets those of bf16, which is the upper half of an f32.
 """
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.ir import Attribute
+
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f16, f32, i16, i32
+from glow_mlir.codegen.builder.types import bf16, f16, f32, i16, i32
 from glow_mlir.codegen.builder.value import Value
 
 _SIGN, _MAGNITUDE = 0x8000, 0x7FFFFFFF
@@ -18,6 +22,13 @@ _TOO_LARGE = (16 + 127) << 23
 _NORMAL = (-14 + 127) << 23
 """Bits of the smallest normal f16 as f32."""
 _REBIAS = (127 - 15) << 23
+_QUIET = 0x00400000
+"""The first digit of an f32, which says that a NaN is a quiet one."""
+
+
+def is_half(element: Attribute) -> bool:
+    """Whether an element is stored as f16 or bf16, and computed in f32."""
+    return isinstance(element, Float16Type | BFloat16Type)
 
 
 def _converts(b: Builder) -> bool:
@@ -26,10 +37,13 @@ def _converts(b: Builder) -> bool:
 
 
 def widen(b: Builder, x: Value) -> Value:
-    """Return an f16 as f32, exactly."""
-    if _converts(b):
+    """Return an f16 or bf16 as f32, exactly."""
+    is_f16 = isinstance(x.info.element, Float16Type)
+    if is_f16 and _converts(b):
         return b.cast(x, f32)
     bits = b.cast(b.bitcast(x, i16), i32, signed=False)
+    if not is_f16:
+        return b.bitcast(bits << 16, f32)
     magnitude = (bits & 0x7FFF) << 13
     # A product scales the exponent and makes denormal numbers normal.
     scaled = b.bits_of(b.bitcast(magnitude, f32) * 2.0**112)
@@ -37,8 +51,10 @@ def widen(b: Builder, x: Value) -> Value:
     return b.bitcast(b.select(special, magnitude | _INFINITY, scaled) | ((bits & _SIGN) << 16), f32)
 
 
-def narrow(b: Builder, x: Value) -> Value:
-    """Return an f32 as f16, rounded to the nearest, ties to even."""
+def narrow(b: Builder, x: Value, element: Attribute) -> Value:
+    """Return an f32 as `element`, f16 or bf16, rounded to the nearest, ties to even."""
+    if isinstance(element, BFloat16Type):
+        return _narrow_bf16(b, x)
     if _converts(b):
         return b.cast(x, f16)
     bits = b.bits_of(x)
@@ -53,9 +69,17 @@ def narrow(b: Builder, x: Value) -> Value:
     return b.bitcast(b.cast(result, i16), f16)
 
 
-def rounded(b: Builder, x: Value) -> Value:
-    """Return an f32 rounded to the digits and the range of f16."""
-    return widen(b, narrow(b, x))
+def _narrow_bf16(b: Builder, x: Value) -> Value:
+    """The upper half of an f32, rounded; a NaN gets a digit there, or it would become infinite."""
+    bits = b.bits_of(x)
+    nearest = bits + 0x7FFF + (b.lshr(bits, 16) & 1)
+    upper = b.lshr(b.select(b.compare("uno", x, x), bits | _QUIET, nearest), 16)
+    return b.bitcast(b.cast(upper, i16), bf16)
+
+
+def rounded(b: Builder, x: Value, element: Attribute) -> Value:
+    """Return an f32 rounded to the digits and the range of `element`, f16 or bf16."""
+    return widen(b, narrow(b, x, element))
 
 
 def narrow_double(b: Builder, x: Value) -> Value:

@@ -13,6 +13,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dtypes import is_float_dtype
 
 
 @onnx_operator("Constant")
@@ -67,7 +68,7 @@ def range_(node: Node) -> SSAValue:
         raise ModelError("Range: a bound or the step is not one number", node=node.name, hint=hint)
     if delta == 0:
         raise ModelError("Range: a step of 0 leads nowhere", node=node.name)
-    wide = np.float64 if start.dtype.kind == "f" else np.int64
+    wide = np.float64 if is_float_dtype(start.dtype) else np.int64
     with np.errstate(all="ignore"):
         steps = np.ceil((limit.astype(wide) - start.astype(wide)) / delta.astype(wide)).item()
     if not np.isfinite(steps):
