@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
@@ -22,13 +21,13 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction
 from glow_mlir.dialects.glow_low.memory import (
     AddressOp,
     AllocOp,
     Buffer,
-    DeallocOp,
     FuncOp,
     WeightOp,
     root_of,
@@ -38,12 +37,12 @@ from glow_mlir.dialects.shapes import require
 
 
 @irdl_op_definition
-class LoopOp(IRDLOperation):
+class LoopOp(ControlFlowOp):
     """
     Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
 
-    The body uses buffers of the function around it, and parts of them that move through windows. It declares no memory:
-    what it needs lives as long as the loop.
+    The body uses buffers of the function around it, and parts of them that move through windows. What it allocates is
+    undefined at the start of each trip.
 
     ```mlir
     glow_low.loop %i = 7 {
@@ -89,9 +88,9 @@ class LoopOp(IRDLOperation):
         is_inside = isinstance(self.parent_op(), FuncOp | LoopOp | None)
         require(is_inside, "a loop belongs in a function of instructions, or in another loop")
         for op in self.block.ops:
-            require(not isinstance(op, AllocOp | DeallocOp | WeightOp), "a loop declares and frees no memory")
-            fits = isinstance(op, Instruction | AddressOp | LoopOp)
-            require(fits, f"a loop holds instructions, views, windows and loops, not {op.name}")
+            require(not isinstance(op, WeightOp), "a weight is declared in the function itself")
+            fits = isinstance(op, Instruction | AllocOp | AddressOp | LoopOp)
+            require(fits, f"a region of instructions does not hold {op.name}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -237,18 +236,3 @@ def _motion(value: SSAValue) -> dict[SSAValue, int]:
         return {}
     moves = zip(value.owner.indices, ints(value.owner.steps), strict=True)
     return {index: step for index, step in moves if step}
-
-
-def flattened(block: Block) -> Iterator[Operation]:
-    """The ops of a block, with those of loops in their place behind the loop itself."""
-    for op in block.ops:
-        yield op
-        if isinstance(op, LoopOp):
-            yield from flattened(op.block)
-
-
-def outermost(op: Operation) -> Operation:
-    """The op of the function's own block that `op` is, or is inside."""
-    while isinstance(parent := op.parent_op(), LoopOp):
-        op = parent
-    return op

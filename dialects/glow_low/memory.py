@@ -268,7 +268,9 @@ class DeallocOp(Instruction):
     buffer = operand_def(BUFFER)
 
     def verify_(self) -> None:
-        require(isinstance(self.buffer.owner, AllocOp), "only an allocation can be deallocated")
+        allocation = self.buffer.owner
+        require(isinstance(allocation, AllocOp), "only an allocation can be deallocated")
+        require(allocation.parent is self.parent, "an allocation is deallocated in the block that allocates it")
 
 
 class AddressOp(IRDLOperation):

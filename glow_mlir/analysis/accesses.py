@@ -1,8 +1,9 @@
 """
 Accesses to memory: which instruction reads and writes which allocation or weight, and when.
 
-Time is counted in ops of the function's own block. What happens in a region inside an op happens at the op's position:
-a loop may run its body any number of times, so that nothing inside is before or after the rest of it.
+Time is counted in ops of one block. What happens in a region inside an op happens at the op's position: a loop may run
+its body any number of times, so that nothing inside is before or after the rest of it. Of what the block
+declares, all accesses are known; of what is declared around it, only those inside.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from glow_mlir.dialects.glow_low.loop import are_alike
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.ir.traversal import own_operations, subtree
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Access:
     op: Operation
     index: int
     position: int
-    """That of the op of the function's block that `op` is, or is inside."""
+    """That of the op of the block that `op` is, or is inside."""
     reads: bool
     writes: bool
 
@@ -54,7 +56,7 @@ def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
 
     An op that states no qualifiers is taken to read and write every buffer that it gets.
     """
-    for inner in op.walk() if op.regions else (op,):
+    for inner in subtree(op):
         if isinstance(inner, AllocOp | WeightOp | AddressOp | DeallocOp):
             continue
         if isinstance(inner, Instruction):
@@ -68,7 +70,7 @@ def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
 
 @dataclass
 class Accesses:
-    """All accesses of a function's block, by the allocation or weight behind them."""
+    """All accesses of a block and of the regions inside, by the allocation or weight behind them."""
 
     positions: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """Op of the block → its position."""
@@ -81,13 +83,17 @@ class Accesses:
     def of(block: Block) -> Accesses:
         """The accesses of a block, found in one walk."""
         found = Accesses()
-        for position, op in enumerate(block.ops):
+        for position, op in enumerate(own_operations(block)):
             found.positions[op] = position
             if isinstance(op, DeallocOp):
                 found.deallocs[op.buffer] = op
             for access in accesses_of(op, position):
                 found.by_root.setdefault(root_of(access.value), []).append(access)
         return found
+
+    def is_local(self, root: SSAValue) -> bool:
+        """Whether an allocation or weight is declared in the block, so that nothing outside of it uses it."""
+        return root.owner in self.positions
 
     def to(self, root: SSAValue) -> list[Access]:
         """The accesses to an allocation or weight, in order of position."""

@@ -27,6 +27,7 @@ from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.scalar_body import is_elementwise
 from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.ir.traversal import own_operations, subtree
 
 
 def tensor_bytes(value: SSAValue) -> int:
@@ -36,7 +37,7 @@ def tensor_bytes(value: SSAValue) -> int:
 
 def program_of(block: Block) -> Program:
     """The operators of a block as steps, in the order of the block, with the buffers that they will use."""
-    return _Model(list(block.ops)).program()
+    return _Model(list(own_operations(block))).program()
 
 
 @dataclass
@@ -168,7 +169,7 @@ def in_place_pairs(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
 def operands_of(op: Operation) -> Iterator[OpResult]:
     """The results of ops of the same block that `op` reads, also inside its regions, in the order of operands."""
     block = op.parent_block()
-    for inner in op.walk() if op.regions else (op,):
+    for inner in subtree(op):
         for value in inner.operands:
             if isinstance(value, OpResult) and value.owner.parent_block() is block:
                 yield value

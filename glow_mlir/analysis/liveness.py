@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block
 
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, byte_size
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, byte_size
+from glow_mlir.ir.traversal import operations
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,29 @@ class Lifetime:
         return self.begin < other.end and other.begin < self.end
 
 
-def lifetimes(block: Block) -> list[Lifetime]:
-    """The lives of all allocations of a block, in order; one without `dealloc` lives to the end."""
+def lifetimes(function: FuncOp) -> list[Lifetime]:
+    """
+    The lives of all allocations of a function, in order; one without `dealloc` lives to the end of its block.
+
+    Positions count the operations in the order of the program, through all regions. What lives around a loop lives in
+    all its trips; what is allocated inside lives for a part of each, and two branches have their memory in turns.
+    """
     begins: dict[AllocOp, int] = {}
     ends: dict[AllocOp, int] = {}
-    position = 0
-    for position, op in enumerate(block.ops):
+    end_of_block: dict[Block, int] = {}
+    position = -1
+    for position, op in enumerate(operations(function)):
         if isinstance(op, AllocOp):
             begins[op] = position
         elif isinstance(op, DeallocOp) and isinstance(op.buffer.owner, AllocOp):
             ends[op.buffer.owner] = position
-    return [Lifetime(op, begin, ends.get(op, position + 1), byte_size(op.result)) for op, begin in begins.items()]
+        if op.parent is not None:
+            end_of_block[op.parent] = position + 1
+    return [
+        Lifetime(op, begin, ends.get(op, end_of_block[op.parent]), byte_size(op.result))
+        for op, begin in begins.items()
+        if op.parent is not None
+    ]
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned
@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_nu
 from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.ir.traversal import Scope, operations
 
 MOST_ELEMENTS = 1 << 12
 """Constants with more elements are not looked at."""
@@ -181,10 +182,10 @@ RULES: Mapping[type[Operation], Rule] = {
 """Operator → the range of its result, from those of its operands. What limits elements has `limits_of`."""
 
 
-def value_ranges(block: Block, storage: Storage) -> dict[SSAValue, Range]:
-    """The ranges of all values of a block about which something is known, in one walk."""
+def value_ranges(scope: Scope, storage: Storage) -> dict[SSAValue, Range]:
+    """The ranges of all values of a function or block about which something is known, in one walk."""
     known: dict[SSAValue, Range] = {}
-    for op in block.ops:
+    for op in operations(scope):
         for result in op.results:
             if (found := _range_of(op, result, known, storage)) != ANY:
                 known[result] = found

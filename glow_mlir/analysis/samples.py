@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -12,19 +12,20 @@ from glow_mlir.dialects.glow_high.recurrence import Recurrence
 from glow_mlir.dialects.glow_high.samples import Samples, apart_axis, one_axis
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import Shape, shape_of
+from glow_mlir.ir.traversal import Scope, operations
 
 
-def samples_of(block: Block, storage: Storage) -> Mapping[SSAValue, Samples]:
+def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
     """
-    Where samples lie in each tensor of a block.
+    Where samples lie in each tensor of a function or block.
 
     A model does not say what its batch is. Samples are taken to lie along the first axis of inputs, outputs and state,
     and along the batch of recurrent layers; and in inputs and state, along every axis that is as long as one of those.
     Where all of these have the size one, there is one sample.
     """
-    batches = batch_sizes(block, storage)
+    batches = batch_sizes(scope, storage)
     found: dict[SSAValue, Samples] = {}
-    for op in block.ops:
+    for op in operations(scope):
         if isinstance(op, GetOp):
             varies = isinstance(storage.by_name[op.storage_name], PlaceholderOp)
             shape = shape_of(op.result)
@@ -35,15 +36,15 @@ def samples_of(block: Block, storage: Storage) -> Mapping[SSAValue, Samples]:
     return found
 
 
-def batch_sizes(block: Block, storage: Storage) -> frozenset[int]:
+def batch_sizes(scope: Scope, storage: Storage) -> frozenset[int]:
     """The sizes above one that the batch of a model may have."""
     bound: list[Shape] = []
-    for op in block.ops:
+    for op in operations(scope):
         if isinstance(op, GetOp | SaveOp):
             place = storage.by_name[op.storage_name]
             bound += [place.tensor_type.get_shape()] if isinstance(place, PlaceholderOp) else []
     leading = [shape[0] for shape in bound if shape]
-    recurrent = [shape_of(op.operands[0])[1] for op in block.ops if isinstance(op, Recurrence)]
+    recurrent = [shape_of(op.operands[0])[1] for op in operations(scope) if isinstance(op, Recurrence)]
     return frozenset(size for size in (*leading, *recurrent) if size > 1)
 
 

@@ -23,6 +23,7 @@ from glow_mlir.errors import CompilerBugError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import verify_module
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
 from glow_mlir.runtime.executable import aligned
 from glow_mlir.support.collector import without_collector
@@ -38,7 +39,7 @@ def build_manifest(function: FuncOp, storage: Storage, target: str, profile: boo
         bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
-        for op in executed(function.block)
+        for op in executed(function)
     ]
     return Manifest(
         entry=function.sym_name.data,
@@ -73,7 +74,7 @@ def zeroed(size: int) -> np.ndarray:
 def build_constants(function: FuncOp, storage: Storage, room: Callable[[int], np.ndarray] = zeroed) -> np.ndarray:
     """The constants region of an allocated function, in the zero bytes that `room` gives."""
     region = room(_size(function, "constants"))
-    for op in function.block.ops:
+    for op in own_operations(function):
         if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
             constant = storage.by_name[op.storage_name]
             assert isinstance(constant, ConstantOp)

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
@@ -25,7 +25,7 @@ from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.codegen.target import target_named
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
@@ -33,6 +33,7 @@ from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.registry import kernels_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import position_of
+from glow_mlir.ir.traversal import Scope, operations, own_operations
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,12 @@ class FunctionEmission:
 
     def run(self) -> None:
         """Emit the entry and the functions of its instructions."""
-        for op in flattened(self.function.block):
+        for op in operations(self.function):
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
                 self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((len(list(op.named_uses())) for op in cut), default=0)
-        steps = executed(self.function.block)
+        steps = executed(self.function)
         parameters = [Param(ptr, noalias=False)] * 4
         with self.module.function(self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
@@ -154,7 +155,7 @@ class FunctionEmission:
 
     def _emit_pointers(self, b: Builder, constants: Value, bindings: Value, activations: Value) -> None:
         """Addresses of all allocations and weights, in front of the first call."""
-        for op in self.function.block.ops:
+        for op in operations(self.function):
             if isinstance(op, AllocOp):
                 self.pointers[op.result] = activations.at(_offset(op.offset), i8)
             elif isinstance(op, WeightOp):
@@ -269,9 +270,10 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
             b.call_pointer(run, [context, task, data, parts])
 
 
-def executed(block: Block) -> list[Instruction | LoopOp]:
-    """What a block does, in order: its instructions and loops."""
-    return [op for op in block.ops if isinstance(op, Instruction | LoopOp) and not isinstance(op, DeallocOp)]
+def executed(scope: Scope) -> list[Instruction | LoopOp]:
+    """What a function or block does, in order: its instructions and loops."""
+    found = own_operations(scope)
+    return [op for op in found if isinstance(op, Instruction | LoopOp) and not isinstance(op, DeallocOp)]
 
 
 def _offset(attribute: object) -> int:

@@ -24,6 +24,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
 
 
@@ -62,9 +63,9 @@ class FunctionConversion:
 
     def run(self) -> LowFuncOp:
         """The converted function."""
-        self.samples = samples_of(self.source.block, self.storage)
+        self.samples = samples_of(self.source, self.storage)
         target = LowFuncOp.named(self.source.sym_name.data, self.source.binding_names, self.source.location)
-        for op in self.source.block.ops:
+        for op in own_operations(self.source):
             if isinstance(op, GetOp):
                 self._get(op)
             elif isinstance(op, SaveOp):
@@ -139,7 +140,7 @@ def is_overwritten(read: GetOp) -> bool:
     saved = False
     op = read.next_op
     while op is not None:
-        if any(value in aliases for inner in op.walk() for value in inner.operands):
+        if any(value in aliases for inner in subtree(op) for value in inner.operands):
             if saved:
                 return True
             if isinstance(op, ReshapeOp):

@@ -167,7 +167,7 @@ def body_size(op: Operation) -> int:
     """How many ops an instruction has inside; 0 for what is no instruction."""
     if not isinstance(op, Instruction):
         return 0
-    return sum(1 for region in op.regions for block in region.blocks for _ in block.ops)
+    return sum(1 for region in op.regions for _ in region.walk())
 
 
 def shown_types(summary: Summary) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.registry import SEMANTICS, packed_forms_of
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.support.dtypes import is_float_dtype
 
@@ -287,11 +288,11 @@ def new_interpreter(
 
 def find_function(module: ModuleOp, name: str | None = None) -> high.FunctionOp:
     """The function of that name, or the only one; raises `InputError` where there is none."""
-    functions = [op for op in module.body.block.ops if isinstance(op, high.FunctionOp)]
-    for function in functions:
+    found = functions(module)
+    for function in found:
         if name in (None, function.sym_name.data):
             return function
-    known = ", ".join(f"@{function.sym_name.data}" for function in functions) or "none"
+    known = ", ".join(f"@{function.sym_name.data}" for function in found) or "none"
     raise InputError(f"no function @{name or 'main'} in the module (it has {known})")
 
 

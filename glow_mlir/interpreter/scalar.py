@@ -197,11 +197,11 @@ def evaluate(block: Block, arguments: Sequence[Array], outputs: Sequence[SSAValu
     """
     Run the ops of a scalar body on whole arrays that broadcast.
 
-    `arguments` are the block's arguments, signless; returns the arrays of `outputs`.
+    `arguments` are those of the body, signless; returns the arrays of `outputs`.
     """
-    values: dict[SSAValue, Any] = dict(zip(block.args, map(np.asarray, arguments), strict=True))
+    values: dict[SSAValue, Any] = dict(zip(body.args, map(np.asarray, arguments), strict=True))
     with np.errstate(all="ignore"):
-        for op in block.ops:
+        for op in body.ops:
             if op.results:
                 values[op.results[0]] = _evaluate(op, [values[operand] for operand in op.operands])
     return [values[output] for output in outputs]

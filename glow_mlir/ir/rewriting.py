@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import ViewOp
+from glow_mlir.ir.traversal import Scope, operations_backward
 
 
 def functions(module: ModuleOp) -> list[FunctionOp]:
@@ -54,16 +55,13 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
     return parts[0] if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
 
 
-def erase_dead(block: Block) -> bool:
+def erase_dead(scope: Scope) -> bool:
     """Erase ops without effect whose results nobody uses, in one backward walk; whether there were any."""
     changed = False
-    op = block.last_op
-    while op is not None:
-        previous = op.prev_op
+    for op in operations_backward(scope):
         if op.results and is_trivially_dead(op):
-            block.erase_op(op)
+            Rewriter.erase_op(op)
             changed = True
-        op = previous
     return changed
 
 

@@ -17,10 +17,10 @@ from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import bytes_of, element_of, shape_of
 from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.traversal import operations
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 """Families of nodes that are no operators."""
@@ -94,7 +94,7 @@ def family_of(op: Operation) -> str:
 def graph_of(function: FunctionOp, storage: Storage) -> Graph:
     """The graph of a function of either dialect."""
     builder = GraphBuilder(storage)
-    for op in flattened(function.body.block):
+    for op in operations(function):
         builder.take(op)
     return builder.graph
 

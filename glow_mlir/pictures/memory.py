@@ -10,7 +10,6 @@ from xdsl.ir import SSAValue
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
-from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
@@ -24,6 +23,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import operations
 from glow_mlir.pictures.graph import family_of, kind_of, shape_text
 
 
@@ -90,7 +90,7 @@ def function_memory(function: FuncOp) -> Memory:
     steps: list[Step] = []
     lives: dict[SSAValue, tuple[int, int]] = {}
     writers: dict[SSAValue, Instruction] = {}
-    for op in flattened(function.block):
+    for op in operations(function):
         if isinstance(op, AllocOp):
             lives[op.result] = (len(steps), -1)
         elif isinstance(op, DeallocOp):

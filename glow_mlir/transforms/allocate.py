@@ -15,6 +15,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import own_operations
 
 ALIGNMENT = 64
 
@@ -45,7 +46,7 @@ def rounded(size: int) -> int:
 
 def allocate_activations(function: FuncOp) -> None:
     """Set the offsets of the allocations of one function."""
-    lives = lifetimes(function.block)
+    lives = lifetimes(function)
     offsets = place([Request(life.begin, life.end, rounded(life.size)) for life in lives])
     for life, offset in zip(lives, offsets, strict=True):
         life.allocation.offset = IntegerAttr(offset, i64)
@@ -60,7 +61,7 @@ def allocate_storage(function: FuncOp, storage: Storage) -> None:
     """Set region and offset of the weights of one function."""
     position = 0
     bindings = {name: index for index, name in enumerate(function.binding_names)}
-    for op in function.block.ops:
+    for op in own_operations(function):
         if not isinstance(op, WeightOp):
             continue
         if isinstance(storage.by_name[op.storage_name], ConstantOp):

@@ -24,7 +24,7 @@ def hoist_declaration(block: Block, accesses: Accesses, root: SSAValue, anchor: 
     """Move the declaration of an allocation or weight in front of `anchor`, if it is behind."""
     declaration, positions = root.owner, accesses.positions
     assert isinstance(declaration, AllocOp | WeightOp)
-    if positions[declaration] > positions[anchor]:
+    if positions.get(declaration, -1) > positions[anchor]:  # What is declared around the block comes before all of it.
         declaration.detach()
         block.insert_op_before(declaration, anchor)
         positions[declaration] = positions[anchor]

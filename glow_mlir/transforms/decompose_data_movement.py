@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
@@ -34,6 +34,7 @@ from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of, size_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import operations
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,12 @@ class DecomposeDataMovementPass(ModulePass):
         storage = Storage(op)
         for function in low_functions(op):
             accesses = cache(partial(Accesses.of, function.block))
-            for instruction in list(function.block.ops):
+            for instruction in operations(function):
                 if isinstance(instruction, DerivedInstruction) and not (instruction.kernel or instruction.bodies):
                     decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
-                    if decompose and decompose(Decomposition(instruction, function.block, accesses, storage)):
-                        function.block.erase_op(instruction)
+                    if decompose and decompose(Decomposition(instruction, accesses, storage)):
+                        instruction.detach()
+                        instruction.erase()
                         statistics.count("instructions decomposed")
 
 
@@ -91,13 +93,12 @@ class Decomposition:
 
     op: Any
     """A `DerivedInstruction`; its operands and properties are those of its operator."""
-    block: Block
     accesses: Callable[[], Accesses]
     storage: Storage
 
     def insert(self, op: Operation) -> None:
         """Insert an op in front of the instruction."""
-        self.block.insert_op_before(op, self.op)
+        self.op.parent_block().insert_op_before(op, self.op)
 
     def view(self, part: Part) -> SSAValue:
         """The buffer that is `part`."""

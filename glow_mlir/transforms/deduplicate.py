@@ -7,15 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from glow_mlir.constants.storage import Storage, scalar_attribute
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, size_of
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.traversal import operations
 
 COMMUTATIVE: tuple[type[Operation], ...] = (
     binary.AddOp,
@@ -32,6 +34,9 @@ COMMUTATIVE: tuple[type[Operation], ...] = (
 )
 """Operators whose operands may be exchanged without changing a bit."""
 
+
+FIRST = (False, -1)
+"""The place of what a loop carries, in front of all that operators define."""
 
 MOST_COMPARED = 1 << 16
 """Elements of a constant up to which it is searched for others than the first."""
@@ -51,10 +56,10 @@ class DeduplicatePass(ModulePass):
         storage = Storage(op)
         renamed = _equal_constants(storage)
         for function in high_functions(op):
-            _read_once(function.block, renamed)
-            _splat_uniform(function.block, storage)
-            _order_operands(function.block, storage)
-            erase_dead(function.block)
+            _read_once(function, renamed)
+            _splat_uniform(function, storage)
+            _order_operands(function, storage)
+            erase_dead(function)
 
 
 def _equal_constants(storage: Storage) -> dict[str, ConstantOp]:
@@ -67,19 +72,19 @@ def _equal_constants(storage: Storage) -> dict[str, ConstantOp]:
     return renamed
 
 
-def _read_once(block: Block, renamed: dict[str, ConstantOp]) -> None:
+def _read_once(function: FuncOp, renamed: dict[str, ConstantOp]) -> None:
     """Let all reads of equal constants read the same one."""
-    for op in list(block.ops):
+    for op in operations(function):
         constant = renamed.get(op.storage_name) if isinstance(op, GetOp) else None
         if constant is not None and isinstance(op, GetOp) and constant.sym_name.data != op.storage_name:
             new = GetOp.of(constant, op.location)
-            block.insert_op_before(new, op)
+            Rewriter.insert_op(new, InsertPoint.before(op))
             replace(op, [new.result])
 
 
-def _splat_uniform(block: Block, storage: Storage) -> None:
+def _splat_uniform(function: FuncOp, storage: Storage) -> None:
     """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
-    for op in list(block.ops):
+    for op in operations(function):
         small = isinstance(op, GetOp) and 0 < size_of(op.result.type) <= MOST_COMPARED
         array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
         if array is None or not _is_uniform(array):
@@ -90,7 +95,7 @@ def _splat_uniform(block: Block, storage: Storage) -> None:
             continue
         value = scalar_attribute(array.reshape(-1)[0], element_of(op.result))
         splat = SplatOp.make(value=value, shape=array.shape, location=op.location)
-        block.insert_op_after(splat, op)
+        Rewriter.insert_op(splat, InsertPoint.after(op))
         for use in users:
             use.operation.operands[use.index] = splat.result
 
@@ -101,11 +106,13 @@ def _is_uniform(array: np.ndarray) -> bool:
     return bool((array == first).all()) and array.tobytes() == first.tobytes() * array.size
 
 
-def _order_operands(block: Block, storage: Storage) -> None:
+def _order_operands(function: FuncOp, storage: Storage) -> None:
     """Sort the operands of commutative operators: by where they are defined, constants behind all others."""
     places: dict[SSAValue, tuple[bool, int]] = {}
-    for place, op in enumerate(block.ops):
+    for place, op in enumerate(operations(function)):
         for result in op.results:
             places[result] = (storage.is_constant(result), place)
-        if isinstance(op, COMMUTATIVE) and places[op.operands[0]] > places[op.operands[1]]:
-            op.operands = [op.operands[1], op.operands[0]]
+        if isinstance(op, COMMUTATIVE):
+            left, right = op.operands
+            if places.get(left, FIRST) > places.get(right, FIRST):
+                op.operands = [right, left]

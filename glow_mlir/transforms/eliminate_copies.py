@@ -27,6 +27,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
 from glow_mlir.transforms.checked_options import BackendPass
 
@@ -53,7 +54,8 @@ class EliminateCopiesPass(BackendPass):
         backend = get_backend(self.backend)
         setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
-            CopyElimination(function.block, Accesses.of(function.block), backend, setting).run()
+            for block in blocks(function):
+                CopyElimination(block, Accesses.of(block), backend, setting).run()
 
 
 def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
@@ -79,7 +81,7 @@ class CopyElimination:
         Forwards the last copy comes first: what is copied on and on moves to its last place at once. Backwards the
         first does.
         """
-        copies = [op for op in self.block.ops if isinstance(op, CopyOp) and op.kernel is None]
+        copies = [op for op in own_operations(self.block) if isinstance(op, CopyOp) and op.kernel is None]
         left = [copy for copy in reversed(copies) if not self.forwards(copy)]
         for copy in reversed(left):
             self.backwards(copy)
@@ -88,7 +90,7 @@ class CopyElimination:
         """Let what writes the source write the target; whether the copy is gone."""
         source, target = root_of(copy.source), root_of(copy.target)
         allocation = source.owner
-        if not isinstance(allocation, AllocOp) or source is target:
+        if not isinstance(allocation, AllocOp) or not self.accesses.is_local(source) or source is target:
             return self._is_void(copy)
         moved, now = self._others(source, copy), self.accesses.positions[copy]
         if not moved or any(access.writes and access.position > now for access in moved):
@@ -109,7 +111,7 @@ class CopyElimination:
     def backwards(self, copy: CopyOp) -> bool:
         """Let what reads the target read the source; whether the copy is gone."""
         source, target = root_of(copy.source), root_of(copy.target)
-        if not isinstance(target.owner, AllocOp) or source is target:
+        if not isinstance(target.owner, AllocOp) or not self.accesses.is_local(target) or source is target:
             return self._is_void(copy)
         moved, now = self._others(target, copy), self.accesses.positions[copy]
         if not moved or any(access.writes or access.position <= now for access in moved):

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Access, accesses_of
 from glow_mlir.analysis.regions import Region, region_covers, region_of, regions_overlap
+from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import blocks_inside_out, own_operations, own_operations_backward
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,19 @@ class EliminateDeadStoresPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
-            eliminate_dead_stores(function.block)
+            for block in blocks_inside_out(function):
+                eliminate_dead_stores(block)
 
 
 @dataclass
 class Demand:
-    """What is read behind a position of a block, and not overwritten before: regions by allocation or weight."""
+    """
+    What is read behind a position of a block, and not overwritten before: regions by allocation or weight.
 
+    All that is declared around the block may be read behind it, or when it runs again.
+    """
+
+    block: Block
     regions: dict[SSAValue, dict[Region, None]] = field(default_factory=dict[SSAValue, dict[Region, None]])
 
     def add(self, root: SSAValue, region: Region) -> None:
@@ -43,7 +51,11 @@ class Demand:
 
     def wants(self, access: Access) -> bool:
         """Whether any of what an access writes is read."""
-        wanted = self.regions.get(root_of(access.value), {})
+        root = root_of(access.value)
+        declaration = root.owner
+        if isinstance(declaration, Operation) and declaration.parent is not self.block:
+            return True
+        wanted = self.regions.get(root, {})
         return any(regions_overlap(region, access.region) for region in wanted)
 
     def overwrite(self, access: Access) -> None:
@@ -55,14 +67,15 @@ class Demand:
 
 def eliminate_dead_stores(block: Block) -> None:
     """Erase the dead stores of one block, in one backward walk."""
-    demand = Demand()
-    for op in block.ops:
+    demand = Demand(block)
+    for op in own_operations(block):
         if isinstance(op, WeightOp) and op.mutable is not None:
             demand.add(op.result, region_of(op.result))
-    for op in reversed(list(block.ops)):
+    for op in own_operations_backward(block):
         accesses = list(accesses_of(op))
         stores = [access for access in accesses if is_store(access)]
-        if isinstance(op, Instruction) and stores and not any(demand.wants(access) for access in stores):
+        is_wanted = any(demand.wants(access) for access in stores)
+        if isinstance(op, Instruction | ControlFlowOp) and stores and not is_wanted:
             block.erase_op(op)
             statistics.count("dead stores erased")
             continue

@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
@@ -43,10 +44,11 @@ class FuseEpiloguesPass(BackendPass):
         backend = get_backend(self.backend)
         setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
-            accesses = Accesses.of(function.block)
-            for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
-                if has_distinct_operands(stack):
-                    EpilogueFusion(stack, accesses, backend, setting).run()
+            for block in blocks(function):
+                accesses = Accesses.of(block)
+                for stack in list(own_operations(block)):
+                    if isinstance(stack, StackOp) and has_distinct_operands(stack):
+                        EpilogueFusion(stack, accesses, backend, setting).run()
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class EpilogueFusion:
         meeting = self.accesses.meeting(value)
         writers = [access for access in meeting if access.writes]
         readers = [access.op for access in meeting if access.reads]
-        if not isinstance(root.owner, AllocOp) or len(writers) != 1 or readers != [self.stack]:
+        if not self._is_own(root) or len(writers) != 1 or readers != [self.stack]:
             return None
         producer = writers[0].op
         if not isinstance(producer, DerivedInstruction) or producer.epilogue is not None:
@@ -88,6 +90,10 @@ class EpilogueFusion:
         if len(results) != 1 or root_of(results[0]) is not root or offset_of(results[0]) != offset_of(value):
             return None
         return producer if steps_over(self.stack, value, shape_of(results[0])) == own_strides(results[0]) else None
+
+    def _is_own(self, root: SSAValue) -> bool:
+        """Whether a buffer is an allocation of the block, so that nothing else reads it."""
+        return isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
 
     def _is_ready(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Whether the stack could run where the producer does: its sources are there, its targets free."""

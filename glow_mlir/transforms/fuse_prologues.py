@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
@@ -43,10 +44,11 @@ class FuseProloguesPass(BackendPass):
         backend = get_backend(self.backend)
         setting = Setting(Storage(op), self.target, self.accuracy)
         for function in low_functions(op):
-            accesses = Accesses.of(function.block)
-            for stack in [op for op in function.block.ops if isinstance(op, StackOp)]:
-                if has_distinct_operands(stack):
-                    PrologueFusion(stack, accesses, backend, setting).run()
+            for block in blocks(function):
+                accesses = Accesses.of(block)
+                for stack in list(own_operations(block)):
+                    if isinstance(stack, StackOp) and has_distinct_operands(stack):
+                        PrologueFusion(stack, accesses, backend, setting).run()
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class PrologueFusion:
         meeting = self.accesses.meeting(target)
         writers = [access.op for access in meeting if access.writes]
         readers = [access.op for access in meeting if access.reads]
-        if not isinstance(root.owner, AllocOp) or writers != [self.stack] or len(readers) != 1:
+        own = isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
+        if not own or writers != [self.stack] or len(readers) != 1:
             return None
         (consumer,) = readers
         if not isinstance(consumer, DerivedInstruction) or consumer.prologue is not None or not consumer.inputs():

@@ -19,6 +19,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.ir import statistics
 from glow_mlir.ir.locations import location_name, location_names
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.ir.value_names import value_name
 
 PREFIX = "debug."
@@ -48,7 +49,7 @@ class InstrumentDebugPass(ModulePass):
 
     def _chosen(self, function: FuncOp) -> Iterator[tuple[Instruction, SSAValue]]:
         """The instructions to look at, each with the buffers that it writes."""
-        for op in function.block.ops:
+        for op in own_operations(function):
             if not isinstance(op, Instruction) or isinstance(op, DeallocOp) or is_save(op):
                 continue
             if any(fnmatchcase(name, self.only) for name in (kind_of(op), *location_names(op.location))):

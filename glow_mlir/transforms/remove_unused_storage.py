@@ -12,6 +12,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.traversal import operations
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class RemoveUnusedStoragePass(ModulePass):
         used: set[str] = set()
         for function in functions(op):
             erase_unused_reads(function)
-            for inner in function.walk():
+            for inner in operations(function):
                 symbol = inner.properties.get("symbol")
                 if isinstance(symbol, SymbolRefAttr):
                     used.add(symbol.string_value())
@@ -40,7 +41,8 @@ class RemoveUnusedStoragePass(ModulePass):
 
 def erase_unused_reads(function: FunctionOp) -> None:
     """Erase the reads and declarations of storage in a function whose value nothing uses."""
-    for op in list(function.block.ops):
+    for op in operations(function):
         if isinstance(op, GetOp | WeightOp) and not op.result.uses:
-            function.block.erase_op(op)
+            op.detach()
+            op.erase()
             statistics.count("declarations erased")

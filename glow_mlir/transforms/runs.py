@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import each_user
 from glow_mlir.analysis.cost import is_profitable
@@ -48,6 +48,8 @@ class Run:
     moving them all to the last one.
     """
 
+    block: Block
+    """The block of the members."""
     space: Shape
     splats: Mapping[SSAValue, Operation]
     members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
@@ -120,12 +122,14 @@ class Run:
         self.touched.setdefault(root_of(value), []).append((value, writes))
 
     def targets(self) -> list[SSAValue]:
-        """The buffers that the run must store: those used by anything else."""
+        """The buffers that the run must store: those used by anything else, or by the members when they run again."""
         members = {op for _, op in self.members}
         return [
             value
             for (root, _), value in self.written.items()
-            if not isinstance(root.owner, AllocOp) or any(user not in members for user in each_user(root))
+            if not isinstance(root.owner, AllocOp)
+            or root.owner.parent is not self.block
+            or any(user not in members for user in each_user(root))
         ]
 
 
@@ -137,7 +141,7 @@ def merged(runs: Sequence[Run], most: int) -> Run | None:
     buffers = sum(len(run.sources) + len(run.written) for run in runs)
     if sum(len(run.members) for run in runs) >= most or buffers >= MOST_BUFFERS:
         return None
-    union = Run(first.space, first.splats)
+    union = Run(first.block, first.space, first.splats)
     for time, op in sorted((item for run in runs for item in run.members), key=lambda item: item[0]):
         union.add(time, op)
     return union

@@ -11,6 +11,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp, SaveOp
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import own_operations
 
 
 def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str, str]]]:
@@ -25,9 +26,9 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str,
     storage = Storage(copy)
     layers: dict[str, tuple[str, str]] = {}
     for function in high_functions(copy):
-        saves = [op for op in function.block.ops if isinstance(op, SaveOp)]
+        saves = [op for op in own_operations(function) if isinstance(op, SaveOp)]
         saved = {op.input: op.storage_name for op in saves if _is_output(storage, op.storage_name)}
-        for op in list(function.block.ops):
+        for op in list(own_operations(function)):
             if not isinstance(op, HighOp) or not op.operands:
                 continue
             for result in op.results:

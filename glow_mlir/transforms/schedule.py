@@ -16,6 +16,7 @@ from glow_mlir.analysis.program import Order, Program, child_size_order, topolog
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 
 ORDERS: Mapping[str, Callable[[Program], Order]] = {
     "least-memory": least_memory_order,
@@ -43,12 +44,13 @@ class SchedulePass(ModulePass):
         if self.order not in ORDERS:
             raise OptionError(f"there is no order '{self.order}'", hint=f"orders are {', '.join(ORDERS)}")
         for function in high_functions(op):
-            schedule_block(function.block, ORDERS[self.order])
+            for block in blocks(function):
+                schedule_block(block, ORDERS[self.order])
 
 
 def schedule_block(block: Block, find_order: Callable[[Program], Order]) -> None:
     """Reorder the ops of one block."""
-    ops = list(block.ops)
+    ops = list(own_operations(block))
     order = find_order(program_of(block))
     for op in ops:
         op.detach()

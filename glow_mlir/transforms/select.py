@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from glow_mlir.backends.interface import Setting, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import operations
 from glow_mlir.support.activity import say
 from glow_mlir.transforms.checked_options import BackendPass
 
@@ -46,7 +46,7 @@ class SelectPass(BackendPass):
         for function in low_functions(op):
             waiting = [
                 instruction
-                for instruction in flattened(function.block)
+                for instruction in operations(function)
                 if isinstance(instruction, Instruction)
                 and not isinstance(instruction, DeallocOp)
                 and "kernel" not in instruction.properties
@@ -57,5 +57,5 @@ class SelectPass(BackendPass):
                 chooser.select(instruction, setting, self.threads, self.tune)
                 statistics.count("kernels selected", int("kernel" in instruction.properties))
                 statistics.count("cut into parts", int("partitions" in instruction.properties))
-            if any("partitions" in instruction.properties for instruction in flattened(function.block)):
+            if any("partitions" in instruction.properties for instruction in operations(function)):
                 function.attributes["threads"] = IntegerAttr(self.threads, i64)

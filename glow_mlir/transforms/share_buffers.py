@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
 
 
@@ -33,7 +34,8 @@ class ShareBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
-            Sharing(function.block, Accesses.of(function.block)).run()
+            for block in blocks(function):
+                Sharing(block, Accesses.of(block)).run()
 
 
 @dataclass(frozen=True)
@@ -45,19 +47,23 @@ class Sharing:
 
     def run(self) -> None:
         """Go through the instructions in order, so that a chain of them ends up in one buffer."""
-        for op in list(self.block.ops):
+        for op in list(own_operations(self.block)):
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
                 for output, value in enumerate(op.operands):
                     if self._begins_at(op, root_of(value)):
                         self._share(op, output)
 
+    def _is_own(self, root: SSAValue) -> bool:
+        """Whether a buffer is an allocation of the block, and lives no longer than that."""
+        return isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
+
     def _begins_at(self, op: Instruction, root: SSAValue) -> bool:
         """Whether `op` is the first to use an allocation."""
-        return isinstance(root.owner, AllocOp) and self.accesses.to(root)[0].op is op
+        return self._is_own(root) and self.accesses.to(root)[0].op is op
 
     def _ends_at(self, op: Instruction, root: SSAValue) -> bool:
         """Whether `op` is the last to use an allocation."""
-        return isinstance(root.owner, AllocOp) and self.accesses.to(root)[-1].op is op
+        return self._is_own(root) and self.accesses.to(root)[-1].op is op
 
     def _share(self, op: Instruction, output: int) -> None:
         """Let an @out operand, whose allocation begins here, take the buffer of an operand that dies."""

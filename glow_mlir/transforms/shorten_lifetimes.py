@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, root_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, ViewOp, root_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import blocks, operations_backward, own_operations, subtree
 
 
 @dataclass(frozen=True)
@@ -25,32 +26,34 @@ class ShortenLifetimesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
-            shorten(function.block)
+            erase_dead_views(function)
+            for block in blocks(function):
+                shorten(block)
 
 
-def erase_dead_views(block: Block) -> None:
+def erase_dead_views(function: FuncOp) -> None:
     """Erase views that nothing uses, and those that only they use."""
-    for op in reversed(list(block.ops)):
+    for op in operations_backward(function):
         if isinstance(op, ViewOp) and not op.result.uses:
-            block.erase_op(op)
+            op.detach()
+            op.erase()
 
 
 def shorten(block: Block) -> None:
     """Move the allocations and deallocations of one block, in one walk; a use in a region of an op is one by the op."""
-    erase_dead_views(block)
     first: dict[SSAValue, Operation] = {}
     last: dict[SSAValue, Operation] = {}
     frees: dict[SSAValue, DeallocOp] = {}
-    for op in block.ops:
+    for op in own_operations(block):
         if isinstance(op, DeallocOp):
             frees[op.buffer] = op
             continue
-        for inner in op.walk() if op.regions else (op,):
+        for inner in subtree(op):
             for value in inner.operands:
                 root = root_of(value)
                 first.setdefault(root, op)
                 last[root] = op
-    for op in list(block.ops):
+    for op in list(own_operations(block)):
         if not isinstance(op, AllocOp):
             continue
         free = frees.get(op.result)

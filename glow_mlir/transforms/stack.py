@@ -15,7 +15,6 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.accesses import accesses_of, each_user
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import YieldOp, broadcast_map
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
@@ -24,6 +23,7 @@ from glow_mlir.dialects.scalar_body import append_body, is_elementwise
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.runs import MOST_MEMBERS, Place, Run, Use, merged, place_of, splat_behind
 
 
@@ -43,7 +43,8 @@ class StackPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
-            stack_block(function.block, self.members)
+            for block in blocks(function):
+                stack_block(block, self.members)
 
 
 class Stacking:
@@ -58,7 +59,7 @@ class Stacking:
     def run(self) -> None:
         """Go through the block once; each run is closed in front of the first instruction that must come behind it."""
         time = 0
-        for op in list(self.block.ops):
+        for op in list(own_operations(self.block)):
             if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op, self.splats):
                 continue
             time += 1
@@ -75,7 +76,7 @@ class Stacking:
         """Let an elementwise instruction join the runs that it shares buffers with, or begin one."""
         uses = [(access.value, access.writes) for access in accesses_of(op)]
         joined = [run for run in self._touching(map(root_of, op.operands)) if run.accepts(op, time, self.most)]
-        run = merged(joined, self.most) if joined else Run(shape_of(op.outputs()[0]), self.splats)
+        run = merged(joined, self.most) if joined else Run(self.block, shape_of(op.outputs()[0]), self.splats)
         if run is None:
             joined = joined[-1:]
             run = joined[0]
@@ -111,11 +112,11 @@ def stack_block(block: Block, most: int = MOST_MEMBERS) -> None:
 def known_splats(block: Block) -> dict[SSAValue, Operation]:
     """The allocations of a block that one splat alone writes, each with its splat."""
     writers: dict[SSAValue, Operation | None] = {}
-    for op in block.ops:
-        if not isinstance(op, DeallocOp):
-            for root in written_roots(op):
-                writers[root] = None if root in writers else op
-    return {root: op for root, op in writers.items() if isinstance(root.owner, AllocOp) and is_splat(op)}
+    for op in own_operations(block):
+        for root in written_roots(op):
+            writers[root] = None if root in writers else op
+    own = {root: op for root, op in writers.items() if isinstance(root.owner, AllocOp) and root.owner.parent is block}
+    return {root: op for root, op in own.items() if is_splat(op)}
 
 
 def is_splat(op: Operation | None) -> TypeGuard[DerivedInstruction]:
@@ -129,9 +130,8 @@ def is_constant_splat(op: Operation, splats: Mapping[SSAValue, Operation]) -> bo
 
 
 def written_roots(op: Operation) -> set[SSAValue]:
-    """The allocations and weights that an instruction writes."""
-    uses = op.uses() if isinstance(op, Instruction) else ()
-    return {root_of(value) for qualifier, value in uses if qualifier.writes}
+    """The allocations and weights that an instruction writes, or those inside a branch or loop."""
+    return {root_of(access.value) for access in accesses_of(op) if access.writes}
 
 
 @dataclass

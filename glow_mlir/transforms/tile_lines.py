@@ -35,6 +35,7 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.line_pieces import Link, write_chain
 
@@ -72,10 +73,11 @@ class TileLinesPass(BackendPass):
             return
         for function in low_functions(op):
             setting = Setting(Storage(op), self.target, self.accuracy)
-            for chain in Search(function.block, backend, setting, cache).chains():
-                chain.tile()
-                statistics.count("chains tiled")
-                statistics.count("instructions tiled", len(chain.ops))
+            for block in blocks(function):
+                for chain in Search(block, backend, setting, cache).chains():
+                    chain.tile()
+                    statistics.count("chains tiled")
+                    statistics.count("instructions tiled", len(chain.ops))
 
 
 def stage_of(op: Operation) -> LineStage | None:
@@ -156,7 +158,7 @@ class Search:
 
     def chains(self) -> list[Chain]:
         """The chains that it pays to cut, the longest from each first instruction on."""
-        links = {link.writer: link for op in self.block.ops if (link := self.link(op)) is not None}
+        links = {link.writer: link for op in own_operations(self.block) if (link := self.link(op)) is not None}
         chains: list[Chain] = []
         taken: set[Operation] = set()
         for link in links.values():
@@ -178,7 +180,9 @@ class Search:
         assert isinstance(op, DerivedInstruction)
         result = op.outputs()[0]
         root = root_of(result)
-        if not isinstance(root.owner, AllocOp) or byte_size(root) <= self.cache * shape_of(result)[0]:
+        if not isinstance(root.owner, AllocOp) or root.owner.parent is not self.block:
+            return None
+        if byte_size(root) <= self.cache * shape_of(result)[0]:
             return None
         uses = self.accesses.to(root)
         fills = [access.op for access in uses if isinstance(access.op, FillOp)]

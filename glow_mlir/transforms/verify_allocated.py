@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import MOST_BYTES
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.transforms.allocate import ALIGNMENT, rounded
 
 
@@ -34,7 +35,7 @@ def check_activations(function: FuncOp) -> None:
     size = _size(function, "activations")
     bound = _number(function, function.attributes.get("activations_bound"), "no bound of its activations")
     require_at(function, 0 <= bound <= size, f"no {size} bytes of activations can be bounded by {bound}")
-    lives = lifetimes(function.block)
+    lives = lifetimes(function)
     placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lives]
     for life, offset in placed:
         require_at(life.allocation, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
@@ -54,7 +55,7 @@ def check_weights(function: FuncOp) -> None:
     """Check the places of constants and bindings of one function."""
     size = _size(function, "constants")
     end = 0
-    for op in function.block.ops:
+    for op in own_operations(function):
         if not isinstance(op, WeightOp):
             continue
         offset = _number(op, op.offset, "no offset")

@@ -16,12 +16,13 @@ from glow_mlir.analysis.written import WrittenElements
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
-from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, flattened
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import high_functions, low_functions
+from glow_mlir.ir.traversal import operations, own_operations
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ class FunctionCheck:
 
     def run(self) -> None:
         """Raise `CheckFailed` at the first fault."""
-        for op in self.function.block.ops:
+        for op in own_operations(self.function):
             self._check(op, [])
-        for op in self.function.block.ops:
+        for op in operations(self.function):
             if isinstance(op, AllocOp):
                 require_at(op, op.result in self.dead, "the allocation is never deallocated")
         for name in self.function.binding_names:
@@ -75,7 +76,7 @@ class FunctionCheck:
         elif isinstance(op, LoopOp):
             _check_trips(op)
             here: Writes = []
-            for inner in op.block.ops:  # As in the first trip, in which least has been written.
+            for inner in own_operations(op.block):  # As in the first trip, in which least has been written.
                 self._check(inner, here)
             for root, window in here:
                 self.written.add(root, region_of(window))
@@ -160,7 +161,7 @@ def _motion(op: WindowOp) -> dict[SSAValue, int]:
 
 def _check_trips(op: LoopOp) -> None:
     """Check that trips of a loop differ: what moves a window has no more of them than there are elements."""
-    windows = (inner for inner in flattened(op.block) if isinstance(inner, WindowOp))
+    windows = (inner for inner in operations(op.block) if isinstance(inner, WindowOp))
     moves = op.count == 1 or any(_motion(window).get(op.index) for window in windows)
     require_at(op, moves, f"the {op.count} trips of the loop are all the same: no window moves with it")
 

@@ -12,6 +12,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import operations
 from glow_mlir.transforms.checked_options import BackendPass
 
 
@@ -28,7 +29,7 @@ class VerifyLoweredPass(BackendPass):
         unsupported = [
             (f"{inner.name} : {', '.join(map(str, inner.result_types))}", described(inner.location))
             for function in high_functions(op)
-            for inner in function.block.ops
+            for inner in operations(function)
             if isinstance(inner, HighOp) and not target.supports(inner)
         ]
         if unsupported:

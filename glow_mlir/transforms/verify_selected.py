@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.loop import flattened
 from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
 from glow_mlir.errors import ModelError, UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import position_of
+from glow_mlir.ir.traversal import operations
 from glow_mlir.transforms.checked_options import BackendPass
 
 
@@ -51,7 +51,7 @@ class VerifySelectedPass(BackendPass):
 
 def _instructions(function: FuncOp) -> list[Instruction]:
     """What a function does, in its loops too."""
-    found = flattened(function.block)
+    found = operations(function)
     return [inner for inner in found if isinstance(inner, Instruction) and not isinstance(inner, DeallocOp)]
 
 

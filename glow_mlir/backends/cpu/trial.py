@@ -23,6 +23,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
+from glow_mlir.ir.traversal import operations
 from glow_mlir.runtime.executable import Executable, aligned
 
 ENTRY = "main"
@@ -82,7 +83,7 @@ class Trial:
         """The machine code of the instruction with a kernel and its tiles, for the target of that name."""
         module, context = self.module.clone(), Context()
         (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
-        (op,) = (op for op in function.block.ops if isinstance(op, Instruction))
+        (op,) = (op for op in operations(function) if isinstance(op, Instruction))
         candidate.write(op, Storage(module), target)
         if "partitions" in op.properties:
             function.attributes["threads"] = IntegerAttr(target.threads, i64)

@@ -24,7 +24,6 @@ from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.loop import outermost
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
@@ -37,6 +36,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.ir.traversal import function_of, own_operations
 
 
 @dataclass(frozen=True)
@@ -261,13 +261,12 @@ def kind_of(op: Operation) -> Any:
 
 
 def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
-    """Allocate a buffer as long as `op`, and the loops around it, run, and append it to its @scratch operands."""
+    """Allocate a buffer that lives as long as `op` runs, and append it to its @scratch operands."""
     allocation = AllocOp.of(buffer_type(shape, element), op.location)
-    around = outermost(op)
-    block = around.parent_block()
+    block = op.parent_block()
     assert block is not None
-    block.insert_op_before(allocation, around)
-    block.insert_op_after(DeallocOp.of(allocation.result, location=op.location), around)
+    block.insert_op_before(allocation, op)
+    block.insert_op_after(DeallocOp.of(allocation.result, location=op.location), op)
     present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
     op.set_operands({"scratch": [*present, allocation.result]})
     return allocation.result
@@ -326,8 +325,7 @@ def _is_whole(value: SSAValue, root: SSAValue) -> bool:
 
 def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
     """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
-    block = outermost(op).parent_block()
-    assert block is not None
+    block = function_of(op).block
     if block not in storage.declared:
         storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}
     known = storage.declared[block].get(symbol)
@@ -342,8 +340,8 @@ def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
 
 def _hoisted_weights(block: Block) -> list[WeightOp]:
     """The declarations of a block; those behind an instruction are moved to its start."""
-    weights = [op for op in block.ops if isinstance(op, WeightOp)]
-    leading = set(takewhile(lambda op: isinstance(op, WeightOp), block.ops))
+    weights = [op for op in own_operations(block) if isinstance(op, WeightOp)]
+    leading = set(takewhile(lambda op: isinstance(op, WeightOp), own_operations(block)))
     for weight in weights:
         if weight not in leading and block.first_op is not None:
             weight.detach()

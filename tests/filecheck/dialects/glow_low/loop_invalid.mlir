@@ -17,9 +17,19 @@ glow_low.func @wrong() {
 // -----
 
 glow_low.func @wrong() {
-  // expected-error @below {{a loop declares and frees no memory}}
+  // expected-error @below {{a weight is declared in the function itself}}
   glow_low.loop %i = 2 {
-    %0 = glow_low.alloc : memref<4xf32>
+    %0 = glow_low.weight @x : memref<4xf32>
+  }
+}
+
+// -----
+
+glow_low.func @wrong() {
+  %0 = glow_low.alloc : memref<4xf32>
+  glow_low.loop %i = 2 {
+    // expected-error @below {{an allocation is deallocated in the block that allocates it}}
+    glow_low.dealloc @out %0
   }
 }
 
@@ -60,7 +70,7 @@ glow_low.func @wrong() {
 // What is inside a loop is executed, is an address or is a loop.
 
 glow_low.func @wrong() {
-  // expected-error @below {{a loop holds instructions, views, windows and loops, not glow_high.splat}}
+  // expected-error @below {{a region of instructions does not hold glow_high.splat}}
   glow_low.loop %i = 2 {
     %0 = glow_high.splat {value = 1.0, shape = [4]} : tensor<4xf32>
   }
@@ -69,7 +79,7 @@ glow_low.func @wrong() {
 // -----
 
 glow_low.func @wrong() {
-  // expected-error @below {{a loop holds instructions, views, windows and loops, not glow_low.yield}}
+  // expected-error @below {{a region of instructions does not hold glow_low.yield}}
   glow_low.loop %i = 2 {
     glow_low.yield %i : index
   }

@@ -1,0 +1,127 @@
+"""
+Walks over the program of a function: its operations, and those in the regions of branches and loops.
+
+Regions form a tree, with the block of the function as its root. Bodies of scalar operations, as stacks and epilogues
+have them, belong to their instruction and are not part of it. A walk visits each operation once; the operation it is at
+may be erased or moved, and others inserted around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from xdsl.ir import Block, Operation
+
+from glow_mlir.dialects.glow_high.storage import FunctionOp
+from glow_mlir.dialects.glow_low.base import Instruction
+
+Scope = FunctionOp | Block
+"""A function, or one block of it."""
+
+
+class Span(NamedTuple):
+    """When an operation runs, in steps of a walk: from `begin` up to `end`, which is behind all that is inside."""
+
+    begin: int
+    end: int
+
+
+def inner_blocks(op: Operation) -> Iterator[Block]:
+    """The blocks inside an operation that are parts of the program, in order."""
+    if not isinstance(op, Instruction):
+        for region in op.regions:
+            yield from region.blocks
+
+
+def own_operations(scope: Scope) -> Iterator[Operation]:
+    """The operations of a block itself, in order, without those in regions."""
+    op = _block_of(scope).first_op
+    while op is not None:
+        following = op.next_op
+        yield op
+        op = following
+
+
+def own_operations_backward(scope: Scope) -> Iterator[Operation]:
+    """The operations of a block itself, the last one first, without those in regions."""
+    op = _block_of(scope).last_op
+    while op is not None:
+        previous = op.prev_op
+        yield op
+        op = previous
+
+
+def operations(scope: Scope) -> Iterator[Operation]:
+    """All operations in the order of the program; a branch or loop comes before what is inside."""
+    for op in own_operations(scope):
+        yield op
+        if op.regions:
+            for block in inner_blocks(op):
+                yield from operations(block)
+
+
+def subtree(op: Operation) -> Iterator[Operation]:
+    """An operation, then those inside it in the order of the program."""
+    yield op
+    for block in inner_blocks(op):
+        yield from operations(block)
+
+
+def operations_backward(scope: Scope) -> Iterator[Operation]:
+    """All operations against the order of the program; a branch or loop comes after what is inside."""
+    for op in own_operations_backward(scope):
+        for block in reversed(list(inner_blocks(op))):
+            yield from operations_backward(block)
+        yield op
+
+
+def blocks(scope: Scope) -> list[Block]:
+    """The blocks of the region tree, each before those inside it, in the order of the program."""
+    found = [_block_of(scope)]
+    for op in operations(scope):
+        found += inner_blocks(op)
+    return found
+
+
+def blocks_inside_out(scope: Scope) -> list[Block]:
+    """The blocks of the region tree, each after those inside it."""
+    return blocks(scope)[::-1]
+
+
+def spans(scope: Scope) -> dict[Operation, Span]:
+    """When each operation runs: spans of operations that may run at the same time, or one in the other, overlap."""
+    found: dict[Operation, Span] = {}
+    _number(_block_of(scope), 0, found)
+    return found
+
+
+def _number(block: Block, position: int, found: dict[Operation, Span]) -> int:
+    """Give the operations of a block their spans, from a position on; the position behind the last one."""
+    for op in own_operations(block):
+        begin, position = position, position + 1
+        for inner in inner_blocks(op):
+            position = _number(inner, position, found)
+        found[op] = Span(begin, position)
+    return position
+
+
+def within(block: Block, op: Operation) -> Operation | None:
+    """The operation of a block that `op` is, or is inside; `None` where it is elsewhere."""
+    around: Operation | None = op
+    while around is not None and around.parent is not block:
+        around = around.parent_op()
+    return around
+
+
+def function_of(op: Operation) -> FunctionOp:
+    """The function that an operation is in."""
+    around = op.parent_op()
+    while not isinstance(around, FunctionOp):
+        assert around is not None, f"{op.name} is in no function"
+        around = around.parent_op()
+    return around
+
+
+def _block_of(scope: Scope) -> Block:
+    return scope if isinstance(scope, Block) else scope.block

@@ -1,0 +1,37 @@
+"""Functions are walked in one way: whoever lists the operations of a block by himself forgets those in regions."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from checkout import ROOT, files
+
+ROOMS = ("analysis", "backends", "conversion", "driver", "interpreter", "pictures")
+"""Rooms that work on functions."""
+
+PATHS = [path for path in files(".py") if path.relative_to(ROOT).parts[:2] in {("glow_mlir", room) for room in ROOMS}]
+
+
+def listed_blocks(path: Path) -> list[str]:
+    """Where a file lists the operations of a block of its own accord: `block.ops`, `op.block.ops`, `op.body.walk()`."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in ("ops", "walk"):
+            owner = ast.unparse(node.value)
+            of_block = owner.rpartition(".")[2] in ("block", "body", "function", "func")
+            # The operations of a module are storage and functions, and have no order.
+            if of_block and owner not in ("module.body.block", "self.module.body.block", "body"):
+                found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_functions_are_walked_by_the_helper(path: Path) -> None:
+    assert not listed_blocks(path), "use glow_mlir.ir.traversal"
+
+
+def test_the_check_finds_a_walk(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("for op in function.block.ops: pass\nfor op in function.walk(): pass\n")
+    assert len(listed_blocks(tmp_path / "a.py")) == 2
