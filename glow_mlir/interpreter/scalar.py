@@ -193,7 +193,7 @@ def _evaluate(op: Operation, operands: Sequence[Array]) -> Array:
     return FUNCTIONS[type(op)](*operands)
 
 
-def evaluate(block: Block, arguments: Sequence[Array], outputs: Sequence[SSAValue]) -> list[Array]:
+def evaluate(body: Block, arguments: Sequence[Array], outputs: Sequence[SSAValue]) -> list[Array]:
     """
     Run the ops of a scalar body on whole arrays that broadcast.
 
