@@ -1,13 +1,14 @@
 """
 Readable syntax for the properties of ops: `{strides = [1, 1], epsilon = 1.0e-05, group = 2}`.
 
-Integers are `i64`, floats `f32`, lists of them dense arrays; other floats have their type behind them, and everything
-else is written as MLIR writes it.
+Integers are `i64`, floats `f32`, lists of them dense arrays, also within dictionaries; other floats have their type
+behind them, and everything else is written as MLIR writes it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    DictionaryAttr,
     Float32Type,
     FloatAttr,
     IntegerAttr,
@@ -33,6 +35,9 @@ from glow_mlir.dialects.element_types import is_float
 
 MOST_F32 = float.fromhex("0x1.fffffep+127")
 """The largest number of f32."""
+
+_NAME = re.compile(r"[A-Za-z_][\w$.]*")
+"""A name that needs no quotes."""
 
 AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float]
 """What `to_attribute` accepts."""
@@ -103,6 +108,8 @@ def print_value(printer: Printer, value: Attribute) -> None:
     match value:
         case DenseArrayBase() if (items := _list_items(value)) is not None:
             printer.print_string(f"[{', '.join(items)}]")
+        case DictionaryAttr() if all(map(_NAME.fullmatch, value.data)):
+            _print_entries(printer, value.data)
         case IntegerAttr() if value.type == i64:
             printer.print_string(str(value.value.data))
         case IntegerAttr() if value.type == i1:
@@ -119,9 +126,14 @@ def print_value(printer: Printer, value: Attribute) -> None:
 
 def print_properties(printer: Printer, properties: Mapping[str, Attribute]) -> None:
     """Print ` {name = value, …}`, or nothing where there are none; unit attributes print as their name alone."""
-    if not properties:
-        return
-    printer.print_string(" {")
+    if properties:
+        printer.print_string(" ")
+        _print_entries(printer, properties)
+
+
+def _print_entries(printer: Printer, properties: Mapping[str, Attribute]) -> None:
+    """Print `{name = value, …}`."""
+    printer.print_string("{")
     for position, (name, value) in enumerate(properties.items()):
         if position:
             printer.print_string(", ")
@@ -160,6 +172,8 @@ def parse_value(parser: Parser) -> Attribute:
     """Parse one property value."""
     if parser.parse_optional_punctuation("["):
         return _parse_list(parser)
+    if parser.parse_optional_punctuation("{"):
+        return DictionaryAttr(_parse_entries(parser))
     if (keyword := parser.parse_optional_keyword_in(("true", "false"))) is not None:
         return to_attribute(keyword == "true")
     if (keyword := parser.parse_optional_keyword_in(("inf", "nan"))) is not None:
@@ -175,11 +189,17 @@ def parse_value(parser: Parser) -> Attribute:
 
 def parse_properties(parser: Parser) -> dict[str, Attribute]:
     """Parse what `print_properties` prints; no `{` gives an empty dictionary."""
+    return {} if parser.parse_optional_punctuation("{") is None else _parse_entries(parser)
+
+
+def _parse_entries(parser: Parser) -> dict[str, Attribute]:
+    """Parse what is behind the `{` of some entries."""
     properties: dict[str, Attribute] = {}
-    if parser.parse_optional_punctuation("{") is None:
+    if parser.parse_optional_punctuation("}"):
         return properties
     while True:
-        name = parser.parse_identifier()
+        quoted = parser.parse_optional_str_literal()
+        name = parser.parse_identifier() if quoted is None else quoted
         if name in properties:
             parser.raise_error(f"property '{name}' is given twice")
         properties[name] = parse_value(parser) if parser.parse_optional_punctuation("=") else UnitAttr()

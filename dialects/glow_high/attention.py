@@ -11,9 +11,10 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, size_of, tensor
 
 
 @irdl_op_definition
@@ -62,6 +63,11 @@ class AttentionOp(HighOp):
             mask = shape_of(self.mask)
             require(broadcast(mask, scores) == scores, f"a mask of shape {mask} does not broadcast to {scores}")
         return (tensor((*scores[:-1], shape_of(self.value)[-1]), element),)
+
+    def arithmetic(self) -> Arithmetic:
+        (keys, width), depth = shape_of(self.value)[-2:], shape_of(self.query)[-1]
+        scores = size_of(self.result) // max(width, 1) * keys
+        return Arithmetic(scores * (width + depth), functions=scores)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         query, key, value, *masks = operands

@@ -33,9 +33,10 @@ from glow_mlir.dialects.attribute_syntax import (
     print_properties,
     to_attribute,
 )
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, verify_axes
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of, verify_axes
 
 TENSOR = base(TensorType)
 """Constraint of operands and results: any tensor. `infer_types` says more."""
@@ -83,6 +84,18 @@ class HighOp(IRDLOperation, ABC):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
         return [unknown(operands, shape_of(result)) for result in self.results]
+
+    def arithmetic(self) -> Arithmetic:
+        """What it computes; on a derived instruction, too. By default an operation for each element of the results."""
+        return Arithmetic(sum(size_of(value) for value in self.outputs()))
+
+    def line_window(self) -> LineWindow | None:
+        """How it reads lines of an image; on a derived instruction, too. `None` where it does not compute by lines."""
+        return None
+
+    def linear_form(self) -> LinearForm | None:
+        """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""
+        return None
 
     @classmethod
     def make(
@@ -139,6 +152,14 @@ class HighOp(IRDLOperation, ABC):
     def inputs(self) -> tuple[SSAValue, ...]:
         """The operands that are read; on a derived instruction, those behind @in."""
         return tuple(self.operands)
+
+    def outputs(self) -> tuple[SSAValue, ...]:
+        """The results; on a derived instruction, the operands that are written."""
+        return tuple(self.results)
+
+    def plain_shape(self, name: str) -> Shape:
+        """The shape of the operand of that name; on a derived instruction, the one before it was packed."""
+        return shape_of(getattr(self, name))
 
     def operand_groups(self) -> list[tuple[str, list[SSAValue | None]]]:
         """The operands by name, in order of definition; an absent optional operand is `[None]`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,10 +12,11 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, join_image, split_image
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, is_channels_last, join_image, split_image
 
 
 @irdl_op_definition
@@ -65,6 +67,32 @@ class ConvOp(HighOp):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [_convolved(operands, shape_of(self.result), self.layout)]
+
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(size_of(self.result) * math.prod(self.plain_shape("filter")[1:]))
+
+    def line_window(self) -> LineWindow | None:
+        if not is_channels_last(self.layout):
+            return None
+        window = Window.of(self.plain_shape("filter")[1:-1], self.strides, self.pads, self.dilations)
+        if len(window.kernel) != 2 or any(window.pads):
+            return None
+        return LineWindow(window.extent(0), window.strides[0])
+
+    def linear_form(self) -> LinearForm | None:
+        if not is_channels_last(self.layout):
+            return None
+        outputs, *kernel, depth = shape_of(self.filter)
+        group, ones = integer(self.group), (1,) * len(kernel)
+        return LinearForm(
+            self.input,
+            self.filter,
+            self.bias,
+            view=(group, outputs // group, *kernel, depth),
+            outputs=(group, outputs // group, *ones, 1),
+            inputs=(group, 1, *ones, depth),
+            keeps_addends=not any(self.window().pads),
+        )
 
 
 @irdl_op_definition
@@ -125,6 +153,21 @@ class ConvTransposeOp(HighOp):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [_convolved(operands, shape_of(self.result), self.layout)]
+
+    def linear_form(self) -> LinearForm | None:
+        if not is_channels_last(self.layout):
+            return None
+        depth, *kernel, outputs = shape_of(self.filter)
+        group, ones = integer(self.group), (1,) * len(kernel)
+        return LinearForm(
+            self.input,
+            self.filter,
+            self.bias,
+            view=(group, depth // group, *kernel, outputs),
+            outputs=(group, 1, *ones, outputs),
+            inputs=(group, depth // group, *ones, 1),
+            keeps_addends=False,
+        )
 
 
 def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) -> Samples:

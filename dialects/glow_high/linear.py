@@ -13,9 +13,10 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.properties import flag, flag_prop
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, size_of, tensor
 
 
 def _matrix(shape: Shape, transposed: bool) -> tuple[int, int]:
@@ -78,6 +79,19 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         factors = [left.with_axes([*left.axes[:-2], rows, ()]), right.with_axes([*right.axes[:-2], (), columns])]
         return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(size_of(self.result) * _matrix(shape_of(self.left), flag(self.transpose_left))[1])
+
+    def linear_form(self) -> LinearForm | None:
+        if flag(self.transpose_left):
+            return None
+        *batch, rows, columns = shape_of(self.right)
+        ones = (1,) * len(batch)
+        sides = [(*ones, 1, columns), (*ones, rows, 1)]
+        if flag(self.transpose_right):
+            sides.reverse()
+        return LinearForm(self.left, self.right, self.bias, shape_of(self.right), *sides, keeps_addends=not batch)
+
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
         from glow_mlir.dialects.glow_high.canonicalization.linear import PATTERNS
@@ -108,6 +122,13 @@ class FullyConnectedOp(HighOp):
         require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
         require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
         return (tensor((left[0], right[1]), element_of(self.input)),)
+
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(size_of(self.result) * shape_of(self.input)[1])
+
+    def linear_form(self) -> LinearForm | None:
+        rows, columns = view = shape_of(self.weights)
+        return LinearForm(self.input, self.weights, self.bias, view, (1, columns), (rows, 1), keeps_addends=True)
 
 
 @irdl_op_definition

@@ -17,9 +17,10 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
 from glow_mlir.dialects.glow_high.gated import Function, Gated
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
 
 
 class Recurrence(Gated):
@@ -38,6 +39,11 @@ class Recurrence(Gated):
     """Positions of the gate functions that `clip` does not concern."""
 
     reverse = flag_prop()
+
+    def arithmetic(self) -> Arithmetic:
+        # Elements of the results are the states: of all steps, and the last ones once more.
+        outputs = self.outputs()
+        return Arithmetic(sum(map(size_of, outputs)) * self.GATES * shape_of(outputs[0])[-1])
 
     def functions(self) -> tuple[Function, ...]:
         """The gate functions, in order; raises where names or parameters do not fit."""

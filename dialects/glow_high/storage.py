@@ -43,10 +43,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, parse_defined_value, visible_properties
-from glow_mlir.dialects.properties import ints, ints_prop
-from glow_mlir.dialects.shapes import require, tensor, verify_axes, verify_storable
+from glow_mlir.dialects.attribute_syntax import AttributeValue, parse_properties, print_properties, to_attribute
+from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, Operand, parse_defined_value, visible_properties
+from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_axes, verify_storable
 
 
 class StorageOp(IRDLOperation):
@@ -439,18 +438,29 @@ class SplatOp(HighOp):
     A tensor whose elements are all `value` (Glow's Splat).
 
     ```mlir
-    %0 = glow_high.splat {value = 0.5, shape = [4]} : tensor<4xf32>
+    %0 = glow_high.splat {value = 0.5} : tensor<4xf32>
     ```
     """
 
     name = "glow_high.splat"
 
     value = prop_def(base(FloatAttr) | base(IntegerAttr))
-    shape = ints_prop()
     result = result_def(TENSOR)
 
+    @classmethod
+    def make(
+        cls, *operands: Operand, location: LocationAttr | None = None, **properties: AttributeValue | None
+    ) -> Self:
+        """Build a splat of `value` in the shape `shape`, which only its type keeps."""
+        given = dict(properties)
+        shape, value = given.pop("shape"), given.pop("value")
+        require(value is not None and not operands and not given, "a splat is made of 'value' and 'shape'")
+        attribute = to_attribute(cast("AttributeValue", value))
+        type_ = tensor(cast("Sequence[int]", shape), splat_element(attribute))
+        return cls.create(properties={"value": attribute}, result_types=[type_], location=location)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        return (tensor(ints(self.shape), splat_element(self.value)),)
+        return (tensor(shape_of(self.result), splat_element(self.value)),)
 
 
 def splat_element(value: Attribute) -> Attribute:

@@ -13,14 +13,10 @@ import math
 from xdsl.ir import Block
 
 from glow_mlir.dialects.element_types import byte_width
-from glow_mlir.dialects.glow_high.attention import AttentionOp
-from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.glow_high.recurrence import Recurrence
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, size_of
 
 OPERATIONS_PER_BYTE = 4
 """Operations that take as long as one byte of traffic: a core does 16 to 32 a cycle, a cache moves 4 to 8 bytes."""
@@ -82,20 +78,5 @@ def _arithmetic(op: Instruction) -> int:
         return math.prod(op.extents()) * operations(op.block)
     if not isinstance(op, DerivedInstruction):
         return 0
-    return 2 * sum(size_of(value.type) for value in op.outputs()) * _products(op)
-
-
-def _products(op: DerivedInstruction) -> int:
-    """Products that are summed up for one element of the result; 1 for instructions of other kinds."""
-    if op.OPERATOR is MatMulOp:
-        return shape_of(getattr(op, "left"))[-1]
-    if issubclass(op.OPERATOR, Recurrence):
-        # Elements of the result are the states: of all steps, and the last ones once more.
-        return op.OPERATOR.GATES * shape_of(op.outputs()[0])[-1]
-    if op.OPERATOR is ConvOp:
-        return math.prod(op.plain_shape("filter")[1:])
-    if op.OPERATOR is AttentionOp:
-        # The elements of a row of the result share its scores and their exponentials.
-        (keys, width), depth = shape_of(getattr(op, "value"))[-2:], shape_of(getattr(op, "query"))[-1]
-        return keys * (width + depth + POLYNOMIAL) // max(width, 1)
-    return 1
+    done = op.arithmetic()
+    return 2 * (done.operations + done.functions * POLYNOMIAL)

@@ -14,7 +14,7 @@ from glow_mlir.constants.weights import add_weights, deferred_weights, is_large,
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
-from glow_mlir.dialects.properties import ints, number
+from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.support.dtypes import is_float_dtype
 
@@ -42,7 +42,7 @@ def splat_array(op: SplatOp) -> np.ndarray:
     """The value of a splat."""
     type_ = op.result.type
     assert isinstance(type_, TensorType)
-    return np.full(ints(op.shape), number(op.value), numpy_dtype(type_.element_type))
+    return np.full(type_.get_shape(), number(op.value), numpy_dtype(type_.element_type))
 
 
 MOST_INLINE = 16

@@ -6,11 +6,12 @@ import numpy as np
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import SplatOp, splat_element
-from glow_mlir.dialects.properties import ints, number
+from glow_mlir.dialects.properties import number
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.ir.registry import semantics
 
 
 @semantics(SplatOp)
 def splat(op: SplatOp) -> np.ndarray:
     """All elements are the value."""
-    return np.full(ints(op.shape), number(op.value), numpy_dtype(splat_element(op.value)))
+    return np.full(shape_of(op.result), number(op.value), numpy_dtype(splat_element(op.value)))

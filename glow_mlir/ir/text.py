@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +20,8 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
+    AffineMapAttr,
+    ArrayAttr,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FusedLoc,
@@ -93,18 +96,36 @@ class LocatingParser(Parser):
 
 
 @dataclass(eq=False, repr=False)
-class ElidingPrinter(Printer):
-    """A printer that leaves out the elements of dense attributes with more than `limit` of them."""
+class ModulePrinter(Printer):
+    """
+    A printer that leaves out the elements of dense attributes with more than `limit` of them, and writes `aliases` for
+    attributes that have one.
+    """
 
     limit: int | None = None
+    aliases: Mapping[Attribute, str] = field(default_factory=dict[Attribute, str])
 
     def print_attribute(self, attribute: Attribute) -> None:
+        if (alias := self.aliases.get(attribute)) is not None:
+            self.print_string(alias)
+            return
         if self.limit is not None and isinstance(attribute, DenseIntOrFPElementsAttr):
             dense = cast("DenseIntOrFPElementsAttr[Any]", attribute)
             if len(dense) > self.limit:
                 self.print_string("dense_resource<__elided__> : ")
                 attribute = dense.get_type()
         super().print_attribute(cast(Attribute, attribute))
+
+
+def attribute_aliases(module: ModuleOp) -> dict[Attribute, str]:
+    """The names of the affine maps that stand in a module more than once, in their order: `#map`, `#map1`, …"""
+    counts: Counter[Attribute] = Counter()
+    for op in module.walk():
+        for value in op.properties.values():
+            items = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else (value,)
+            counts.update(item for item in items if isinstance(item, AffineMapAttr))
+    repeated = [attribute for attribute, count in counts.items() if count > 1]
+    return {attribute: f"#map{number or ''}" for number, attribute in enumerate(repeated)}
 
 
 def one_line(error: object) -> str:
@@ -311,7 +332,13 @@ def module_text(
     `limit` elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
     """
     stream = StringIO()
-    printer = ElidingPrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)
+    aliases = {} if generic else attribute_aliases(module)
+    printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)
+    for attribute, alias in aliases.items():
+        printer.print_string(f"{alias} = ")
+        printer.print_attribute(attribute)
+        printer.print_string("\n")
+    printer.aliases = aliases
     printer.print_op(module)
     if context is not None:
         printer.print_metadata(context.loaded_dialects)

@@ -21,7 +21,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
-from glow_mlir.transforms.linear_operators import DESCRIPTIONS, Factor, Linear, linear_operator
+from glow_mlir.transforms.linear_operators import Factor, Linear, linear_operator
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class FoldIntoWeightsPass(ModulePass):
         storage = Storage(op)
         for function in high_functions(op):
             for candidate in list(function.block.ops):
-                if candidate.parent is not None and type(candidate) in DESCRIPTIONS:
+                if candidate.parent is not None:
                     _fold_around(candidate, storage)
             for candidate in list(function.block.ops):
                 if candidate.parent is not None and isinstance(candidate, AFFINE):
@@ -65,7 +65,9 @@ def _fold_around(op: Operation, storage: Storage) -> None:
     linear = linear_operator(op)
     if linear is None:
         return
-    known = storage.is_constant(linear.weights) and (linear.bias is None or storage.is_constant(linear.bias))
+    known = storage.is_constant(linear.form.weights) and (
+        linear.form.bias is None or storage.is_constant(linear.form.bias)
+    )
     if not known:  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
         return
     before, after = _preceding(linear, storage), _following(linear, storage)
@@ -89,13 +91,13 @@ def _following(linear: Linear, storage: Storage) -> _Chain:
 
 def _preceding(linear: Linear, storage: Storage) -> _Chain:
     """The longest chain in front of `linear` whose result nothing else reads."""
-    channels = shape_of(linear.data)[-1]
-    chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.data)
+    channels = shape_of(linear.form.data)[-1]
+    chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.form.data)
     while chain.end.has_one_use() and isinstance(chain.end.owner, AFFINE):
         op = chain.end.owner
         data = data_operand(op, storage)
         step = None if data is None else _per_channel(op, data, channels, storage)
-        if data is None or step is None or (step.addend.any() and not linear.answers_evenly):
+        if data is None or step is None or (step.addend.any() and not linear.form.keeps_addends):
             break
         chain.ops.append(op)
         chain.total, chain.end = step.then(chain.total), data
@@ -120,8 +122,8 @@ def _rewrite(
     locations: Sequence[LocationAttr] = (),
 ) -> bool:
     """Replace the linear operator and the chains around it by one; whether its numbers allow it, so that it does."""
-    known = storage.deferred(linear.weights)
-    bias = None if linear.bias is None else storage.value_of(linear.bias)
+    known = storage.deferred(linear.form.weights)
+    bias = None if linear.form.bias is None else storage.value_of(linear.form.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
     shift = np.zeros(linear.channels) if bias is None else bias.astype(np.float64)
     factors: list[Factor] = []
@@ -130,21 +132,21 @@ def _rewrite(
             if before.total.addend.any():
                 shift = shift + linear.answer(known, before.total.addend)
             if not before.total.is_identity_but_for_addend():
-                factors.append((before.total.factor, linear.inputs))
+                factors.append((before.total.factor, linear.form.inputs))
         if after is not None:
             shift = shift * after.total.factor + after.total.addend
             if not after.total.is_identity_but_for_addend():
-                factors.append((after.total.factor, linear.outputs))
+                factors.append((after.total.factor, linear.form.outputs))
         weights = linear.scaled(known, factors, dtype) if factors and known is not None else None
         shift = shift.astype(dtype)
         if not np.isfinite(shift).all() or not (weights is None or keeps_digits(weights)):
             return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
     emit = Emitter(ops[-1], storage)
-    hint = linear.weights.name_hint or "weights"
-    data = before.end if before is not None else linear.data
-    replaced = linear.weights if weights is None else emit.constant(weights, hint)
-    shifted = emit.constant(shift, f"{hint}_bias") if linear.bias is not None or shift.any() else None
+    hint = linear.form.weights.name_hint or "weights"
+    data = before.end if before is not None else linear.form.data
+    replaced = linear.form.weights if weights is None else emit.constant(weights, hint)
+    shifted = emit.constant(shift, f"{hint}_bias") if linear.form.bias is not None or shift.any() else None
     new = linear.rebuilt(data, replaced, shifted, fuse_locations([*(op.location for op in ops), *locations]))
     emit.insert(new)
     replace(ops[-1], [new.results[0]])
@@ -186,8 +188,8 @@ def _weights_behind(value: SSAValue, storage: Storage) -> Linear | None:
     while value.has_one_use():
         op = value.owner
         linear = linear_operator(op) if isinstance(op, Operation) else None
-        if linear is not None and storage.is_constant(linear.weights):
-            known = linear.bias is None or storage.is_constant(linear.bias)
+        if linear is not None and storage.is_constant(linear.form.weights):
+            known = linear.form.bias is None or storage.is_constant(linear.form.bias)
             return linear if known else None
         if isinstance(op, ReshapeOp | TransposeOp):
             value = op.input

@@ -16,7 +16,6 @@ from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best
 from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
-from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
@@ -31,7 +30,6 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
-from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
@@ -81,15 +79,13 @@ class TileLinesPass(BackendPass):
 
 
 def stage_of(op: Operation) -> LineStage | None:
-    """How an instruction reads lines; `None` for one that is no convolution of an image."""
-    if not isinstance(op, DerivedInstruction) or op.OPERATOR is not ConvOp or op.prologue is not None:
+    """How an instruction reads lines; `None` for one that does not compute by lines."""
+    if not isinstance(op, DerivedInstruction) or op.prologue is not None:
         return None
-    image = op.inputs()[0]
-    window = ConvOp.window(op)  # pyright: ignore[reportArgumentType]
-    flat = len(window.kernel) == 2 and is_channels_last(getattr(op, "layout")) and not any(window.pads)
-    if not flat or not size_of(image.type):
+    window = op.line_window()
+    if window is None or not size_of(op.inputs()[0]):
         return None
-    return LineStage(window.extent(0), window.strides[0], shape_of(op.outputs()[0])[1])
+    return LineStage(window.extent, window.stride, shape_of(op.outputs()[0])[1])
 
 
 @dataclass(frozen=True)

@@ -320,8 +320,7 @@ def high_chain(lines: Callable[[int], str], length: int) -> ModuleOp:
 T8 = "tensor<8x8xf32>"
 LINKS: dict[str, Callable[[int], str]] = {
     "clips": lambda i: (
-        f"%s{i} = glow_high.splat {{value = {float(i)}, shape = []}} : tensor<f32>\n"
-        f"%v{i} = glow_high.min %v{i - 1}, %s{i} : {T8}"
+        f"%s{i} = glow_high.splat {{value = {float(i)}}} : tensor<f32>\n%v{i} = glow_high.min %v{i - 1}, %s{i} : {T8}"
     ),
     "reshapes": lambda i: (
         f"%r{i} = glow_high.reshape %v{i - 1} {{shape = [64]}} : tensor<64xf32>\n"

@@ -11,9 +11,9 @@ glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
 glow_high.placeholder @y : tensor<1x4x4x3xf32> {output}
 glow_high.func @main(@x, @y) {
   %x = glow_high.get @x : tensor<1x4x4x2xf32> loc("x")
-  %f = glow_high.splat {value = 0.5, shape = [3, 1, 1, 2]} : tensor<3x1x1x2xf32> loc("conv")
+  %f = glow_high.splat {value = 0.5} : tensor<3x1x1x2xf32> loc("conv")
   %c = glow_high.conv %x, %f : tensor<1x4x4x3xf32> loc("conv")
-  %1 = glow_high.splat {value = 2.0, shape = [3]} : tensor<3xf32> loc("norm")
+  %1 = glow_high.splat {value = 2.0} : tensor<3xf32> loc("norm")
   %b = glow_high.batch_normalization %c, %1, %1, %1, %1 {axis = -1} : tensor<1x4x4x3xf32> loc("norm")
   %u = glow_high.relu %b : tensor<1x4x4x3xf32> loc("unused")
   %r = glow_high.relu %b : tensor<1x4x4x3xf32> loc("relu")

@@ -88,7 +88,7 @@ glow_low.func @pad(@x, @y, @z, @w) {
   %z = glow_low.weight @z {mutable} : memref<3x3xf32>
   %w = glow_low.weight @w {mutable} : memref<3x3xf32>
   %s = glow_low.alloc : memref<f32>
-  glow_low.splat @out %s {shape = [], value = 2.0 : f32}
+  glow_low.splat @out %s {value = 2.0 : f32}
   glow_low.pad @out %y, @in %x {pads = [1, 1, 1, 1]}
   glow_low.pad @out %z, @in %x, @in %c {pads = [1, 0, 0, 0]}
   glow_low.pad @out %w, @in %x, @in %s {pads = [0, 0, 1, 0]}

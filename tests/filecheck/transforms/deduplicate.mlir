@@ -49,7 +49,7 @@ glow_high.func @equal(@x, @z, @a, @b, @c, @d) {
 // CHECK-LABEL: glow_high.func @apart(
 // CHECK:         %[[FLAT:.*]] = glow_high.get @flat
 // CHECK:         %[[TALL:.*]] = glow_high.get @tall
-// CHECK:         %[[ONES:.*]] = glow_high.splat {value = 1.0, shape = [2]} : tensor<2xf32>
+// CHECK:         %[[ONES:.*]] = glow_high.splat {value = 1.0} : tensor<2xf32>
 // CHECK:         glow_high.sub %[[FLAT]], %x
 // CHECK-NEXT:    glow_high.sub %x, %[[TALL]]
 // CHECK-NEXT:    glow_high.add %x, %[[ONES]]
@@ -83,7 +83,7 @@ glow_high.func @apart(@x, @a, @b, @c, @d) {
 
 // CHECK-LABEL: glow_high.func @signs(
 // CHECK:         %[[MIXED:.*]] = glow_high.get @mixed
-// CHECK:         %[[NEGATIVE:.*]] = glow_high.splat {value = -0.0, shape = [2]} : tensor<2xf32>
+// CHECK:         %[[NEGATIVE:.*]] = glow_high.splat {value = -0.0} : tensor<2xf32>
 // CHECK:         glow_high.div %x, %[[MIXED]]
 // CHECK-NEXT:    glow_high.div %x, %[[NEGATIVE]]
 glow_high.constant @mixed : tensor<2xf32> {value = dense<[0.0, -0.0]> : tensor<2xf32>}

@@ -23,9 +23,9 @@ glow_high.placeholder @quarters : tensor<4xf32> {output}
 glow_high.placeholder @inverse : tensor<4xf32> {output}
 glow_high.func @powers(@x, @cube, @quarters, @inverse) {
   %x = glow_high.get @x : tensor<4xf32>
-  %three = glow_high.splat {value = 3 : i64, shape = [1]} : tensor<1xi64>
-  %quarters = glow_high.splat {value = 0.75, shape = []} : tensor<f32>
-  %inverse = glow_high.splat {value = -0.5, shape = []} : tensor<f32>
+  %three = glow_high.splat {value = 3 : i64} : tensor<1xi64>
+  %quarters = glow_high.splat {value = 0.75} : tensor<f32>
+  %inverse = glow_high.splat {value = -0.5} : tensor<f32>
   %1 = glow_high.pow %x, %three : tensor<4xf32> loc("power")
   %2 = glow_high.pow %x, %quarters : tensor<4xf32>
   %3 = glow_high.pow %x, %inverse : tensor<4xf32>
@@ -56,11 +56,11 @@ glow_high.placeholder @f : tensor<2x4xf32> {output}
 glow_high.func @stay(@x, @i, @a, @b, @c, @d, @e, @f) {
   %x = glow_high.get @x : tensor<4xf32>
   %i = glow_high.get @i : tensor<4xi32>
-  %third = glow_high.splat {value = 0.333, shape = []} : tensor<f32>
-  %large = glow_high.splat {value = 5.0, shape = []} : tensor<f32>
-  %zero = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
-  %two = glow_high.splat {value = 2 : i32, shape = []} : tensor<i32>
-  %wide = glow_high.splat {value = 2.0, shape = [2, 4]} : tensor<2x4xf32>
+  %third = glow_high.splat {value = 0.333} : tensor<f32>
+  %large = glow_high.splat {value = 5.0} : tensor<f32>
+  %zero = glow_high.splat {value = 0.0} : tensor<f32>
+  %two = glow_high.splat {value = 2 : i32} : tensor<i32>
+  %wide = glow_high.splat {value = 2.0} : tensor<2x4xf32>
   %1 = glow_high.pow %x, %third : tensor<4xf32>
   %2 = glow_high.pow %x, %large : tensor<4xf32>
   %3 = glow_high.pow %x, %zero : tensor<4xf32>

@@ -29,7 +29,7 @@ glow_high.func @chain(@x, @y) {
 // A result of one element is a splat: it needs no storage.
 
 // CHECK-LABEL: glow_high.func @splat(
-// CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 3.0, shape = [1, 1]} : tensor<1x1xf32>
+// CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 3.0} : tensor<1x1xf32>
 // CHECK-NEXT:    glow_high.save %[[Y]], @y
 glow_high.constant @a : tensor<1x2xf32> {value = dense<[[1.0, 2.0]]> : tensor<1x2xf32>}
 glow_high.placeholder @y : tensor<1x1xf32> {output}
@@ -44,12 +44,12 @@ glow_high.func @splat(@y) {
 // Splats and integers fold as well, to the type of the operator's result.
 
 // CHECK-LABEL: glow_high.func @integers(
-// CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 7 : i32, shape = []} : tensor<i32>
+// CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 7 : i32} : tensor<i32>
 // CHECK-NEXT:    glow_high.save %[[Y]], @y
 glow_high.placeholder @y : tensor<i32> {output}
 glow_high.func @integers(@y) {
-  %1 = glow_high.splat {value = 3 : i32, shape = []} : tensor<i32>
-  %2 = glow_high.splat {value = 4 : i32, shape = []} : tensor<i32>
+  %1 = glow_high.splat {value = 3 : i32} : tensor<i32>
+  %2 = glow_high.splat {value = 4 : i32} : tensor<i32>
   %3 = glow_high.add %1, %2 : tensor<i32>
   glow_high.save %3, @y
 }

@@ -41,7 +41,7 @@ glow_high.func @chain(@x, @y) {
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
   %bias = glow_high.get @bias : tensor<2xf32>
   %channel = glow_high.get @channel : tensor<1x1x2xf32>
-  %half = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %half = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.conv %x, %filter, %bias : tensor<1x2x2x2xf32> loc("convolution")
   %2 = glow_high.mul %1, %channel : tensor<1x2x2x2xf32>
   %3 = glow_high.add %half, %2 : tensor<1x2x2x2xf32>
@@ -70,7 +70,7 @@ glow_high.func @not_linear(@x, @z, @w) {
   %x = glow_high.get @x : tensor<1x2x2x1xf32>
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
   %rows = glow_high.get @rows : tensor<1x2x1x1xf32>
-  %half = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %half = glow_high.splat {value = 0.5} : tensor<f32>
   %3 = glow_high.conv %x, %filter : tensor<1x2x2x2xf32>
   %4 = glow_high.div %half, %3 : tensor<1x2x2x2xf32>
   glow_high.save %4, @z
@@ -100,7 +100,7 @@ glow_high.func @not_alone(@x, @free, @image, @y, @z, @v, @w) {
   %free = glow_high.get @free : tensor<2x1x1x1xf32>
   %image = glow_high.get @image : tensor<1x1x2x2xf32>
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
-  %half = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %half = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.conv %x, %filter : tensor<1x2x2x2xf32>
   %2 = glow_high.mul %1, %half : tensor<1x2x2x2xf32>
   glow_high.save %1, @y
@@ -125,7 +125,7 @@ glow_high.placeholder @y : tensor<1x2x2x2xf32> {output}
 glow_high.func @infinite(@x, @y) {
   %x = glow_high.get @x : tensor<1x2x2x1xf32>
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
-  %zero = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %zero = glow_high.splat {value = 0.0} : tensor<f32>
   %1 = glow_high.conv %x, %filter : tensor<1x2x2x2xf32>
   %2 = glow_high.div %1, %zero : tensor<1x2x2x2xf32>
   glow_high.save %2, @y
@@ -256,7 +256,7 @@ glow_high.func @attention(@x, @k, @y) {
   %k = glow_high.get @k : tensor<2x1x3xf32>
   %weights = glow_high.get @weights : tensor<2x2xf32>
   %two = glow_high.get @two : tensor<2xf32>
-  %root = glow_high.splat {value = 1.5, shape = []} : tensor<f32>
+  %root = glow_high.splat {value = 1.5} : tensor<f32>
   %1 = glow_high.matmul %x, %weights, %two : tensor<3x2xf32> loc("queries")
   %2 = glow_high.reshape %1 {shape = [3, 2, 1]} : tensor<3x2x1xf32>
   %3 = glow_high.transpose %2 {permutation = [1, 0, 2]} : tensor<2x3x1xf32>
@@ -279,7 +279,7 @@ glow_high.placeholder @y : tensor<2x4xf16> {output}
 glow_high.func @too_small(@x, @y) {
   %x = glow_high.get @x : tensor<2x3xf16>
   %w = glow_high.get @w : tensor<3x4xf16>
-  %small = glow_high.splat {value = 1.0e-3 : f16, shape = []} : tensor<f16>
+  %small = glow_high.splat {value = 1.0e-3 : f16} : tensor<f16>
   %1 = glow_high.matmul %x, %w : tensor<2x4xf16>
   %2 = glow_high.mul %1, %small : tensor<2x4xf16>
   glow_high.save %2, @y

@@ -101,8 +101,8 @@ glow_high.func @stay(@x, @i, @r, @s, @t, @u, @v, @w) {
   %x = glow_high.get @x : tensor<2x3x4x5xf32>
   %c = glow_high.get @c : tensor<2x5xf32>
   %i = glow_high.get @i : tensor<3x4xi32>
-  %wide = glow_high.splat {value = 1.0, shape = [3, 2, 5, 4]} : tensor<3x2x5x4xf32>
-  %tall = glow_high.splat {value = 1.0, shape = [3, 2, 4, 5]} : tensor<3x2x4x5xf32>
+  %wide = glow_high.splat {value = 1.0} : tensor<3x2x5x4xf32>
+  %tall = glow_high.splat {value = 1.0} : tensor<3x2x4x5xf32>
   %1 = glow_high.transpose %x {permutation = [0, 1, 3, 2]} : tensor<2x3x5x4xf32>
   %2 = glow_high.matmul %1, %x : tensor<2x3x5x5xf32>
   %3 = glow_high.transpose %x {permutation = [1, 0, 2, 3]} : tensor<3x2x4x5xf32>

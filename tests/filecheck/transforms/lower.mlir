@@ -106,7 +106,7 @@ glow_high.placeholder @nothing : tensor<2x0xf32> {input}
 glow_high.placeholder @none : tensor<2x0xf32> {output}
 
 // CHECK-LABEL: glow_high.func @empty(
-// CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0, shape = [2, 0]} : tensor<2x0xf32>
+// CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0} : tensor<2x0xf32>
 // CHECK-NEXT:    glow_high.save %[[NONE]], @none
 glow_high.func @empty(@nothing, @none) {
   %x = glow_high.get @nothing : tensor<2x0xf32>

@@ -20,7 +20,7 @@ glow_high.placeholder @y : tensor<2x2xf32> {output}
 glow_high.func @chain(@x, @y) {
   %x = glow_high.get @x : tensor<2x2xf32>
   %two = glow_high.get @two : tensor<2xf32>
-  %three = glow_high.splat {value = 3.0, shape = []} : tensor<f32>
+  %three = glow_high.splat {value = 3.0} : tensor<f32>
   %1 = glow_high.mul %x, %two : tensor<2x2xf32> loc("first")
   %2 = glow_high.sub %two, %1 : tensor<2x2xf32> loc("second")
   %3 = glow_high.neg %2 : tensor<2x2xf32> loc("third")
@@ -104,10 +104,10 @@ glow_high.func @apart(@x, @i, @y, @z, @v, @w, @j) {
   %i = glow_high.get @i : tensor<2xi32>
   %row = glow_high.get @row : tensor<1x2xf32>
   %column = glow_high.get @column : tensor<2x1xf32>
-  %large = glow_high.splat {value = 12582912.0, shape = []} : tensor<f32>
-  %small = glow_high.splat {value = 1.0e-30, shape = []} : tensor<f32>
-  %zero = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
-  %three = glow_high.splat {value = 3 : i32, shape = []} : tensor<i32>
+  %large = glow_high.splat {value = 12582912.0} : tensor<f32>
+  %small = glow_high.splat {value = 1.0e-30} : tensor<f32>
+  %zero = glow_high.splat {value = 0.0} : tensor<f32>
+  %three = glow_high.splat {value = 3 : i32} : tensor<i32>
   %1 = glow_high.add %x, %large : tensor<2x2xf32>
   %2 = glow_high.sub %1, %large : tensor<2x2xf32>
   glow_high.save %2, @y

@@ -41,7 +41,7 @@ glow_high.placeholder @y : tensor<1x3x8x8xf32> {output}
 glow_high.placeholder @z : tensor<1x3x8x8xf32> {output}
 glow_high.func @max(@x, @y, @z) {
   %x = glow_high.get @x : tensor<1x3x8x8xf32>
-  %i = glow_high.splat {value = -inf, shape = []} : tensor<f32>
+  %i = glow_high.splat {value = -inf} : tensor<f32>
   %1 = glow_high.pad %x, %i {pads = [0, 0, 1, 1, 0, 0, 0, 0]} : tensor<1x3x9x9xf32>
   %2 = glow_high.max_pool %1 {kernel_shape = [2, 2], layout = "channels_first"} : tensor<1x3x8x8xf32>
   glow_high.save %2, @y
@@ -71,8 +71,8 @@ glow_high.func @stay(@x, @f, @g, @a, @b, @c, @d, @e, @h) {
   %x = glow_high.get @x : tensor<1x8x8x3xf32>
   %f = glow_high.get @f : tensor<2x1x1x3xf32>
   %g = glow_high.get @g : tensor<2x1x1x4xf32>
-  %n = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
-  %i = glow_high.splat {value = -inf, shape = []} : tensor<f32>
+  %n = glow_high.splat {value = 0.5} : tensor<f32>
+  %i = glow_high.splat {value = -inf} : tensor<f32>
   %0 = glow_high.pad %x, %n {pads = [0, 1, 0, 0, 0, 1, 0, 0]} : tensor<1x10x8x3xf32>
   %1 = glow_high.conv %0, %f : tensor<1x10x8x2xf32>
   glow_high.save %1, @a

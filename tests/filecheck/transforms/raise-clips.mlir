@@ -19,7 +19,7 @@ glow_high.placeholder @y : tensor<6x3xf32> {output}
 glow_high.placeholder @z : tensor<4x3xf32> {output}
 glow_high.func @raise(@x, @y, @z) {
   %x = glow_high.get @x : tensor<2x3xf32>
-  %h = glow_high.splat {value = 6.0, shape = []} : tensor<f32>
+  %h = glow_high.splat {value = 6.0} : tensor<f32>
   %1 = glow_high.tanh %x : tensor<2x3xf32>
   %2 = glow_high.tile %1 {repeats = [2, 1]} : tensor<4x3xf32>
   %3 = glow_high.pad %2 {pads = [1, 0, 1, 0]} : tensor<6x3xf32>
@@ -53,7 +53,7 @@ glow_high.placeholder @b : tensor<4x3xf32> {output}
 glow_high.placeholder @c : tensor<2x2x3xf32> {output}
 glow_high.func @stay(@x, @a, @b, @c) {
   %x = glow_high.get @x : tensor<2x3xf32>
-  %n = glow_high.splat {value = -1.0, shape = []} : tensor<f32>
+  %n = glow_high.splat {value = -1.0} : tensor<f32>
   %1 = glow_high.slice %x {starts = [0, 0], ends = [1, 3]} : tensor<1x3xf32>
   %2 = glow_high.relu %1 : tensor<1x3xf32>
   glow_high.save %2, @a

@@ -18,9 +18,9 @@ glow_high.placeholder @y : tensor<4xf32> {output}
 glow_high.func @gelu(@x, @y) {
   %x = glow_high.get @x : tensor<4xf32>
   %root = glow_high.get @root : tensor<1xf32>
-  %two = glow_high.splat {value = 1.41421354, shape = []} : tensor<f32>
-  %one = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
-  %half = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %two = glow_high.splat {value = 1.41421354} : tensor<f32>
+  %one = glow_high.splat {value = 1.0} : tensor<f32>
+  %half = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.div %x, %two : tensor<4xf32> loc("divide")
   %2 = glow_high.erf %1 : tensor<4xf32> loc("erf")
   %3 = glow_high.add %2, %one : tensor<4xf32> loc("sum")
@@ -50,8 +50,8 @@ glow_high.placeholder @y : tensor<4xf32> {output}
 glow_high.placeholder @z : tensor<4xf32> {output}
 glow_high.func @nested(@x, @y, @z) {
   %x = glow_high.get @x : tensor<4xf32>
-  %one = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
-  %two = glow_high.splat {value = 2.0, shape = []} : tensor<f32>
+  %one = glow_high.splat {value = 1.0} : tensor<f32>
+  %two = glow_high.splat {value = 2.0} : tensor<f32>
   %1 = glow_high.mul %x, %two : tensor<4xf32>
   %2 = glow_high.neg %1 : tensor<4xf32>
   %3 = glow_high.exp %2 : tensor<4xf32>
@@ -82,8 +82,8 @@ glow_high.placeholder @b : tensor<4xf32> {output}
 glow_high.placeholder @c : tensor<4xf32> {output}
 glow_high.func @leaky(@x, @a, @b, @c) {
   %x = glow_high.get @x : tensor<4xf32>
-  %zero = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
-  %quarter = glow_high.splat {value = 0.25, shape = []} : tensor<f32>
+  %zero = glow_high.splat {value = 0.0} : tensor<f32>
+  %quarter = glow_high.splat {value = 0.25} : tensor<f32>
   %1 = glow_high.mul %quarter, %x : tensor<4xf32>
   %2 = glow_high.max %1, %x : tensor<4xf32>
   %3 = glow_high.div %x, %quarter : tensor<4xf32>
@@ -113,11 +113,11 @@ glow_high.placeholder @e : tensor<2x4xf32> {output}
 glow_high.func @no(@x, @z, @a, @b, @c, @d, @e) {
   %x = glow_high.get @x : tensor<4xf32>
   %z = glow_high.get @z : tensor<4xf32>
-  %two = glow_high.splat {value = 1.5, shape = []} : tensor<f32>
-  %root = glow_high.splat {value = 1.41421354, shape = []} : tensor<f32>
-  %one = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
-  %wide = glow_high.splat {value = 1.0, shape = [2, 4]} : tensor<2x4xf32>
-  %half = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %two = glow_high.splat {value = 1.5} : tensor<f32>
+  %root = glow_high.splat {value = 1.41421354} : tensor<f32>
+  %one = glow_high.splat {value = 1.0} : tensor<f32>
+  %wide = glow_high.splat {value = 1.0} : tensor<2x4xf32>
+  %half = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.div %x, %two : tensor<4xf32>
   %2 = glow_high.erf %1 : tensor<4xf32>
   %3 = glow_high.add %2, %one : tensor<4xf32>

@@ -29,7 +29,7 @@ glow_high.func @attention(@q, @k, @v, @m, @n, @a, @b, @c) {
   %v = glow_high.get @v : tensor<2x4x5xf32>
   %m = glow_high.get @m : tensor<4xf32>
   %n = glow_high.get @n : tensor<3x4xf32>
-  %two = glow_high.splat {value = 2.0, shape = []} : tensor<f32>
+  %two = glow_high.splat {value = 2.0} : tensor<f32>
   %1 = glow_high.matmul %q, %k {transpose_right = true} : tensor<2x3x4xf32> loc("scores")
   %2 = glow_high.div %1, %two : tensor<2x3x4xf32>
   %3 = glow_high.add %m, %2 : tensor<2x3x4xf32>
@@ -99,8 +99,8 @@ glow_high.func @causal(@q, @k, @v, @k3, @v3, @c, @r, @s, @t) {
   %c = glow_high.get @c : tensor<2x2xi1>
   %mask = glow_high.get @mask : tensor<2x2xf32>
   %seen = glow_high.get @seen : tensor<2x3xi1>
-  %half = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
-  %least = glow_high.splat {value = -3.0e+38, shape = []} : tensor<f32>
+  %half = glow_high.splat {value = 0.5} : tensor<f32>
+  %least = glow_high.splat {value = -3.0e+38} : tensor<f32>
   %1 = glow_high.matmul %q, %k {transpose_right = true} : tensor<2x2xf32>
   %2 = glow_high.add %1, %mask : tensor<2x2xf32>
   %3 = glow_high.softmax %2 : tensor<2x2xf32>
@@ -142,7 +142,7 @@ glow_high.func @others(@q, @k, @v, @m, @n, @a, @b, @c, @d, @e) {
   %v = glow_high.get @v : tensor<4x5xf32>
   %m = glow_high.get @m : tensor<2x1x1xf32>
   %n = glow_high.get @n : tensor<4x4xi1>
-  %little = glow_high.splat {value = -10.0, shape = []} : tensor<f32>
+  %little = glow_high.splat {value = -10.0} : tensor<f32>
   %1 = glow_high.matmul %q, %k {transpose_right = true} : tensor<4x4xf32>
   %2 = glow_high.softmax %1 {axis = 0} : tensor<4x4xf32>
   %3 = glow_high.matmul %2, %v : tensor<4x5xf32>

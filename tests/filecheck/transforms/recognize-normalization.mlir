@@ -18,8 +18,8 @@ glow_high.func @layer(@x, @bias, @y) {
   %x = glow_high.get @x : tensor<2x4xf32>
   %scale = glow_high.get @scale : tensor<4xf32>
   %bias = glow_high.get @bias : tensor<4xf32>
-  %epsilon = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
-  %two = glow_high.splat {value = 2.0, shape = []} : tensor<f32>
+  %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
+  %two = glow_high.splat {value = 2.0} : tensor<f32>
   %1 = glow_high.reduce_mean %x {axes = [-1]} : tensor<2x1xf32> loc("mean")
   %2 = glow_high.sub %x, %1 : tensor<2x4xf32> loc("centre")
   %3 = glow_high.pow %2, %two : tensor<2x4xf32> loc("square")
@@ -45,7 +45,7 @@ glow_high.placeholder @y : tensor<2x4xf32> {output}
 glow_high.func @factor(@x, @y) {
   %x = glow_high.get @x : tensor<2x4xf32>
   %scale = glow_high.get @scale : tensor<4xf32>
-  %epsilon = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.reduce_mean %x {axes = [1]} : tensor<2x1xf32>
   %2 = glow_high.sub %x, %1 : tensor<2x4xf32>
   %3 = glow_high.mul %2, %2 : tensor<2x4xf32>
@@ -75,8 +75,8 @@ glow_high.placeholder @y : tensor<2x4x1xf32> {output}
 glow_high.func @rms(@x, @gate, @y) {
   %x = glow_high.get @x : tensor<2x4x1xf32>
   %gate = glow_high.get @gate : tensor<2x1x1xf32>
-  %epsilon = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
-  %power = glow_high.splat {value = -0.5, shape = []} : tensor<f32>
+  %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
+  %power = glow_high.splat {value = -0.5} : tensor<f32>
   %1 = glow_high.mul %x, %x : tensor<2x4x1xf32>
   %2 = glow_high.reduce_mean %1 {axes = [1, 2]} : tensor<2x1x1xf32>
   %3 = glow_high.add %2, %epsilon : tensor<2x1x1xf32>
@@ -99,7 +99,7 @@ glow_high.placeholder @r : tensor<2x1xf32> {output}
 glow_high.placeholder @z : tensor<2x4xf32> {output}
 glow_high.func @no(@x, @y, @r, @z) {
   %x = glow_high.get @x : tensor<2x4xf32>
-  %epsilon = glow_high.splat {value = 0.5, shape = []} : tensor<f32>
+  %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.mul %x, %x : tensor<2x4xf32>
   %2 = glow_high.reduce_mean %1 {axes = [0]} : tensor<1x4xf32>
   %3 = glow_high.add %2, %epsilon : tensor<1x4xf32>

@@ -44,9 +44,9 @@ glow_high.placeholder @z : tensor<3xf32> {output}
 glow_high.func @limits(@x, @y, @z) {
   %x = glow_high.get @x : tensor<3xf32>
   %c = glow_high.get @c : tensor<3xf32>
-  %l = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
-  %m = glow_high.splat {value = -0.5, shape = []} : tensor<f32>
-  %h = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  %l = glow_high.splat {value = 0.0} : tensor<f32>
+  %m = glow_high.splat {value = -0.5} : tensor<f32>
+  %h = glow_high.splat {value = 1.0} : tensor<f32>
   %b = glow_high.less %x, %c : tensor<3xi1>
   %1 = glow_high.sigmoid %x : tensor<3xf32>
   %2 = glow_high.clip %1, %l, %h : tensor<3xf32>
@@ -81,7 +81,7 @@ glow_high.func @stay(@n, @x, @a, @b, @c, @d, @e) {
   %5 = glow_high.tanh %x : tensor<1x4x2xf32>
   %6 = glow_high.relu %5 : tensor<1x4x2xf32>
   glow_high.save %6, @c
-  %m = glow_high.splat {value = -1.0, shape = []} : tensor<f32>
+  %m = glow_high.splat {value = -1.0} : tensor<f32>
   %7 = glow_high.pad %6, %m {pads = [0, 1, 0, 0, 1, 0]} : tensor<1x6x2xf32>
   %8 = glow_high.relu %7 : tensor<1x6x2xf32>
   glow_high.save %8, @d
@@ -102,7 +102,7 @@ glow_high.placeholder @y : tensor<1xi64> {output}
 glow_high.func @large(@x, @y) {
   %x = glow_high.get @x : tensor<1xi64>
   %c = glow_high.get @c : tensor<2xi64>
-  %low = glow_high.splat {value = -9007199254740992, shape = []} : tensor<i64>
+  %low = glow_high.splat {value = -9007199254740992} : tensor<i64>
   %1 = glow_high.gather %c, %x : tensor<1xi64>
   %2 = glow_high.max %1, %low : tensor<1xi64>
   glow_high.save %2, @y

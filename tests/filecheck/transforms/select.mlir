@@ -31,8 +31,8 @@ glow_high.placeholder @product : tensor<2x4xf32> {output}
 
 // WINOGRAD-LABEL: glow_low.func @convolutions(
 // WINOGRAD:         glow_low.conv @out %features, @in %image, @in %{{[a-z_0-9]+}}, {{.*}}@scratch
-// WINOGRAD-SAME:      kernel = "conv-winograd", tiles = {height = 4 : i64, width = 4 : i64, block = 9 : i64, prefetch = 0 : i64}
-// WINOGRAD-SAME:      packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16 : i64, height = 4 : i64, width = 4 : i64, stride = 1 : i64}
+// WINOGRAD-SAME:      kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}
+// WINOGRAD-SAME:      packing = {filter = {form = "winograd", shape = [32, 3, 3, 32], panel = 16, height = 4, width = 4, stride = 1}
 // WINOGRAD-NOT:     conv-winograd
 
 // STRICT-NOT:     conv-winograd
@@ -60,8 +60,8 @@ glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @ha
 // PARTS:         glow_low.alloc : memref<36x304xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x160xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x32xf32>
-// PARTS-NEXT:    glow_low.conv @out %features, {{.*}}partitions = {transform = 7 : i64, columns = 2 : i64}
-// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", tiles = {rows = 100 : i64, prefetch = 0 : i64}, partitions = {pack = 1 : i64, rows = {{[0-9]}} : i64}
+// PARTS-NEXT:    glow_low.conv @out %features, {{.*}}partitions = {transform = 7, columns = 2}
+// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = {{[0-9]}}}
 // PARTS:         glow_low.conv @out %dot
 // PARTS-NOT:     partitions
 // PARTS-LABEL: glow_low.func @main(
@@ -71,7 +71,7 @@ glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @ha
 // CHECK:         glow_low.splat {{.*}}kernel = "fill"
 // CHECK:         glow_low.stack {{.*}}kernel = "stack"
 // CHECK:         glow_low.copy {{.*}}kernel = "copy"
-// CHECK:         glow_low.matmul @out %product, @in %rows, @in %{{.*}}kernel = "matmul"{{.*}}array<i64: 4, 4>
+// CHECK:         glow_low.matmul @out %product, @in %rows, @in %{{.*}}kernel = "matmul"{{.*}}[4, 4]
 // CHECK:         glow_low.dealloc
 // CHECK-NOT:     kernel
 // CHECK:         glow_low.hardmax
@@ -86,7 +86,7 @@ glow_low.func @main(@x, @y, @rows, @product) {
   %y = glow_low.weight @y {mutable} : memref<4xf32>
   %0 = glow_low.alloc : memref<4xf32>
   %1 = glow_low.alloc : memref<4xf32>
-  glow_low.splat @out %0 {value = 1.0, shape = [4]}
+  glow_low.splat @out %0 {value = 1.0}
   glow_low.stack @out %1, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"]} {
   ^bb0(%2: f32):
     glow_low.yield %2 : f32

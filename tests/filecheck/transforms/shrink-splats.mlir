@@ -9,15 +9,15 @@ glow_high.placeholder @w : tensor<3xf32> {input}
 glow_high.placeholder @y : tensor<2x3xf32> {output}
 
 // CHECK-LABEL: glow_high.func @shrink(
-// CHECK:         %[[A:.*]] = glow_high.splat {value = 2.5, shape = []} : tensor<f32>
+// CHECK:         %[[A:.*]] = glow_high.splat {value = 2.5} : tensor<f32>
 // CHECK-NEXT:    %[[B:.*]] = glow_high.add %x, %[[A]] : tensor<2x3xf32>
-// CHECK-NEXT:    %[[C:.*]] = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+// CHECK-NEXT:    %[[C:.*]] = glow_high.splat {value = 1.0} : tensor<f32>
 // CHECK-NEXT:    %[[D:.*]] = glow_high.mul %[[C]], %[[B]] : tensor<2x3xf32>
 // CHECK-NEXT:    glow_high.save %[[D]], @y
 glow_high.func @shrink(@x, @y) {
   %x = glow_high.get @x : tensor<2x3xf32>
   %c = glow_high.get @equal : tensor<3xf32>
-  %s = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %s = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %1 = glow_high.add %x, %c : tensor<2x3xf32>
   %2 = glow_high.mul %s, %1 : tensor<2x3xf32>
   glow_high.save %2, @y
@@ -26,11 +26,11 @@ glow_high.func @shrink(@x, @y) {
 // Splats alone give a splat.
 
 // CHECK-LABEL: glow_high.func @alone(
-// CHECK-NEXT:    %[[A:.*]] = glow_high.splat {value = 3.0, shape = [2, 3]} : tensor<2x3xf32>
+// CHECK-NEXT:    %[[A:.*]] = glow_high.splat {value = 3.0} : tensor<2x3xf32>
 // CHECK-NEXT:    glow_high.save %[[A]], @y
 glow_high.func @alone(@y) {
-  %s = glow_high.splat {value = 1.0, shape = [2, 1]} : tensor<2x1xf32>
-  %t = glow_high.splat {value = 2.0, shape = [3]} : tensor<3xf32>
+  %s = glow_high.splat {value = 1.0} : tensor<2x1xf32>
+  %t = glow_high.splat {value = 2.0} : tensor<3xf32>
   %1 = glow_high.add %s, %t : tensor<2x3xf32>
   glow_high.save %1, @y
 }
@@ -44,7 +44,7 @@ glow_high.func @stay(@x, @w, @y) {
   %x = glow_high.get @x : tensor<2x3xf32>
   %w = glow_high.get @w : tensor<3xf32>
   %c = glow_high.get @unequal : tensor<3xf32>
-  %s = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %s = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %1 = glow_high.add %x, %c : tensor<2x3xf32>
   glow_high.save %1, @y
   %2 = glow_high.add %w, %s : tensor<2x3xf32>

@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: glow_high.func @padding(
 // CHECK:         %[[ROW:.*]] = glow_high.reshape %x {shape = [1, 1]}
-// CHECK-NEXT:    %[[WEIGHT:.*]] = glow_high.splat {value = 3.0, shape = [1, 1]}
+// CHECK-NEXT:    %[[WEIGHT:.*]] = glow_high.splat {value = 3.0}
 // CHECK-NEXT:    %[[PRODUCT:.*]] = glow_high.matmul %[[ROW]], %[[WEIGHT]], %bias : tensor<1x1xf32>
 // CHECK-NEXT:    %[[RESULT:.*]] = glow_high.reshape %[[PRODUCT]] {shape = [1, 1, 1]}
 // CHECK-NEXT:    glow_high.save %[[RESULT]], @y

@@ -86,7 +86,7 @@ glow_high.func @stay(@x, @z, @y, @w) {
   %2 = glow_high.add %1, %z : tensor<3x3xf32>
   glow_high.save %2, @y
   %3 = glow_high.transpose %x {permutation = [1, 0]} : tensor<3x3xf32>
-  %s = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
+  %s = glow_high.splat {value = 1.0} : tensor<3xf32>
   %4 = glow_high.layer_normalization %3, %s : tensor<3x3xf32>
   glow_high.save %4, @w
 }

@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: glow_low.func @chain(
 // CHECK-NOT:     glow_low.alloc
-// CHECK:         glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"]} {
+// CHECK:         glow_low.stack @out %y, @in %x {maps = [#map, #map], iterators = ["parallel"]} {
 // CHECK-NEXT:    ^{{.*}}(%[[A:.*]]: f32):
 // CHECK-NEXT:      %[[B:.*]] = math.exp %[[A]] : f32
 // CHECK-NEXT:      %[[C:.*]] = arith.negf %[[B]] : f32
@@ -60,7 +60,7 @@ glow_low.func @several(@x, @y) {
 // Operands broadcast by their maps; splats are constants of the body.
 
 // CHECK-LABEL: glow_low.func @broadcast(
-// CHECK:         glow_low.stack @out %y, @in %x, @in %row, @in %column {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, 0)>], iterators = ["parallel", "parallel"]} {
+// CHECK:         glow_low.stack @out %y, @in %x, @in %row, @in %column {maps = [#map{{[0-9]*}}, #map{{[0-9]*}}, {{.*}}, {{.*}}], iterators = ["parallel", "parallel"]} {
 // CHECK:           arith.addf
 // CHECK:           arith.mulf
 // CHECK:           %[[C:.*]] = arith.constant 5.000000e-01 : f32
@@ -80,7 +80,7 @@ glow_low.func @broadcast(@x, @row, @column, @y) {
   %half = glow_low.alloc : memref<f32>
   glow_low.add @out %0, @in %x, @in %row
   glow_low.mul @out %1, @in %0, @in %column
-  glow_low.splat @out %half {value = 0.5, shape = []}
+  glow_low.splat @out %half {value = 0.5}
   glow_low.sub @out %y, @in %1, @in %half
   glow_low.dealloc @out %0
   glow_low.dealloc @out %1
@@ -169,7 +169,7 @@ glow_low.func @independent(@x, @w, @y, @z, @v) {
   %z = glow_low.weight @z {mutable} : memref<4xf32>
   %v = glow_low.weight @v {mutable} : memref<2x4xf32>
   %s = glow_low.alloc : memref<2x1xf32>
-  glow_low.splat @out %s {value = 2.0 : f32, shape = [2, 1]}
+  glow_low.splat @out %s {value = 2.0 : f32}
   glow_low.neg @out %y, @in %x
   glow_low.abs @out %z, @in %w
   glow_low.add @out %v, @in %w, @in %s
@@ -217,9 +217,9 @@ glow_low.func @splats(@x, @y, @z) {
   %y = glow_low.weight @y {mutable} : memref<4xf32>
   %z = glow_low.weight @z {mutable} : memref<4xf32>
   %s = glow_low.alloc : memref<4xf32>
-  glow_low.splat @out %s {value = 1.0, shape = [4]}
+  glow_low.splat @out %s {value = 1.0}
   glow_low.add @out %y, @in %x, @in %s
-  glow_low.splat @out %s {value = 2.0, shape = [4]}
+  glow_low.splat @out %s {value = 2.0}
   glow_low.add @out %z, @in %x, @in %s
   glow_low.dealloc @out %s
 }
@@ -244,9 +244,9 @@ glow_low.func @dead(@x, @y) {
   %a = glow_low.alloc : memref<2xf32>
   %b = glow_low.alloc : memref<2xf32>
   %most = glow_low.alloc : memref<ui8>
-  glow_low.splat @out %a {value = 1.0, shape = [2]}
+  glow_low.splat @out %a {value = 1.0}
   glow_low.neg @out %b, @in %a
-  glow_low.splat @out %most {value = 255 : ui8, shape = []}
+  glow_low.splat @out %most {value = 255 : ui8}
   glow_low.min @out %y, @in %x, @in %most
   glow_low.dealloc @out %a
   glow_low.dealloc @out %b

@@ -125,7 +125,7 @@ glow_low.func @constant(@x) {
   %x = glow_low.weight @x : memref<4xf32>
   %view = glow_low.view %x : memref<4xf32> to memref<2x2xf32>
   %0 = glow_low.alloc : memref<2x2xf32>
-  glow_low.splat @out %0 {value = 1.0, shape = [2, 2]}
+  glow_low.splat @out %0 {value = 1.0}
   // expected-error@+1 {{glow_low.relu writes @out result, which is constant}}
   glow_low.relu @out %view, @in %0
 }
@@ -148,7 +148,7 @@ glow_low.func @dead(@y) {
   %y = glow_low.weight @y {mutable} : memref<4xf32>
   %0 = glow_low.alloc : memref<4xf32>
   %view = glow_low.view %0 : memref<4xf32> to memref<4xf32>
-  glow_low.splat @out %0 {value = 1.0, shape = [4]}
+  glow_low.splat @out %0 {value = 1.0}
   glow_low.dealloc @out %0
   // expected-error@+1 {{glow_low.neg uses @in input after its dealloc}}
   glow_low.neg @out %y, @in %view
@@ -237,7 +237,7 @@ glow_low.func @constant_in_loops(@x) {
     glow_low.loop %j = 2 {
       %a = glow_low.window %x[%i by 4, %j by 2] : memref<8xf32> to memref<2xf32>
       // expected-error@+1 {{glow_low.splat writes @out result, which is constant}}
-      glow_low.splat @out %a {value = 1.0, shape = [2]}
+      glow_low.splat @out %a {value = 1.0}
     }
   }
 }
@@ -248,7 +248,7 @@ glow_high.placeholder @y : tensor<8xf32> {output}
 glow_low.func @dead_in_loop(@y) {
   %y = glow_low.weight @y {mutable} : memref<8xf32>
   %0 = glow_low.alloc : memref<8xf32>
-  glow_low.splat @out %0 {value = 1.0, shape = [8]}
+  glow_low.splat @out %0 {value = 1.0}
   glow_low.dealloc @out %0
   glow_low.loop %i = 2 {
     %a = glow_low.window %0[%i by 4] : memref<8xf32> to memref<4xf32>

@@ -7,7 +7,7 @@
 
 // What fits.
 
-// CHECK: partitions = {lines = 4 : i64}
+// CHECK: partitions = {lines = 4}
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
 glow_low.func @main(@x, @y) attributes {threads = 2} {

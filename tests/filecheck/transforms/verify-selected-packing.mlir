@@ -4,7 +4,7 @@
 
 // What fits.
 
-// CHECK: packing = {weights = {form = "gates", shape = array<i64: 24, 24>, together = 1 : i64, units = 24 : i64}}
+// CHECK: packing = {weights = {form = "gates", shape = [24, 24], together = 1, units = 24}}
 glow_high.constant @packed : tensor<1x1x24x24xf32> {value = dense<1.0> : tensor<1x1x24x24xf32>}
 glow_high.placeholder @x : tensor<3x1x24xf32> {input}
 glow_high.placeholder @h : tensor<1x24xf32> {input}

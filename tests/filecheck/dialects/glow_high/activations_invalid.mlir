@@ -3,7 +3,7 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %x = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
   // expected-error@+1 {{i32 is not a float element type}}
   %y = glow_high.sigmoid %x : tensor<2x3xi32>
 }
@@ -11,7 +11,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  %x = glow_high.splat {value = true} : tensor<2x3xi1>
   // expected-error@+1 {{i1 is not a numeric element type}}
   %y = glow_high.relu %x : tensor<2x3xi1>
 }
@@ -19,8 +19,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %slope = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %slope = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
   // expected-error@+1 {{operands have different element types: f32, i32}}
   %y = glow_high.prelu %x, %slope : tensor<2x3xf32>
 }
@@ -28,7 +28,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{approximate must be 'none' or 'tanh', not 'sigmoid'}}
   %y = glow_high.gelu %x {approximate = "sigmoid"} : tensor<2x3xf32>
 }
@@ -40,5 +40,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }

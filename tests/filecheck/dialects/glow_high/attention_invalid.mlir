@@ -3,8 +3,8 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
-  %k = glow_high.splat {value = 1.0, shape = [4, 7]} : tensor<4x7xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
+  %k = glow_high.splat {value = 1.0} : tensor<4x7xf32>
   // expected-error@+1 {{queries have 8 elements, keys 7}}
   %y = glow_high.attention %q, %k, %k : tensor<3x7xf32>
 }
@@ -12,8 +12,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
-  %k = glow_high.splat {value = 1.0, shape = [4, 8]} : tensor<4x8xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
+  %k = glow_high.splat {value = 1.0} : tensor<4x8xf32>
   // expected-error@+1 {{there are 4 keys for 3 values}}
   %y = glow_high.attention %q, %k, %q : tensor<3x8xf32>
 }
@@ -21,7 +21,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3xf32>
   // expected-error@+1 {{attention needs matrices}}
   %y = glow_high.attention %q, %q, %q : tensor<3xf32>
 }
@@ -29,8 +29,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
-  %m = glow_high.splat {value = 1.0, shape = [2, 3, 3]} : tensor<2x3x3xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<2x3x3xf32>
   // expected-error@+1 {{a mask of shape (2, 3, 3) does not broadcast to (3, 3)}}
   %y = glow_high.attention %q, %q, %q, %m : tensor<2x3x8xf32>
 }
@@ -38,7 +38,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1 : i32, shape = [3, 8]} : tensor<3x8xi32>
+  %q = glow_high.splat {value = 1 : i32} : tensor<3x8xi32>
   // expected-error@+1 {{attention takes floats, not i32}}
   %y = glow_high.attention %q, %q, %q : tensor<3x8xi32>
 }
@@ -46,8 +46,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
-  %v = glow_high.splat {value = 1.0 : f64, shape = [3, 8]} : tensor<3x8xf64>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
+  %v = glow_high.splat {value = 1.0 : f64} : tensor<3x8xf64>
   // expected-error@+1 {{operands have different element types}}
   %y = glow_high.attention %q, %q, %v : tensor<3x8xf32>
 }
@@ -55,7 +55,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
   // expected-error@+1 {{past must not be negative}}
   %y = glow_high.attention %q, %q, %q {past = -1} : tensor<3x8xf32>
 }
@@ -63,7 +63,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
   // expected-error@+1 {{past is where causal attention begins: it needs causal}}
   %y = glow_high.attention %q, %q, %q {past = 1} : tensor<3x8xf32>
 }
@@ -73,5 +73,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %q = glow_high.splat {value = 1.0, shape = [3, 8]} : tensor<3x8xf32>
+  %q = glow_high.splat {value = 1.0} : tensor<3x8xf32>
 }

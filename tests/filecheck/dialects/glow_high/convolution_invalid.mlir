@@ -3,8 +3,8 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xi32>
-  %w = glow_high.splat {value = 1 : i32, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xi32>
+  %x = glow_high.splat {value = 1 : i32} : tensor<1x8x8x4xi32>
+  %w = glow_high.splat {value = 1 : i32} : tensor<6x3x3x4xi32>
   // expected-error@+1 {{conv takes floats, not i32}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xi32>
 }
@@ -12,8 +12,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.000000e+00 : f64, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf64>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.000000e+00 : f64} : tensor<6x3x3x4xf64>
   // expected-error@+1 {{filter and input have different element types}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
@@ -21,8 +21,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 4]} : tensor<6x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x4xf32>
   // expected-error@+1 {{the filter has 1 spatial axes, the input 2}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
@@ -30,8 +30,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 3]} : tensor<6x3x3x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x3xf32>
   // expected-error@+1 {{the filter reads 3 channels a group, the input has 4}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
@@ -39,8 +39,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{3 groups do not divide channels}}
   %y = glow_high.conv %x, %w {group = 3} : tensor<1x6x6x6xf32>
 }
@@ -48,9 +48,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
-  %b = glow_high.splat {value = 1.0, shape = [5]} : tensor<5xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<5xf32>
   // expected-error@+1 {{bias must have shape (6,), not (5,)}}
   %y = glow_high.conv %x, %w, %b : tensor<1x6x6x6xf32>
 }
@@ -58,8 +58,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{strides must have 2 elements}}
   %y = glow_high.conv %x, %w {strides = [2]} : tensor<1x6x6x6xf32>
 }
@@ -67,8 +67,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{pads must have 4 elements}}
   %y = glow_high.conv %x, %w {pads = [1, 1]} : tensor<1x6x6x6xf32>
 }
@@ -76,8 +76,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{pads must not be negative}}
   %y = glow_high.conv %x, %w {pads = [-1, 0, 0, 0]} : tensor<1x6x6x6xf32>
 }
@@ -85,8 +85,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{strides must be positive}}
   %y = glow_high.conv %x, %w {strides = [0, 1]} : tensor<1x6x6x6xf32>
 }
@@ -94,8 +94,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 9, 9, 4]} : tensor<6x9x9x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x9x9x4xf32>
   // expected-error@+1 {{the window of 9 exceeds the padded input of 8}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
@@ -103,8 +103,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{layout must be one of channels_last, channels_first, not 'nchw'}}
   %y = glow_high.conv %x, %w {layout = "nchw"} : tensor<1x6x6x6xf32>
 }
@@ -112,8 +112,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %w = glow_high.splat {value = 1.0, shape = [6, 3, 3, 4]} : tensor<6x3x3x4xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
   // expected-error@+1 {{expected batch, channels and at least one spatial axis, got shape (2, 3)}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
@@ -121,8 +121,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [5, 2, 2, 6]} : tensor<5x2x2x6xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<5x2x2x6xf32>
   // expected-error@+1 {{the filter reads 5 channels, the input has 4}}
   %y = glow_high.conv_transpose %x, %w : tensor<1x9x9x6xf32>
 }
@@ -130,8 +130,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [4, 2, 2, 6]} : tensor<4x2x2x6xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<4x2x2x6xf32>
   // expected-error@+1 {{output_padding must have 2 elements}}
   %y = glow_high.conv_transpose %x, %w {output_padding = [1]} : tensor<1x9x9x6xf32>
 }
@@ -139,8 +139,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [4, 2, 2, 6]} : tensor<4x2x2x6xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<4x2x2x6xf32>
   // expected-error@+1 {{output_padding must not be negative}}
   %y = glow_high.conv_transpose %x, %w {output_padding = [-1, 0]} : tensor<1x9x9x6xf32>
 }
@@ -148,8 +148,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [1, 8, 8, 4]} : tensor<1x8x8x4xf32>
-  %w = glow_high.splat {value = 1.0, shape = [4, 2, 2, 6]} : tensor<4x2x2x6xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<4x2x2x6xf32>
   // expected-error@+1 {{the output would have the spatial sizes (-1, 9)}}
   %y = glow_high.conv_transpose %x, %w {pads = [5, 0, 5, 0]} : tensor<1x9x9x6xf32>
 }
@@ -161,5 +161,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }

@@ -16,8 +16,8 @@ glow_high.func @shape_and_order(@x, @i) {
   %i = glow_high.get @i : tensor<1x3xi64>
   // CHECK-NEXT: %reshape = glow_high.reshape %x {shape = [6, 4]} : tensor<6x4xf32>
   %reshape = glow_high.reshape %x {shape = [6, 4]} : tensor<6x4xf32>
-  // CHECK-NEXT: %scalar = glow_high.splat {value = true, shape = [1, 1]} : tensor<1x1xi1>
-  %scalar = glow_high.splat {value = true, shape = [1, 1]} : tensor<1x1xi1>
+  // CHECK-NEXT: %scalar = glow_high.splat {value = true} : tensor<1x1xi1>
+  %scalar = glow_high.splat {value = true} : tensor<1x1xi1>
   // CHECK-NEXT: %to_scalar = glow_high.reshape %scalar {shape = []} : tensor<i1>
   %to_scalar = glow_high.reshape %scalar {shape = []} : tensor<i1>
   // CHECK-NEXT: %transpose = glow_high.transpose %x {permutation = [2, 0, 1]} : tensor<4x2x3xf32>

@@ -216,7 +216,7 @@ glow_high.func @pad_of_pad(@x, @y_3x7x7xf32) {
   // CHECK-NEXT: %0 = glow_high.pad %x {pads = [1, 1, 0, 0, 3, 3]} : tensor<3x7x7xf32>
   // CHECK-NEXT: glow_high.save %0, @y_3x7x7xf32
   %x = glow_high.get @x : tensor<2x3x4xf32>
-  %z = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %z = glow_high.splat {value = 0.0} : tensor<f32>
   %0 = glow_high.pad %x, %z {pads = [1, 0, 0, 0, 2, 0]} : tensor<3x5x4xf32>
   %1 = glow_high.pad %0 {pads = [0, 1, 0, 0, 1, 3]} : tensor<3x7x7xf32>
   glow_high.save %1, @y_3x7x7xf32
@@ -226,12 +226,12 @@ glow_high.func @pad_of_pad(@x, @y_3x7x7xf32) {
 // CHECK-LABEL: glow_high.func @pad_of_another_pad(@x, @y_3x7x7xf32)
 glow_high.func @pad_of_another_pad(@x, @y_3x7x7xf32) {
   // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
-  // CHECK-NEXT: %one = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  // CHECK-NEXT: %one = glow_high.splat {value = 1.0} : tensor<f32>
   // CHECK-NEXT: %0 = glow_high.pad %x, %one {pads = [1, 0, 0, 0, 2, 0]} : tensor<3x5x4xf32>
   // CHECK-NEXT: %1 = glow_high.pad %0 {pads = [0, 1, 0, 0, 1, 3]} : tensor<3x7x7xf32>
   // CHECK-NEXT: glow_high.save %1, @y_3x7x7xf32
   %x = glow_high.get @x : tensor<2x3x4xf32>
-  %one = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  %one = glow_high.splat {value = 1.0} : tensor<f32>
   %0 = glow_high.pad %x, %one {pads = [1, 0, 0, 0, 2, 0]} : tensor<3x5x4xf32>
   %1 = glow_high.pad %0 {pads = [0, 1, 0, 0, 1, 3]} : tensor<3x7x7xf32>
   glow_high.save %1, @y_3x7x7xf32
@@ -307,9 +307,9 @@ glow_high.func @tile_stays(@c, @y_6x4xf32) {
 // Equal elements stay equal wherever they move.
 // CHECK-LABEL: glow_high.func @movement_of_splat(@y_24xf32)
 glow_high.func @movement_of_splat(@y_24xf32) {
-  // CHECK-NEXT: %0 = glow_high.splat {value = 0.5, shape = [24]} : tensor<24xf32>
+  // CHECK-NEXT: %0 = glow_high.splat {value = 0.5} : tensor<24xf32>
   // CHECK-NEXT: glow_high.save %0, @y_24xf32
-  %s = glow_high.splat {value = 0.5, shape = [2, 3]} : tensor<2x3xf32>
+  %s = glow_high.splat {value = 0.5} : tensor<2x3xf32>
   %0 = glow_high.transpose %s {permutation = [1, 0]} : tensor<3x2xf32>
   %1 = glow_high.slice %0 {starts = [0, 1], ends = [3, 2]} : tensor<3x1xf32>
   %2 = glow_high.expand %1 {shape = [3, 4]} : tensor<3x4xf32>

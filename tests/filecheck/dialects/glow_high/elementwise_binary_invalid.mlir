@@ -3,8 +3,8 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %z = glow_high.splat {value = 1.0, shape = [3, 2]} : tensor<3x2xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %z = glow_high.splat {value = 1.0} : tensor<3x2xf32>
   // expected-error@+1 {{shapes (2, 3), (3, 2) do not broadcast}}
   %y = glow_high.add %x, %z : tensor<2x3xf32>
 }
@@ -12,8 +12,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %z = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %z = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
   // expected-error@+1 {{operands have different element types: f32, i32}}
   %y = glow_high.mul %x, %z : tensor<2x3xf32>
 }
@@ -21,7 +21,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{f32 is not a bool element type}}
   %y = glow_high.and %x, %x : tensor<2x3xf32>
 }
@@ -29,7 +29,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{f32 is not a integer element type}}
   %y = glow_high.bitwise_or %x, %x : tensor<2x3xf32>
 }
@@ -37,7 +37,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{the condition must be truth values}}
   %y = glow_high.where %x, %x, %x : tensor<2x3xf32>
 }
@@ -45,9 +45,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %z = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
-  %c = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %z = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
+  %c = glow_high.splat {value = true} : tensor<2x3xi1>
   // expected-error@+1 {{both branches must have one element type}}
   %y = glow_high.where %c, %x, %z : tensor<2x3xf32>
 }
@@ -55,8 +55,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %z = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %z = glow_high.splat {value = true} : tensor<2x3xi1>
   // expected-error@+1 {{the exponent must be numeric}}
   %y = glow_high.pow %x, %z : tensor<2x3xf32>
 }
@@ -64,7 +64,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %x = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
   // expected-error@+1 {{direction must be 'left' or 'right', not 'up'}}
   %y = glow_high.bit_shift %x, %x {direction = "up"} : tensor<2x3xi32>
 }
@@ -72,7 +72,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+2 {{expected 2 operands, got 1}}
   %y = glow_high.add %x : tensor<2x3xf32>
 }
@@ -80,7 +80,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+2 {{expected 3 operands, got 4}}
   %y = glow_high.clip %x, %x, %x, %x : tensor<2x3xf32>
 }
@@ -92,5 +92,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }

@@ -17,7 +17,7 @@ glow_high.func @add_of_zero(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 0.0} : tensor<f32>
   %0 = glow_high.add %v, %s : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -28,7 +28,7 @@ glow_high.func @zero_and_add(@n, @y_2x3xi32) {
   // CHECK-NEXT: %n = glow_high.get @n : tensor<2x3xi32>
   // CHECK-NEXT: glow_high.save %n, @y_2x3xi32
   %n = glow_high.get @n : tensor<2x3xi32>
-  %s = glow_high.splat {value = 0 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %s = glow_high.splat {value = 0 : i32} : tensor<2x3xi32>
   %0 = glow_high.add %s, %n : tensor<2x3xi32>
   glow_high.save %0, @y_2x3xi32
 }
@@ -37,11 +37,11 @@ glow_high.func @zero_and_add(@n, @y_2x3xi32) {
 // CHECK-LABEL: glow_high.func @add_of_one(@v, @y_2x3xf32)
 glow_high.func @add_of_one(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
-  // CHECK-NEXT: %s = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  // CHECK-NEXT: %s = glow_high.splat {value = 1.0} : tensor<f32>
   // CHECK-NEXT: %0 = glow_high.add %v, %s : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %0, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 1.0} : tensor<f32>
   %0 = glow_high.add %v, %s : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -50,11 +50,11 @@ glow_high.func @add_of_one(@v, @y_2x3xf32) {
 // CHECK-LABEL: glow_high.func @add_of_wide_zero(@v, @y_4x2x3xf32)
 glow_high.func @add_of_wide_zero(@v, @y_4x2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
-  // CHECK-NEXT: %s = glow_high.splat {value = 0.0, shape = [4, 2, 3]} : tensor<4x2x3xf32>
+  // CHECK-NEXT: %s = glow_high.splat {value = 0.0} : tensor<4x2x3xf32>
   // CHECK-NEXT: %0 = glow_high.add %v, %s : tensor<4x2x3xf32>
   // CHECK-NEXT: glow_high.save %0, @y_4x2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 0.0, shape = [4, 2, 3]} : tensor<4x2x3xf32>
+  %s = glow_high.splat {value = 0.0} : tensor<4x2x3xf32>
   %0 = glow_high.add %v, %s : tensor<4x2x3xf32>
   glow_high.save %0, @y_4x2x3xf32
 }
@@ -65,7 +65,7 @@ glow_high.func @sub_of_zero(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 0.0} : tensor<f32>
   %0 = glow_high.sub %v, %s : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -74,11 +74,11 @@ glow_high.func @sub_of_zero(@v, @y_2x3xf32) {
 // CHECK-LABEL: glow_high.func @zero_and_sub(@v, @y_2x3xf32)
 glow_high.func @zero_and_sub(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
-  // CHECK-NEXT: %s = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  // CHECK-NEXT: %s = glow_high.splat {value = 0.0} : tensor<f32>
   // CHECK-NEXT: %0 = glow_high.sub %s, %v : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %0, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 0.0} : tensor<f32>
   %0 = glow_high.sub %s, %v : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -89,7 +89,7 @@ glow_high.func @mul_by_one(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 1.0} : tensor<f32>
   %0 = glow_high.mul %s, %v : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -98,11 +98,11 @@ glow_high.func @mul_by_one(@v, @y_2x3xf32) {
 // CHECK-LABEL: glow_high.func @mul_by_zero(@v, @y_2x3xf32)
 glow_high.func @mul_by_zero(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
-  // CHECK-NEXT: %s = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  // CHECK-NEXT: %s = glow_high.splat {value = 0.0} : tensor<f32>
   // CHECK-NEXT: %0 = glow_high.mul %s, %v : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %0, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 0.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 0.0} : tensor<f32>
   %0 = glow_high.mul %s, %v : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -113,7 +113,7 @@ glow_high.func @div_by_one(@n, @y_2x3xi32) {
   // CHECK-NEXT: %n = glow_high.get @n : tensor<2x3xi32>
   // CHECK-NEXT: glow_high.save %n, @y_2x3xi32
   %n = glow_high.get @n : tensor<2x3xi32>
-  %s = glow_high.splat {value = 1 : i32, shape = []} : tensor<i32>
+  %s = glow_high.splat {value = 1 : i32} : tensor<i32>
   %0 = glow_high.div %n, %s : tensor<2x3xi32>
   glow_high.save %0, @y_2x3xi32
 }
@@ -122,11 +122,11 @@ glow_high.func @div_by_one(@n, @y_2x3xi32) {
 // CHECK-LABEL: glow_high.func @one_and_div(@n, @y_2x3xi32)
 glow_high.func @one_and_div(@n, @y_2x3xi32) {
   // CHECK-NEXT: %n = glow_high.get @n : tensor<2x3xi32>
-  // CHECK-NEXT: %s = glow_high.splat {value = 1 : i32, shape = []} : tensor<i32>
+  // CHECK-NEXT: %s = glow_high.splat {value = 1 : i32} : tensor<i32>
   // CHECK-NEXT: %0 = glow_high.div %s, %n : tensor<2x3xi32>
   // CHECK-NEXT: glow_high.save %0, @y_2x3xi32
   %n = glow_high.get @n : tensor<2x3xi32>
-  %s = glow_high.splat {value = 1 : i32, shape = []} : tensor<i32>
+  %s = glow_high.splat {value = 1 : i32} : tensor<i32>
   %0 = glow_high.div %s, %n : tensor<2x3xi32>
   glow_high.save %0, @y_2x3xi32
 }
@@ -137,7 +137,7 @@ glow_high.func @pow_of_one(@v, @y_2x3xf32) {
   // CHECK-NEXT: %v = glow_high.get @v : tensor<2x3xf32>
   // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
-  %s = glow_high.splat {value = 1.0, shape = []} : tensor<f32>
+  %s = glow_high.splat {value = 1.0} : tensor<f32>
   %0 = glow_high.pow %v, %s : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -148,7 +148,7 @@ glow_high.func @and_of_true(@b, @y_2x3xi1) {
   // CHECK-NEXT: %b = glow_high.get @b : tensor<2x3xi1>
   // CHECK-NEXT: glow_high.save %b, @y_2x3xi1
   %b = glow_high.get @b : tensor<2x3xi1>
-  %s = glow_high.splat {value = true, shape = []} : tensor<i1>
+  %s = glow_high.splat {value = true} : tensor<i1>
   %0 = glow_high.and %b, %s : tensor<2x3xi1>
   glow_high.save %0, @y_2x3xi1
 }
@@ -156,10 +156,10 @@ glow_high.func @and_of_true(@b, @y_2x3xi1) {
 // `and` with false is false.
 // CHECK-LABEL: glow_high.func @and_of_false(@b, @y_2x3xi1)
 glow_high.func @and_of_false(@b, @y_2x3xi1) {
-  // CHECK-NEXT: %[[FALSE:.*]] = glow_high.splat {value = false, shape = [2, 3]} : tensor<2x3xi1>
+  // CHECK-NEXT: %[[FALSE:.*]] = glow_high.splat {value = false} : tensor<2x3xi1>
   // CHECK-NEXT: glow_high.save %[[FALSE]], @y_2x3xi1
   %b = glow_high.get @b : tensor<2x3xi1>
-  %s = glow_high.splat {value = false, shape = []} : tensor<i1>
+  %s = glow_high.splat {value = false} : tensor<i1>
   %0 = glow_high.and %b, %s : tensor<2x3xi1>
   glow_high.save %0, @y_2x3xi1
 }
@@ -170,7 +170,7 @@ glow_high.func @or_of_false(@b, @y_2x3xi1) {
   // CHECK-NEXT: %b = glow_high.get @b : tensor<2x3xi1>
   // CHECK-NEXT: glow_high.save %b, @y_2x3xi1
   %b = glow_high.get @b : tensor<2x3xi1>
-  %s = glow_high.splat {value = false, shape = []} : tensor<i1>
+  %s = glow_high.splat {value = false} : tensor<i1>
   %0 = glow_high.or %s, %b : tensor<2x3xi1>
   glow_high.save %0, @y_2x3xi1
 }
@@ -181,7 +181,7 @@ glow_high.func @xor_of_false(@b, @y_2x3xi1) {
   // CHECK-NEXT: %b = glow_high.get @b : tensor<2x3xi1>
   // CHECK-NEXT: glow_high.save %b, @y_2x3xi1
   %b = glow_high.get @b : tensor<2x3xi1>
-  %s = glow_high.splat {value = false, shape = []} : tensor<i1>
+  %s = glow_high.splat {value = false} : tensor<i1>
   %0 = glow_high.xor %b, %s : tensor<2x3xi1>
   glow_high.save %0, @y_2x3xi1
 }
@@ -192,7 +192,7 @@ glow_high.func @bits_and_zero(@n, @y_2x3xi32) {
   // CHECK-NEXT: %n = glow_high.get @n : tensor<2x3xi32>
   // CHECK-NEXT: glow_high.save %n, @y_2x3xi32
   %n = glow_high.get @n : tensor<2x3xi32>
-  %s = glow_high.splat {value = 0 : i32, shape = []} : tensor<i32>
+  %s = glow_high.splat {value = 0 : i32} : tensor<i32>
   %0 = glow_high.bitwise_or %n, %s : tensor<2x3xi32>
   %1 = glow_high.bitwise_xor %s, %0 : tensor<2x3xi32>
   %2 = glow_high.bit_shift %1, %s : tensor<2x3xi32>
@@ -338,27 +338,27 @@ glow_high.func @expand_twice_and_add(@w, @y_2x3xf32) {
 // What is the same whatever the other operand is: integers alone, since a float may be NaN.
 // CHECK-LABEL: glow_high.func @times_zero(@n, @y_2x3xi32)
 glow_high.func @times_zero(@n, @y_2x3xi32) {
-  // CHECK-NEXT: %[[ZERO:.*]] = glow_high.splat {value = 0 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  // CHECK-NEXT: %[[ZERO:.*]] = glow_high.splat {value = 0 : i32} : tensor<2x3xi32>
   // CHECK-NEXT: glow_high.save %[[ZERO]], @y_2x3xi32
   %n = glow_high.get @n : tensor<2x3xi32>
-  %s = glow_high.splat {value = 0 : i32, shape = []} : tensor<i32>
+  %s = glow_high.splat {value = 0 : i32} : tensor<i32>
   %0 = glow_high.mul %s, %n : tensor<2x3xi32>
   glow_high.save %0, @y_2x3xi32
 }
 
 // CHECK-LABEL: glow_high.func @or_of_true(@b, @y_2x3xi1)
 glow_high.func @or_of_true(@b, @y_2x3xi1) {
-  // CHECK-NEXT: %[[TRUE:.*]] = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  // CHECK-NEXT: %[[TRUE:.*]] = glow_high.splat {value = true} : tensor<2x3xi1>
   // CHECK-NEXT: glow_high.save %[[TRUE]], @y_2x3xi1
   %b = glow_high.get @b : tensor<2x3xi1>
-  %s = glow_high.splat {value = true, shape = []} : tensor<i1>
+  %s = glow_high.splat {value = true} : tensor<i1>
   %0 = glow_high.or %b, %s : tensor<2x3xi1>
   glow_high.save %0, @y_2x3xi1
 }
 
 // CHECK-LABEL: glow_high.func @sub_of_itself(@n, @y_2x3xi32)
 glow_high.func @sub_of_itself(@n, @y_2x3xi32) {
-  // CHECK-NEXT: glow_high.splat {value = 0 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  // CHECK-NEXT: glow_high.splat {value = 0 : i32} : tensor<2x3xi32>
   %n = glow_high.get @n : tensor<2x3xi32>
   %0 = glow_high.sub %n, %n : tensor<2x3xi32>
   glow_high.save %0, @y_2x3xi32
@@ -391,7 +391,7 @@ glow_high.func @known_choice(@v, @w, @y_2x3xf32) {
   // CHECK-NEXT: glow_high.save %v, @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
   %w = glow_high.get @w : tensor<3xf32>
-  %s = glow_high.splat {value = false, shape = []} : tensor<i1>
+  %s = glow_high.splat {value = false} : tensor<i1>
   %0 = glow_high.where %s, %w, %v : tensor<2x3xf32>
   glow_high.save %0, @y_2x3xf32
 }
@@ -405,7 +405,7 @@ glow_high.func @add_of_neg(@v, @w, @y_2x3xf32) {
   // CHECK-NEXT: glow_high.save %[[DIFFERENCE]], @y_2x3xf32
   %v = glow_high.get @v : tensor<2x3xf32>
   %w = glow_high.get @w : tensor<3xf32>
-  %s = glow_high.splat {value = -1.0, shape = [1]} : tensor<1xf32>
+  %s = glow_high.splat {value = -1.0} : tensor<1xf32>
   %0 = glow_high.mul %v, %s : tensor<2x3xf32>
   %1 = glow_high.add %0, %w : tensor<2x3xf32>
   glow_high.save %1, @y_2x3xf32

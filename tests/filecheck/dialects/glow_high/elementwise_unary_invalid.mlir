@@ -3,7 +3,7 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{f32 is not a bool element type}}
   %y = glow_high.not %x : tensor<2x3xf32>
 }
@@ -11,7 +11,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32, shape = [2, 3]} : tensor<2x3xi32>
+  %x = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
   // expected-error@+1 {{i32 is not a float element type}}
   %y = glow_high.exp %x : tensor<2x3xi32>
 }
@@ -19,7 +19,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{f32 is not a integer element type}}
   %y = glow_high.bitwise_not %x : tensor<2x3xf32>
 }
@@ -27,7 +27,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = true, shape = [2, 3]} : tensor<2x3xi1>
+  %x = glow_high.splat {value = true} : tensor<2x3xi1>
   // expected-error@+1 {{i1 is not a numeric element type}}
   %y = glow_high.neg %x : tensor<2x3xi1>
 }
@@ -35,7 +35,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{result has type tensor<2x3xf32>, but tensor<2x3xi1> follows from the operands}}
   %y = glow_high.is_nan %x : tensor<2x3xf32>
 }
@@ -43,7 +43,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{result has type tensor<3x2xf32>, but tensor<2x3xf32> follows from the operands}}
   %y = glow_high.abs %x : tensor<3x2xf32>
 }
@@ -51,7 +51,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{result has type tensor<2x3xf32>, but tensor<2x3xi32> follows from the operands}}
   %y = glow_high.cast %x {to = i32} : tensor<2x3xf32>
 }
@@ -59,7 +59,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{f32 and i64 differ in width}}
   %y = glow_high.bit_cast %x {to = i64} : tensor<2x3xi64>
 }
@@ -71,5 +71,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }

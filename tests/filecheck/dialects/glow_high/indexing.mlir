@@ -28,8 +28,8 @@ glow_high.func @taking(@x, @i, @j) {
   %gather_elements_1 = glow_high.gather_elements %x, %j : tensor<2x1x4xf32>
   // CHECK-NEXT: %gather_nd = glow_high.gather_nd %x, %i : tensor<5x4xf32>
   %gather_nd = glow_high.gather_nd %x, %i : tensor<5x4xf32>
-  // CHECK-NEXT: %k = glow_high.splat {value = 0 : i32, shape = [2, 6, 1]} : tensor<2x6x1xi32>
-  %k = glow_high.splat {value = 0 : i32, shape = [2, 6, 1]} : tensor<2x6x1xi32>
+  // CHECK-NEXT: %k = glow_high.splat {value = 0 : i32} : tensor<2x6x1xi32>
+  %k = glow_high.splat {value = 0 : i32} : tensor<2x6x1xi32>
   // CHECK-NEXT: %gather_nd_1 = glow_high.gather_nd %x, %k {batch_dims = 1} : tensor<2x6x4xf32>
   %gather_nd_1 = glow_high.gather_nd %x, %k {batch_dims = 1} : tensor<2x6x4xf32>
 }

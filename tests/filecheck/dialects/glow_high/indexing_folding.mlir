@@ -17,7 +17,7 @@ glow_high.func @gather_of_one(@x, @y_2x4xf32) {
   // CHECK-NEXT: %1 = glow_high.reshape %0 {shape = [2, 4]} : tensor<2x4xf32>
   // CHECK-NEXT: glow_high.save %1, @y_2x4xf32
   %x = glow_high.get @x : tensor<2x3x4xf32>
-  %i = glow_high.splat {value = 1, shape = []} : tensor<i64>
+  %i = glow_high.splat {value = 1} : tensor<i64>
   %0 = glow_high.gather %x, %i {axis = 1} : tensor<2x4xf32>
   glow_high.save %0, @y_2x4xf32
 }
@@ -30,7 +30,7 @@ glow_high.func @gather_of_last(@x, @y_2x3x1x1xf32) {
   // CHECK-NEXT: %1 = glow_high.reshape %0 {shape = [2, 3, 1, 1]} : tensor<2x3x1x1xf32>
   // CHECK-NEXT: glow_high.save %1, @y_2x3x1x1xf32
   %x = glow_high.get @x : tensor<2x3x4xf32>
-  %i = glow_high.splat {value = -1, shape = [1, 1]} : tensor<1x1xi64>
+  %i = glow_high.splat {value = -1} : tensor<1x1xi64>
   %0 = glow_high.gather %x, %i {axis = -1} : tensor<2x3x1x1xf32>
   glow_high.save %0, @y_2x3x1x1xf32
 }
@@ -43,7 +43,7 @@ glow_high.func @gather_of_none(@x, @y_3x4xf32) {
   // CHECK-NEXT: %1 = glow_high.reshape %0 {shape = [3, 4]} : tensor<3x4xf32>
   // CHECK-NEXT: glow_high.save %1, @y_3x4xf32
   %x = glow_high.get @x : tensor<2x3x4xf32>
-  %i = glow_high.splat {value = 9, shape = []} : tensor<i64>
+  %i = glow_high.splat {value = 9} : tensor<i64>
   %0 = glow_high.gather %x, %i : tensor<3x4xf32>
   glow_high.save %0, @y_3x4xf32
 }
@@ -52,11 +52,11 @@ glow_high.func @gather_of_none(@x, @y_3x4xf32) {
 // CHECK-LABEL: glow_high.func @gather_stays(@x, @y_2x3x4xf32)
 glow_high.func @gather_stays(@x, @y_2x3x4xf32) {
   // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
-  // CHECK-NEXT: %i = glow_high.splat {value = 1, shape = [2]} : tensor<2xi64>
+  // CHECK-NEXT: %i = glow_high.splat {value = 1} : tensor<2xi64>
   // CHECK-NEXT: %0 = glow_high.gather %x, %i : tensor<2x3x4xf32>
   // CHECK-NEXT: glow_high.save %0, @y_2x3x4xf32
   %x = glow_high.get @x : tensor<2x3x4xf32>
-  %i = glow_high.splat {value = 1, shape = [2]} : tensor<2xi64>
+  %i = glow_high.splat {value = 1} : tensor<2xi64>
   %0 = glow_high.gather %x, %i : tensor<2x3x4xf32>
   glow_high.save %0, @y_2x3x4xf32
 }

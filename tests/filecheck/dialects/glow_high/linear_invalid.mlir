@@ -3,7 +3,7 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{the operands' inner sizes differ: 3 and 2}}
   %y = glow_high.matmul %x, %x : tensor<2x3xf32>
 }
@@ -11,8 +11,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %v = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %v = glow_high.splat {value = 1.0} : tensor<3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{matmul needs matrices, got shapes (3,) and (2, 3)}}
   %y = glow_high.matmul %v, %x : tensor<2x3xf32>
 }
@@ -20,8 +20,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %z = glow_high.splat {value = 1 : i32, shape = [3, 2]} : tensor<3x2xi32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %z = glow_high.splat {value = 1 : i32} : tensor<3x2xi32>
   // expected-error@+1 {{operands have different element types}}
   %y = glow_high.matmul %x, %z : tensor<2x2xf32>
 }
@@ -29,7 +29,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = true, shape = [2, 2]} : tensor<2x2xi1>
+  %x = glow_high.splat {value = true} : tensor<2x2xi1>
   // expected-error@+1 {{matmul takes numbers, not truth values}}
   %y = glow_high.matmul %x, %x : tensor<2x2xi1>
 }
@@ -37,8 +37,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %b = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<3xf32>
   // expected-error@+1 {{bias must have shape (2,), not (3,)}}
   %y = glow_high.matmul %x, %x, %b {transpose_right = true} : tensor<2x2xf32>
 }
@@ -46,9 +46,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %v = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
-  %w = glow_high.splat {value = 1.0, shape = [3, 2]} : tensor<3x2xf32>
-  %b = glow_high.splat {value = 1.0, shape = [2]} : tensor<2xf32>
+  %v = glow_high.splat {value = 1.0} : tensor<3xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<3x2xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<2xf32>
   // expected-error@+1 {{fully_connected needs matrices, got (3,) and (3, 2)}}
   %y = glow_high.fully_connected %v, %w, %b : tensor<2xf32>
 }
@@ -56,8 +56,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %b = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<3xf32>
   // expected-error@+1 {{the input has 3 columns, the weights 2 rows}}
   %y = glow_high.fully_connected %x, %x, %b : tensor<2x3xf32>
 }
@@ -65,9 +65,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %w = glow_high.splat {value = 1.0, shape = [3, 2]} : tensor<3x2xf32>
-  %b = glow_high.splat {value = 1.0, shape = [3]} : tensor<3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<3x2xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<3xf32>
   // expected-error@+1 {{bias must have shape (2,), not (3,)}}
   %y = glow_high.fully_connected %x, %w, %b : tensor<2x2xf32>
 }
@@ -75,7 +75,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{det needs square matrices, got shape (2, 3)}}
   %y = glow_high.det %x : tensor<f32>
 }
@@ -83,7 +83,7 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32, shape = [2, 2]} : tensor<2x2xi32>
+  %x = glow_high.splat {value = 1 : i32} : tensor<2x2xi32>
   // expected-error@+1 {{det takes floats, not i32}}
   %y = glow_high.det %x : tensor<i32>
 }
@@ -95,5 +95,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }

@@ -3,9 +3,9 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{direction must be one of forward, reverse, bidirectional, not 'up'}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r {direction = "up"} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -13,9 +13,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32, shape = [7, 2, 5]} : tensor<7x2x5xi32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1 : i32} : tensor<7x2x5xi32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{a recurrent layer takes floats, not i32}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -23,9 +23,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{the input must have 3 axes, not the shape (2, 3)}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -33,9 +33,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 9, 5]} : tensor<1x9x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x9x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{weights must have shape (1, 12, 5), not (1, 9, 5)}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -43,9 +43,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{weights must have shape (2, 12, 5), not (1, 12, 5)}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r {direction = "bidirectional"} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -53,10 +53,10 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
-  %b = glow_high.splat {value = 1.0, shape = [1, 12]} : tensor<1x12xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<1x12xf32>
   // expected-error@+1 {{bias must have shape (1, 24), not (1, 12)}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r, %b : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -64,10 +64,10 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
-  %l = glow_high.splat {value = 1, shape = [2]} : tensor<2xi64>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
+  %l = glow_high.splat {value = 1} : tensor<2xi64>
   // expected-error@+1 {{sequence_lens must have the element type i32}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r, none, %l : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -75,10 +75,10 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
-  %s = glow_high.splat {value = 1.0, shape = [1, 3, 2]} : tensor<1x3x2xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
+  %s = glow_high.splat {value = 1.0} : tensor<1x3x2xf32>
   // expected-error@+1 {{initial_c must have shape (1, 2, 3), not (1, 3, 2)}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r, none, none, none, %s : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -86,10 +86,10 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
-  %p = glow_high.splat {value = 1.0, shape = [1, 3]} : tensor<1x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
+  %p = glow_high.splat {value = 1.0} : tensor<1x3xf32>
   // expected-error@+1 {{peepholes must have shape (1, 9), not (1, 3)}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r, none, none, none, none, %p : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -97,9 +97,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{expected 3 gate functions, got 1}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r {activations = ["tanh"]} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -107,9 +107,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{'cosh' is no gate function}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r {activations = ["sigmoid", "cosh", "tanh"]} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -117,9 +117,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0, shape = [1, 12, 5]} : tensor<1x12x5xf32>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{alphas must have 3 elements}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r {alphas = array<f32: 0.5>} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -127,9 +127,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
-  %m = glow_high.splat {value = 1.0, shape = [12, 3]} : tensor<12x3xf32>
-  %h = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<12x3xf32>
+  %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{weights must have shape (3, 12)}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -137,9 +137,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
-  %m = glow_high.splat {value = 1.0, shape = [3, 12]} : tensor<3x12xf32>
-  %h = glow_high.splat {value = 1.0, shape = [3, 2]} : tensor<3x2xf32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<3x12xf32>
+  %h = glow_high.splat {value = 1.0} : tensor<3x2xf32>
   // expected-error@+1 {{an initial state must have shape (2, 3)}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -147,9 +147,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
-  %m = glow_high.splat {value = 1.0, shape = [3, 12]} : tensor<3x12xf32>
-  %h = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<3x12xf32>
+  %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{clip must not be negative}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h {clip = -1.0} : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -157,10 +157,10 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
-  %m = glow_high.splat {value = 1.0, shape = [3, 12]} : tensor<3x12xf32>
-  %h = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %l = glow_high.splat {value = 1 : i32, shape = [7]} : tensor<7xi32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<3x12xf32>
+  %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %l = glow_high.splat {value = 1 : i32} : tensor<7xi32>
   // expected-error@+1 {{sequence_lens must be (2,) of i32}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h, none, %l : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -168,8 +168,8 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %m = glow_high.splat {value = 1.0, shape = [3, 12]} : tensor<3x12xf32>
-  %h = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<3x12xf32>
+  %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   // expected-error@+1 {{the input must be [steps, batch, gates], not of shape (3, 12)}}
   %y, %last, %cell = glow_high.lstm_recurrence %m, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -177,10 +177,10 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 9]} : tensor<7x2x9xf32>
-  %m = glow_high.splat {value = 1.0, shape = [3, 9]} : tensor<3x9xf32>
-  %h = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
-  %b = glow_high.splat {value = 1.0, shape = [9]} : tensor<9xf32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x9xf32>
+  %m = glow_high.splat {value = 1.0} : tensor<3x9xf32>
+  %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
+  %b = glow_high.splat {value = 1.0} : tensor<9xf32>
   // expected-error@+1 {{bias must have shape (3,)}}
   %y, %last = glow_high.gru_recurrence %g, %m, %h, %b : tensor<7x2x3xf32>, tensor<2x3xf32>
 }
@@ -188,9 +188,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
-  %m = glow_high.splat {value = 1.0 : f16, shape = [3, 12]} : tensor<3x12xf16>
-  %h = glow_high.splat {value = 1.0 : f32, shape = [2, 3]} : tensor<2x3xf32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0 : f16} : tensor<3x12xf16>
+  %h = glow_high.splat {value = 1.0 : f32} : tensor<2x3xf32>
   // expected-error@+1 {{an operand has elements of f16, the input of f32}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -198,9 +198,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 12]} : tensor<7x2x12xf32>
-  %m = glow_high.splat {value = 1.0 : f32, shape = [3, 12]} : tensor<3x12xf32>
-  %h = glow_high.splat {value = 1.0 : f64, shape = [2, 3]} : tensor<2x3xf64>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x12xf32>
+  %m = glow_high.splat {value = 1.0 : f32} : tensor<3x12xf32>
+  %h = glow_high.splat {value = 1.0 : f64} : tensor<2x3xf64>
   // expected-error@+1 {{an operand has elements of f64, the input of f32}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
@@ -208,9 +208,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 9]} : tensor<7x2x9xf32>
-  %m = glow_high.splat {value = 1.0 : f32, shape = [3, 9]} : tensor<3x9xf32>
-  %h = glow_high.splat {value = 1.0 : f64, shape = [2, 3]} : tensor<2x3xf64>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x9xf32>
+  %m = glow_high.splat {value = 1.0 : f32} : tensor<3x9xf32>
+  %h = glow_high.splat {value = 1.0 : f64} : tensor<2x3xf64>
   // expected-error@+1 {{an operand has elements of f64, the input of f32}}
   %y, %last = glow_high.gru_recurrence %g, %m, %h : tensor<7x2x3xf32>, tensor<2x3xf32>
 }
@@ -218,9 +218,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %g = glow_high.splat {value = 1.0, shape = [7, 2, 3]} : tensor<7x2x3xf32>
-  %m = glow_high.splat {value = 1.0 : f64, shape = [3, 3]} : tensor<3x3xf64>
-  %h = glow_high.splat {value = 1.0 : f32, shape = [2, 3]} : tensor<2x3xf32>
+  %g = glow_high.splat {value = 1.0} : tensor<7x2x3xf32>
+  %m = glow_high.splat {value = 1.0 : f64} : tensor<3x3xf64>
+  %h = glow_high.splat {value = 1.0 : f32} : tensor<2x3xf32>
   // expected-error@+1 {{an operand has elements of f64, the input of f32}}
   %y, %last = glow_high.rnn_recurrence %g, %m, %h : tensor<7x2x3xf32>, tensor<2x3xf32>
 }
@@ -228,9 +228,9 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1.0, shape = [7, 2, 5]} : tensor<7x2x5xf32>
-  %w = glow_high.splat {value = 1.0 : f16, shape = [1, 12, 5]} : tensor<1x12x5xf16>
-  %r = glow_high.splat {value = 1.0, shape = [1, 12, 3]} : tensor<1x12x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<7x2x5xf32>
+  %w = glow_high.splat {value = 1.0 : f16} : tensor<1x12x5xf16>
+  %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   // expected-error@+1 {{an operand has elements of f16, the input of f32}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
@@ -242,5 +242,5 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2, 3]} : tensor<2x3xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }

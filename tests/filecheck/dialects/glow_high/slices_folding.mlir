@@ -122,7 +122,7 @@ glow_high.func @two_tensors(@x, @v, @y_2x4) {
 // CHECK-NEXT:    glow_high.save %[[A]], @y_2x24
 // CHECK-NEXT:    %[[B:.*]] = glow_high.concat %x, %v {axis = 1} : tensor<2x12xf32>
 // CHECK-NEXT:    glow_high.save %[[B]], @y_2x12
-// CHECK-NEXT:    %[[S:.*]] = glow_high.splat {value = 1.0, shape = [2, 6]} : tensor<2x6xf32>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.splat {value = 1.0} : tensor<2x6xf32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.concat %[[B]], %[[S]], %x {axis = 1} : tensor<2x24xf32>
 // CHECK-NEXT:    glow_high.save %[[C]], @y_2x24
 glow_high.func @nested(@x, @v, @y_2x24, @y_2x12) {
@@ -134,8 +134,8 @@ glow_high.func @nested(@x, @v, @y_2x24, @y_2x12) {
   glow_high.save %2, @y_2x24
   %3 = glow_high.concat %x, %v {axis = 1} : tensor<2x12xf32>
   glow_high.save %3, @y_2x12
-  %4 = glow_high.splat {value = 1.0, shape = [2, 2]} : tensor<2x2xf32>
-  %5 = glow_high.splat {value = 1.0, shape = [2, 4]} : tensor<2x4xf32>
+  %4 = glow_high.splat {value = 1.0} : tensor<2x2xf32>
+  %5 = glow_high.splat {value = 1.0} : tensor<2x4xf32>
   %6 = glow_high.concat %3, %4, %5, %x {axis = 1} : tensor<2x24xf32>
   glow_high.save %6, @y_2x24
 }

@@ -30,8 +30,8 @@ glow_high.func @main(@fixed) {
 // -----
 
 glow_high.func @main() {
-  // expected-error@+1 {{result has type tensor<3xf32>, but tensor<2xf32> follows from the operands}}
-  %x = glow_high.splat {value = 1.0, shape = [2]} : tensor<3xf32>
+  // expected-error@+1 {{result has type tensor<3xf32>, but tensor<3xf64> follows from the operands}}
+  %x = glow_high.splat {value = 1.0 : f64} : tensor<3xf32>
 }
 
 // -----
@@ -41,7 +41,7 @@ glow_high.func @main() {
 // CHECK: glow_high.func @fine()
 // CHECK-NOT: @main
 glow_high.func @fine() {
-  %x = glow_high.splat {value = 1.0, shape = [2]} : tensor<2xf32>
+  %x = glow_high.splat {value = 1.0} : tensor<2xf32>
 }
 
 // -----

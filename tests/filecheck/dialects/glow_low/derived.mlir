@@ -566,9 +566,9 @@ glow_high.placeholder @storage_x : tensor<4xf32> {input}
 glow_low.func @storage_splat(@storage_x) {
   %x = glow_low.weight @storage_x : memref<4xf32>
   %out = glow_low.alloc : memref<4xf32>
-  // CHECK: glow_low.splat @out %out {value = 0.5, shape = [4]}
-  glow_low.splat @out %out {value = 0.5, shape = [4]}
+  // CHECK: glow_low.splat @out %out {value = 0.5}
+  glow_low.splat @out %out {value = 0.5}
   %out1 = glow_low.alloc : memref<i64>
-  // CHECK: glow_low.splat @out %out1 {value = 3, shape = []}
-  glow_low.splat @out %out1 {value = 3, shape = []}
+  // CHECK: glow_low.splat @out %out1 {value = 3}
+  glow_low.splat @out %out1 {value = 3}
 }

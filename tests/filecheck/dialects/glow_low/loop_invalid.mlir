@@ -72,7 +72,7 @@ glow_low.func @wrong() {
 glow_low.func @wrong() {
   // expected-error @below {{a region of instructions does not hold glow_high.splat}}
   glow_low.loop %i = 2 {
-    %0 = glow_high.splat {value = 1.0, shape = [4]} : tensor<4xf32>
+    %0 = glow_high.splat {value = 1.0} : tensor<4xf32>
   }
 }
 

@@ -4,7 +4,7 @@
 
 // What fits.
 
-// CHECK: packing = {right = {form = "panels", shape = array<i64: 32, 32>, panel = 16 : i64}}
+// CHECK: packing = {right = {form = "panels", shape = [32, 32], panel = 16}}
 glow_high.constant @packed : tensor<2x32x16xf32> {value = dense<1.0> : tensor<2x32x16xf32>}
 glow_high.placeholder @x : tensor<8x32xf32> {input}
 glow_high.placeholder @y : tensor<8x32xf32> {output}

@@ -3,6 +3,9 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
+// What repeats has a name.
+// CHECK: #map = affine_map<(d0, d1) -> (d0, d1)>
+
 glow_high.placeholder @x : tensor<4x6xf32> {input}
 glow_high.placeholder @row : tensor<1x6xf32> {input}
 glow_high.placeholder @t : tensor<6x4xf32> {input}
@@ -20,7 +23,7 @@ glow_low.func @main(@x, @row, @t, @b, @y, @z) {
   %y = glow_low.weight @y {mutable} : memref<4x6xf32>
   // CHECK: %z = glow_low.weight @z {mutable} : memref<4x6xui8>
   %z = glow_low.weight @z {mutable} : memref<4x6xui8>
-  // CHECK-NEXT: glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  // CHECK-NEXT: glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [#map, #map, #map, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, #map], iterators = ["parallel", "parallel"]} {
   glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   // CHECK-NEXT: ^bb0(%{{[0-9]+}}: f32, %{{[0-9]+}}: f32, %{{[0-9]+}}: f32, %{{[0-9]+}}: i8):
   ^bb0(%0: f32, %1: f32, %2: f32, %3: i8):
@@ -32,7 +35,7 @@ glow_low.func @main(@x, @row, @t, @b, @y, @z) {
     glow_low.yield %product, %3 : f32, i8
   // CHECK-NEXT: }
   }
-  // CHECK-NEXT: glow_low.stack @out %y {maps = [affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"], kernel = "fill"} {
+  // CHECK-NEXT: glow_low.stack @out %y {maps = [#map], iterators = ["parallel", "parallel"], kernel = "fill"} {
   glow_low.stack @out %y {maps = [affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"], kernel = "fill"} {
     // CHECK-NEXT: %one = arith.constant 1.000000e+00 : f32
     %one = arith.constant 1.0 : f32

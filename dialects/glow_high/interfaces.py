@@ -1,0 +1,44 @@
+"""What passes ask an operator about itself, in place of lists of operators in the passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.shapes import Shape
+
+
+class Arithmetic(NamedTuple):
+    """What an operator computes in all: products that it sums, or other single operations, and functions of floats."""
+
+    operations: int
+    functions: int = 0
+
+
+class LineWindow(NamedTuple):
+    """
+    How an operator reads the lines of an image, the axis behind the batch of its first operand: a line of the result
+    needs `extent` of them, `stride` further on for each.
+    """
+
+    extent: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """An operator that multiplies the channels of `data`, its last axis, by `weights`, and adds `bias`."""
+
+    data: SSAValue
+    weights: SSAValue
+    bias: SSAValue | None
+    view: Shape
+    """A shape of the weights in which outputs and inputs have axes of their own."""
+    outputs: Shape
+    """The shape of one element for each output that broadcasts to the view."""
+    inputs: Shape
+    """The shape of one element for each input that broadcasts to the view."""
+    keeps_addends: bool
+    """Whether an addend a channel of the data is one of the result: no padding, and one matrix for all batches."""
