@@ -111,7 +111,7 @@ def measure(movement: Movement, rounds: int, rate: float) -> tuple[float, float]
 
     def run() -> float:
         session.run(None, given)
-        stamps = session.executable.stamps
+        stamps = session.machine_entry.stamps
         return float(stamps[-1] - stamps[0]) / rate
 
     def copy() -> float:

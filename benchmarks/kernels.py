@@ -139,7 +139,7 @@ def cycles_a_second() -> float:
         begin = time.perf_counter()
         session.run(None, given)
         seconds = time.perf_counter() - begin
-        stamps = session.executable.stamps
+        stamps = session.machine_entry.stamps
         rates.append(float(stamps[-1] - stamps[0]) / seconds)
     return max(rates)
 
@@ -147,7 +147,7 @@ def cycles_a_second() -> float:
 def measure(layer: Layer, probe: Probe, rounds: int, accuracy: str, rate: float) -> Figure:
     """The median of the rounds, each the fastest of some calls."""
     session = InferenceSession(layer.model().SerializeToString(), profile=True, cache=False, accuracy=accuracy)
-    steps = session.executable.manifest.steps
+    steps = session.machine_entry.entry.steps
     (index,) = [i for i, step in enumerate(steps) if step.kind in ("conv", "matmul")]
     (argument,) = session.get_inputs()
     given = {argument.name: np.random.default_rng(1).standard_normal(argument.shape).astype(np.float32)}
@@ -157,7 +157,7 @@ def measure(layer: Layer, probe: Probe, rounds: int, accuracy: str, rate: float)
         cycles: list[int] = []
         for _ in range(CALLS):
             session.run(None, given)
-            stamps = session.executable.stamps
+            stamps = session.machine_entry.stamps
             cycles.append(int(stamps[index + 1] - stamps[index]))
         peak = min(peak, probe.measure())
         if peak >= QUIET * probe.best:

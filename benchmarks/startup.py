@@ -49,7 +49,7 @@ loaded = time.perf_counter()
 session.run(None, values)
 status = open("/proc/self/status").read().splitlines()
 peak, = (int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
-constants = 0 if kind == "onnxruntime" else session.executable.manifest.constants
+constants = 0 if kind == "onnxruntime" else session.machine_code.manifest.constants
 end = time.perf_counter()
 print(json.dumps({"load": loaded - imported, "all": end - begin, "peak": peak, "constants": constants}))
 """

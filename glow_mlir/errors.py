@@ -57,6 +57,10 @@ class OutOfMemoryError(GlowError):
     """A value, or what a compilation or an inference keeps at once, that takes more memory than there is."""
 
 
+class ExecutionError(GlowError):
+    """An inference that fails on its data: what it computed is no result."""
+
+
 class InputError(GlowError):
     """A run-time input of the wrong name, shape or element type."""
 

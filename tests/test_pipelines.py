@@ -162,7 +162,7 @@ def test_session_takes_a_pipeline() -> None:
     pipeline = get_backend("cpu").pipeline(profile=True).without("eliminate-copies").after("schedule", "cse,dce")
     session = InferenceSession(MODEL, pipeline=pipeline, cache=False)
     np.testing.assert_allclose(session.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
-    assert session.executable.manifest.profile
+    assert session.machine_entry.entry.profile
     low = InferenceSession(MODEL, backend="interpreter", pipeline=pipeline.until("allocated"))
     np.testing.assert_allclose(low.run(None, inputs)[0], expected, rtol=1e-4, atol=1e-4)
 

@@ -61,7 +61,7 @@ def test_second_session_comes_from_the_cache() -> None:
     np.testing.assert_array_equal(result(first, x), result(second, x))
 
 
-@pytest.mark.parametrize("name", ["code.o", "constants.bin"])
+@pytest.mark.parametrize("name", ["code.0.o", "constants.bin"])
 def test_damaged_artifact_is_compiled_again(cache: ArtifactCache, name: str) -> None:
     model = adding(weight=[1, 2, 3])
     InferenceSession(model)
@@ -371,12 +371,12 @@ def exponential(size: int) -> bytes:
 def test_threads_give_the_same_bits(threads: int) -> None:
     x = np.random.default_rng(0).standard_normal(100_000).astype(np.float32)
     session = InferenceSession(exponential(x.size), threads=threads)
-    assert session.executable.manifest.threads == (threads or usable_cores())
+    assert session.machine_entry.entry.threads == (threads or usable_cores())
     assert result(session, x).tobytes() == result(InferenceSession(exponential(x.size)), x).tobytes()
 
 
 def test_what_is_small_needs_no_threads() -> None:
-    assert InferenceSession(adding(), threads=4).executable.manifest.threads == 1
+    assert InferenceSession(adding(), threads=4).machine_entry.entry.threads == 1
 
 
 def test_threads_are_part_of_the_key() -> None:
@@ -394,7 +394,7 @@ def test_no_number_of_threads(threads: Any) -> None:
 
 def test_number_of_threads_may_be_one_of_numpy() -> None:
     threads: Any = np.int64(2)
-    assert InferenceSession(exponential(100_000), threads=threads).executable.manifest.threads == 2
+    assert InferenceSession(exponential(100_000), threads=threads).machine_entry.entry.threads == 2
 
 
 WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {

@@ -237,11 +237,11 @@ class Run:
         def run() -> object:
             return session.run(None, inputs)
 
-        executable = session.executable
+        executable = session.machine_entry
         stamps: list[np.ndarray] = []
         anchor = Anchor.after(run, executable.stamps)
         measurement = measure(run, budget, lambda: stamps.append(executable.stamps.copy()))
-        profile = Profile(executable.manifest.steps, np.array(stamps), measurement, anchor)
+        profile = Profile(executable.entry.steps, np.array(stamps), measurement, anchor)
         self._add(measurement)
         if self.args.profile:
             self._add(profile)
@@ -272,15 +272,14 @@ def check_runnable(name: str) -> None:
 
 def statistics(session: InferenceSession) -> dict[str, object]:
     """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model; efficiency is bound by size."""
-    executable = session.executable
-    manifest = executable.manifest
+    code, entry = session.machine_code, session.machine_entry.entry
     return {
-        "arena_bytes": manifest.activations,
-        "arena_lower_bound": manifest.activations_bound,
-        "arena_efficiency": manifest.activations_bound / manifest.activations if manifest.activations else 1.0,
-        "constant_bytes": manifest.constants,
-        "code_bytes": executable.code_bytes,
-        "instructions": dict(sorted(Counter(step.kind for step in manifest.steps).items())),
+        "arena_bytes": entry.activations,
+        "arena_lower_bound": entry.activations_bound,
+        "arena_efficiency": entry.activations_bound / entry.activations if entry.activations else 1.0,
+        "constant_bytes": code.manifest.constants,
+        "code_bytes": code.code_bytes,
+        "instructions": dict(sorted(Counter(step.kind for step in entry.steps).items())),
         "compile_seconds": session.compile_seconds,
     }
 

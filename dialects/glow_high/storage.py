@@ -87,8 +87,28 @@ class StorageOp(IRDLOperation):
         )
 
 
+class ContentOp(StorageOp):
+    """
+    Storage whose content a module may say: in the weight store under the digest `weights`, or inline as `value`.
+    """
+
+    weights = opt_prop_def(StringAttr)
+    value = opt_prop_def(base(DenseIntOrFPElementsAttr))
+
+    @property
+    def has_content(self) -> bool:
+        """Whether the module says the content."""
+        return self.weights is not None or self.value is not None
+
+    def verify_(self) -> None:
+        super().verify_()
+        require(self.weights is None or self.value is None, "content is either 'weights' or 'value'")
+        if self.value is not None:
+            require(self.value.type == self.type, f"value has type {self.value.type}, the storage {self.type}")
+
+
 @irdl_op_definition
-class ConstantOp(StorageOp):
+class ConstantOp(ContentOp):
     """
     A tensor whose content the compiler knows (Glow's Constant).
 
@@ -101,9 +121,6 @@ class ConstantOp(StorageOp):
     """
 
     name = "glow_high.constant"
-
-    weights = opt_prop_def(StringAttr)
-    value = opt_prop_def(base(DenseIntOrFPElementsAttr))
 
     @classmethod
     def stored(
@@ -124,18 +141,19 @@ class ConstantOp(StorageOp):
 
     def verify_(self) -> None:
         super().verify_()
-        require((self.weights is None) != (self.value is None), "a constant has either 'weights' or 'value'")
-        if self.value is not None:
-            require(self.value.type == self.type, f"value has type {self.value.type}, the constant {self.type}")
+        require(self.has_content, "a constant has either 'weights' or 'value'")
 
 
 @irdl_op_definition
-class PlaceholderOp(StorageOp):
+class PlaceholderOp(ContentOp):
     """
     A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
 
+    State may have an initial value, in the form that a constant has its content; without one it begins with zeros.
+
     ```mlir
     glow_high.placeholder @image : tensor<1x3x224x224xf32> {input}
+    glow_high.placeholder @momentum : tensor<64xf32> {state, trainable, value = dense<0.5> : tensor<64xf32>}
     ```
     """
 
@@ -180,6 +198,8 @@ class PlaceholderOp(StorageOp):
         super().verify_()
         roles = [role for role in ("input", "output", "state") if role in self.properties]
         require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output' and 'state'")
+        require(not self.has_content or self.state is not None, "only state has an initial value")
+        require(self.trainable is None or self.state is not None, "only state is trainable")
 
 
 class FunctionOp(IRDLOperation):

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakSet
 
 import numpy as np
 
 from glow_mlir.api.model_identity import is_ir, model_identity
+from glow_mlir.api.session_entry import NodeArg, SessionEntry, as_array
 from glow_mlir.dialects.packages import installed_packages
-from glow_mlir.errors import InputError, ModelError, OptionError
-from glow_mlir.runtime.artifact import Artifact, Binding
+from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
-from glow_mlir.runtime.executable import Executable, describe
+from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.identity import Snapshot
+from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.arguments import whole_number
-from glow_mlir.support.dtypes import named_dtype
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -39,22 +36,6 @@ MOST_ATTEMPTS = 3
 """How often a model is compiled that changes meanwhile."""
 
 
-@dataclass(frozen=True)
-class NodeArg:
-    """An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`)."""
-
-    name: str
-    shape: tuple[int, ...]
-    type: str
-
-
-_TYPE_WORDS = {"float32": "float", "float64": "double"}
-
-
-def _node_arg(binding: Binding) -> NodeArg:
-    return NodeArg(binding.name, binding.shape, f"tensor({_TYPE_WORDS.get(binding.dtype, binding.dtype)})")
-
-
 def _versions() -> str:
     """The versions of all that decides what a compilation gives, packages of operators among them."""
     names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
@@ -65,27 +46,6 @@ def _versions() -> str:
         except PackageNotFoundError:
             found.append(f"{name} ?")
     return ", ".join(found)
-
-
-class _Turn:
-    """Lets the calls of a session follow one another, also in a child of `os.fork`."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        _TURNS.add(self)
-
-
-_TURNS: WeakSet[_Turn] = WeakSet()
-
-
-def _forked() -> None:
-    """In a child process: nobody is in a call, though another thread of the parent may have been."""
-    for turn in list(_TURNS):
-        turn.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 class InferenceSession:
@@ -102,9 +62,10 @@ class InferenceSession:
     instead of "default", no kernel is used whose rounding errors are larger than those of plain sums
     (docs/floating-point.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the
     number of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then
-    depend on what was measured, though not on `threads` (docs/tuning.md). Raises `GlowError` for whatever is wrong with
-    the model, and `OptionError` for a `target` whose code this machine cannot run, or a number of threads that there
-    cannot be.
+    depend on what was measured, though not on `threads` (docs/tuning.md). `entry` names the function that `run` calls
+    where a module has several; by default that is the only one, or `main`. All share constants and state. Raises
+    `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this machine cannot
+    run, or a number of threads that there cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -127,6 +88,7 @@ class InferenceSession:
         pass_observers: Sequence[PassObserver] = (),
         accuracy: str = "default",
         tune: bool = False,
+        entry: str | None = None,
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
@@ -143,77 +105,76 @@ class InferenceSession:
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
+        self._executable: Executable
         if backend == "cpu":
-            self._runner: Any = Executable(self._artifact(source, cache), self._threads)
-            self._bindings: Sequence[Binding] = self._runner.manifest.bindings
+            self._executable = MachineCode(self._artifact(source, cache), self._threads)
         else:
-            self._runner = InterpreterRunner(self._compile(source, in_memory=True))
-            self._bindings = self._runner.bindings
-        self._inputs = {b.name: (b, named_dtype(b.dtype)) for b in self._bindings if b.role == "input"}
-        self._outputs = [b.name for b in self._bindings if b.role == "output"]
-        self._state = {
-            binding.name: np.zeros(binding.shape, named_dtype(binding.dtype))
-            for binding in self._bindings
-            if binding.role == "state"
-        }
-        self._turn = _Turn() if self._state else None
+            from glow_mlir.backends.interpreter.executable import InterpretedModule
+
+            self._executable = InterpretedModule(self._compile(source, in_memory=True).module)
+        self._entry = SessionEntry(self._executable.entry(entry))
+        self._entries = {self._entry.name: self._entry}
 
     @property
     def executable(self) -> Executable:
+        """What the backend runs."""
+        return self._executable
+
+    @property
+    def machine_code(self) -> MachineCode:
         """The loaded machine code; raises `OptionError` for a backend without."""
-        if not isinstance(self._runner, Executable):
+        if not isinstance(self._executable, MachineCode):
             raise OptionError(f"the backend '{self._backend}' has no machine code", hint="backend='cpu'")
-        return self._runner
+        return self._executable
 
-    def get_inputs(self) -> list[NodeArg]:
-        """The inputs, in order."""
-        return [_node_arg(binding) for binding in self._bindings if binding.role == "input"]
+    @property
+    def machine_entry(self) -> MachineEntry:
+        """The machine code of the entry of the session; raises `OptionError` for a backend without."""
+        return self.machine_code.load(self._entry.name)
 
-    def get_outputs(self) -> list[NodeArg]:
-        """The outputs, in order."""
-        return [_node_arg(binding) for binding in self._bindings if binding.role == "output"]
+    def get_entries(self) -> list[str]:
+        """The names of the functions of the model."""
+        return list(self._executable.names)
 
-    def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+    def get_inputs(self, entry: str | None = None) -> list[NodeArg]:
+        """The inputs of an entry, by default that of the session, in order."""
+        return self._chosen(entry).arguments("input")
+
+    def get_outputs(self, entry: str | None = None) -> list[NodeArg]:
+        """The outputs of an entry, by default that of the session, in order."""
+        return self._chosen(entry).arguments("output")
+
+    def run(
+        self, output_names: Sequence[str] | None, inputs: Mapping[str, Any], *, entry: str | None = None
+    ) -> list[np.ndarray]:
         """
-        Run the model: the outputs of those names, or all, in new arrays.
+        Run an entry, by default that of the session: the outputs of those names, or all, in new arrays.
 
-        C-contiguous, aligned inputs of the right type are used in place. Calls on a model with state wait for each
-        other. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output.
+        C-contiguous, aligned inputs of the right type are used in place. Calls of entries with state wait for each
+        other. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output or entry, and
+        `ExecutionError` where the model fails on these inputs.
         """
-        wanted = self._outputs if output_names is None else output_names
-        if isinstance(wanted, str):
-            raise InputError(f"'{wanted}' is no list of outputs", hint=f"['{wanted}']")
-        for name in wanted:
-            if name not in self._outputs:
-                raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
-        checked = self._checked(inputs)
-        with self._turn.lock if self._turn else contextlib.nullcontext():
-            results = self._runner.run(checked, self._state)
-        return [results[name] for name in wanted]
+        return self._chosen(entry).run(output_names, inputs)
 
-    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        # A caller without types may give anything.
-        if not isinstance(cast(object, inputs), Mapping):
-            hint = "a dict of arrays by their names"
-            raise InputError(f"inputs cannot be of the type '{type(inputs).__name__}'", hint=hint)
-        for name in inputs:
-            if name not in self._inputs:
-                raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
-        checked: dict[str, np.ndarray] = {}
-        for name, (binding, dtype) in self._inputs.items():
-            if name not in inputs:
-                raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
-            array = _array(name, inputs[name])
-            if not array.dtype.isnative:
-                array = array.astype(array.dtype.newbyteorder("="))
-            if array.dtype != dtype or array.shape != binding.shape:
-                given = f"{array.dtype.name}{list(array.shape)}"
-                hint = "convert the array, or import the model with other sizes"
-                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}", hint=hint)
-            if not (array.flags.c_contiguous and array.flags.aligned):
-                array = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
-            checked[name] = array
-        return checked
+    def get_state(self) -> dict[str, np.ndarray]:
+        """The state of the model by name, which all entries share, as it is between two calls; in new arrays."""
+        return self._executable.state.get()
+
+    def set_state(self, values: Mapping[str, Any]) -> None:
+        """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
+        self._executable.state.set({name: as_array(f"state '{name}'", value) for name, value in values.items()})
+
+    def reset_state(self, names: Sequence[str] | None = None) -> None:
+        """Give the state of those names, or all of it, the value it began with; raises `InputError` as `set_state`."""
+        self._executable.state.reset(names)
+
+    def _chosen(self, name: str | None) -> SessionEntry:
+        """The entry of that name, or that of the session."""
+        if name is None:
+            return self._entry
+        if name not in self._entries:
+            self._entries[name] = SessionEntry(self._executable.entry(name))
+        return self._entries[name]
 
     def _artifact(self, model: Any, use_cache: bool) -> Artifact:
         """The artifact of a model, from the cache or new; raises `ModelError` where its files do not keep still."""
@@ -309,40 +270,6 @@ class InferenceSession:
         return artifact
 
 
-class InterpreterRunner:
-    """Runs a module in the interpreter."""
-
-    def __init__(self, compilation: Compilation) -> None:
-        from glow_mlir.constants.storage import Storage
-        from glow_mlir.dialects.element_types import numpy_dtype
-        from glow_mlir.dialects.glow_high.storage import PlaceholderOp
-        from glow_mlir.interpreter.machine import find_function
-
-        self.module = compilation.module
-        storage = Storage(self.module)
-        self.bindings: list[Binding] = []
-        self._names: dict[str, str] = {}
-        for name in find_function(self.module).binding_names:
-            op = storage.by_name[name]
-            assert isinstance(op, PlaceholderOp)
-            dtype = numpy_dtype(op.tensor_type.element_type).name
-            self._names[name] = op.public_name
-            self.bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
-
-    def run(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Run the function; `state` is updated. Raises `OutOfMemoryError` where its values take too much memory."""
-        from glow_mlir.driver.compiler import out_of_memory
-        from glow_mlir.interpreter.machine import run_function
-
-        try:
-            results = run_function(self.module, {**inputs, **state})
-        except MemoryError as error:
-            raise out_of_memory(self.module, error) from error
-        for name in state:
-            state[name] = results[name]
-        return {self._names[symbol]: array for symbol, array in results.items()}
-
-
 def _settings_of(pipeline: Pipeline, backend: str, target: str, profile: bool) -> tuple[str, bool]:
     """Target and profile of a pipeline; raises `OptionError` where they are given beside it, or its end is another."""
     if not hasattr(pipeline, "stage_names"):
@@ -384,14 +311,6 @@ def _names(disable: Sequence[str]) -> tuple[str, ...]:
     if isinstance(disable, str):
         raise OptionError(f"disable='{disable}' is no list of passes", hint=f"disable=['{disable}']")
     return tuple(disable)
-
-
-def _array(name: str, value: Any) -> np.ndarray:
-    """The input of that name as an array; raises `InputError` for what is none, such as lists of unequal lengths."""
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"input '{name}' is no array: {error}", hint="convert it with numpy.asarray") from error
 
 
 def accepted_model(model: Any) -> Any:
@@ -436,11 +355,7 @@ def import_any(model: Any, dimensions: Mapping[str, int], by_content: bool = Tru
     if not is_file:
         verify_module(model)
     module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else model.clone()
-    if (count := len(functions(module))) != 1:
+    if not functions(module):
         file = str(model) if is_file else ""
-        raise ModelError(
-            f"the module has {count} functions of glow_high or glow_low, and a session runs one",
-            file=file,
-            hint="split the module into files with a function each",
-        )
+        raise ModelError("the module has no function of glow_high or glow_low", file=file)
     return module

@@ -1,8 +1,9 @@
-"""From an allocated module to an artifact: constants region, manifest and machine code."""
+"""From an allocated module to an artifact: constants region, manifest and machine code of its functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
@@ -13,41 +14,38 @@ from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.target import target_named
+from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
+from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
+from glow_mlir.ir.entries import bindings_of, shared_state
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, Step
-from glow_mlir.runtime.executable import aligned
+from glow_mlir.runtime.artifact import Artifact, Entry, Manifest, StateValue, Step
+from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.support.collector import without_collector
+from glow_mlir.transforms.allocate import rounded
 
 
-def build_manifest(function: FuncOp, storage: Storage, target: str, profile: bool) -> Manifest:
-    """How to call the entry of an allocated function."""
-    bindings: list[Binding] = []
-    for name in function.binding_names:
-        op = storage.by_name[name]
-        assert isinstance(op, PlaceholderOp)
-        dtype = numpy_dtype(op.tensor_type.element_type).name
-        bindings.append(Binding(op.public_name, op.role, dtype, op.tensor_type.get_shape()))
+def build_entry(function: FuncOp, target: str, profile: bool, code: int = 0) -> Entry:
+    """How to call an allocated function, whose machine code is in the object file of that number."""
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
         for op in executed(function)
     ]
-    return Manifest(
-        entry=function.sym_name.data,
-        bindings=tuple(bindings),
+    return Entry(
+        name=function.sym_name.data,
+        bindings=bindings_of(function),
         activations=_size(function, "activations"),
         activations_bound=_size(function, "activations_bound"),
-        constants=_size(function, "constants"),
         target=target,
+        code=code,
         profile=profile,
         threads=_threads(function),
         steps=tuple(steps),
@@ -71,17 +69,64 @@ def zeroed(size: int) -> np.ndarray:
     return aligned(size, np.zeros)
 
 
-def build_constants(function: FuncOp, storage: Storage, room: Callable[[int], np.ndarray] = zeroed) -> np.ndarray:
-    """The constants region of an allocated function, in the zero bytes that `room` gives."""
-    region = room(_size(function, "constants"))
-    for op in own_operations(function):
-        if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
-            constant = storage.by_name[op.storage_name]
-            assert isinstance(constant, ConstantOp)
-            assert isinstance(op.offset, IntegerAttr)
-            value, begin = deferred_constant(constant), op.offset.value.data
-            value.write(region[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape))
-            value.forget()
+@dataclass(frozen=True)
+class Content:
+    """What the constants region holds at an offset: a constant, or the initial value of state."""
+
+    offset: int
+    value: Deferred
+
+    @property
+    def end(self) -> int:
+        """Where the next one may begin."""
+        return rounded(self.offset + self.value.nbytes)
+
+    def write(self, region: np.ndarray) -> None:
+        """Write it to its place."""
+        value = self.value
+        value.write(region[self.offset : self.offset + value.nbytes].view(value.dtype).reshape(value.shape))
+        value.forget()
+
+
+def constants_of(functions: Iterable[FuncOp], storage: Storage) -> list[Content]:
+    """The constants that allocated functions read, each once, in the order of their places."""
+    found: dict[str, int] = {}
+    for function in functions:
+        for op in own_operations(function):
+            if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
+                assert isinstance(op.offset, IntegerAttr)
+                found[op.storage_name] = op.offset.value.data
+    return [
+        Content(offset, deferred_constant(_content_op(storage, name)))
+        for name, offset in sorted(found.items(), key=lambda item: item[1])
+    ]
+
+
+def _content_op(storage: Storage, name: str) -> ContentOp:
+    op = storage.by_name[name]
+    assert isinstance(op, ContentOp)
+    return op
+
+
+def build_state(functions: Iterable[FuncOp], begin: int) -> tuple[list[StateValue], list[Content]]:
+    """The state that functions share, and its initial values, placed from `begin` on."""
+    values: list[StateValue] = []
+    contents: list[Content] = []
+    for name, op in shared_state(functions).items():
+        offset = -1
+        if op.has_content:
+            offset = contents[-1].end if contents else begin
+            contents.append(Content(offset, deferred_constant(op)))
+        type_ = op.tensor_type
+        values.append(StateValue(name, numpy_dtype(type_.element_type).name, type_.get_shape(), offset))
+    return values, contents
+
+
+def build_region(contents: Sequence[Content], room: Callable[[int], np.ndarray] = zeroed) -> np.ndarray:
+    """The constants region with those contents, in the zero bytes that `room` gives."""
+    region = room(max((content.end for content in contents), default=0))
+    for content in contents:
+        content.write(region)
     return region
 
 
@@ -95,7 +140,7 @@ def build_artifact(
     room: Callable[[int], np.ndarray] = zeroed,
 ) -> Artifact:
     """
-    Compile the only function of an allocated module; the module is turned into the `llvm` dialect.
+    Compile the functions of an allocated module, which share their constants; it is turned into the `llvm` dialect.
 
     `passes` do that where whoever calls has checked or made the module. Without them it is `glow-low-to-llvm`, and a
     module that is none, or promises what does not hold, is a `GlowError`. `room` gives as many zero bytes as the
@@ -105,10 +150,12 @@ def build_artifact(
         passes = (GlowLowToLlvmPass(target=target, profile=profile),)
         verify_module(module)
         check_given(module, context, memory_pipeline("cpu", target), ALLOCATED.name)
-    storage = Storage(module)
-    (function,) = low_functions(module)
-    manifest = build_manifest(function, storage, target, profile)
-    constants = build_constants(function, storage, room)
+    functions, storage = low_functions(module), Storage(module)
+    entries = tuple(build_entry(function, target, profile) for function in functions)
+    contents = constants_of(functions, storage)
+    state, initial = build_state(functions, max((content.end for content in contents), default=0))
+    region = build_region([*contents, *initial], room)
+    manifest = Manifest(entries, region.size, tuple(state))
     for item in passes:
         item.apply(context, module)
-    return Artifact(compile_text(emit_module(module), target_named(target)), constants, manifest)
+    return Artifact((compile_text(emit_module(module), target_named(target)),), region, manifest)

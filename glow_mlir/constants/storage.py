@@ -12,23 +12,23 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.support.dtypes import is_float_dtype
 
 
-def constant_array(op: ConstantOp) -> np.ndarray:
-    """The value of a constant."""
+def constant_array(op: ContentOp) -> np.ndarray:
+    """The value of a constant, or the initial one of state that has one."""
     if op.weights is not None:
         return weights(op.weights.data)
     assert op.value is not None
     return dense_array(op.value, op.tensor_type)
 
 
-def deferred_constant(op: ConstantOp) -> Deferred:
-    """The value of a constant, computed only where and when it is needed."""
+def deferred_constant(op: ContentOp) -> Deferred:
+    """The value of a constant, or the initial one of state that has one, computed only where and when it is needed."""
     return Stored(constant_array(op)) if op.weights is None else deferred_weights(op.weights.data)
 
 

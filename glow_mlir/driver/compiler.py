@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import check_accuracy, get_backend
-from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
 from glow_mlir.driver.reproducer import write_reproducer
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError, OutOfMemoryError
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.text import one_line
 from glow_mlir.support.collector import without_collector
 
@@ -59,18 +58,6 @@ def bug(module: ModuleOp, passes: Sequence[ModulePass], context: Context, failur
                 hint=f"the reproducer is {path}; run it with 'glow-opt {path} --run-reproducer'",
             )
     return CompilerBugError(f"{type(failure).__name__}: {one_line(failure)}")
-
-
-def out_of_memory(module: ModuleOp, failure: MemoryError) -> OutOfMemoryError:
-    """The error for a lack of memory to compile or interpret a module; it names the node whose value is largest."""
-    values = [value for op in module.walk() for value in op.results if isinstance(value.type, TensorType | MemRefType)]
-    reason = f"there is too little memory for the model: {one_line(failure) or 'nothing is left'}"
-    hint = "check the sizes of inputs, and constants that say how large a value is"
-    if not values:
-        return OutOfMemoryError(reason, hint=hint)
-    largest = max(values, key=bytes_of)
-    reason = f"{reason}; its largest value takes {bytes_of(largest)} bytes"
-    return OutOfMemoryError(reason, node=location_name(largest.owner.location), hint=hint)
 
 
 @dataclass

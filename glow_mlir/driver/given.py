@@ -14,7 +14,7 @@ from xdsl.utils.arg_spec import ArgSpec
 
 from glow_mlir.constants.weights import known_digest, type_fault
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import ContentOp, FunctionOp, StorageOp
 from glow_mlir.driver.pipelines import Pipeline, memory_pipeline, passes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.checks import CheckFailed
@@ -80,9 +80,9 @@ def check_contents(module: ModuleOp) -> None:
 
 
 def check_constants(module: ModuleOp) -> None:
-    """Check that the weights of each constant are loaded, and of its type; raises `ModelError`."""
+    """Check that the weights of each constant and of state are loaded, and of its type; raises `ModelError`."""
     for op in module.body.block.ops:
-        if not isinstance(op, ConstantOp) or op.weights is None:
+        if not isinstance(op, ContentOp) or op.weights is None:
             continue
         digest, place = op.weights.data, position_of(op.location)
         if (known := known_digest(digest)) is None:

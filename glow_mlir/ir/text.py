@@ -262,10 +262,10 @@ def _check_weights(module: ModuleOp) -> None:
         return
     from glow_mlir.constants.weights import check_weights
     from glow_mlir.dialects.element_types import numpy_dtype
-    from glow_mlir.dialects.glow_high.storage import ConstantOp
+    from glow_mlir.dialects.glow_high.storage import ContentOp
 
     for op, digest in stored:
-        if isinstance(op, ConstantOp) and isinstance(digest, StringAttr):
+        if isinstance(op, ContentOp) and isinstance(digest, StringAttr):
             element, shape = op.tensor_type.element_type, op.tensor_type.get_shape()
             check_weights(digest.data, op.sym_name.data, numpy_dtype(element), shape)
 

@@ -1,4 +1,4 @@
-"""What a compilation leaves: machine code, packed constants, and a manifest that says how to call it."""
+"""What a compilation leaves: machine code, packed constants, and a manifest that says how to call its entries."""
 
 from __future__ import annotations
 
@@ -37,19 +37,63 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """How to call the machine code, and what it needs. Sizes are in bytes."""
+class Failure:
+    """What one status of an entry other than 0 means: the reason, and the ONNX nodes whose data is at fault."""
 
-    entry: str
+    reason: str
+    location: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to call one function of the machine code, and what it needs. Sizes are in bytes."""
+
+    name: str
     bindings: tuple[Binding, ...]
     activations: int
     activations_bound: int
-    constants: int
     target: str
+    code: int = 0
+    """Number of the object file that has the function."""
     profile: bool = False
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
     steps: tuple[Step, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    """What the statuses from 1 on mean."""
+
+    @staticmethod
+    def from_data(data: dict[str, Any]) -> Entry:
+        """The entry that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
+        tuples: dict[str, Any] = {
+            "bindings": tuple(Binding(**_with_shape(item)) for item in data["bindings"]),
+            "steps": tuple(Step(**item) for item in data["steps"]),
+            "failures": tuple(Failure(**item) for item in data["failures"]),
+        }
+        return Entry(**{**data, **tuples})
+
+
+@dataclass(frozen=True)
+class StateValue:
+    """
+    State that the entries share: its name, element type and shape, and the offset of its initial value.
+
+    The value is behind the constants of the entries, in their region; where the offset is -1, it is zeros.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int = -1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The entries of an artifact, and what they share. Sizes are in bytes."""
+
+    entries: tuple[Entry, ...]
+    constants: int
+    state: tuple[StateValue, ...] = ()
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 
@@ -61,21 +105,20 @@ class Manifest:
     def from_json(text: str) -> Manifest:
         """The manifest that `to_json` wrote; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
         data: dict[str, Any] = parsed_json(text)
-        data["bindings"] = tuple(
-            Binding(item["name"], item["role"], item["dtype"], tuple(item["shape"])) for item in data["bindings"]
-        )
-        data["steps"] = tuple(Step(**item) for item in data["steps"])
+        data["entries"] = tuple(map(Entry.from_data, data["entries"]))
+        data["state"] = tuple(StateValue(**_with_shape(item)) for item in data["state"])
         return Manifest(**data)
 
-    def of_role(self, role: str) -> tuple[Binding, ...]:
-        """The bindings of that role, in order."""
-        return tuple(binding for binding in self.bindings if binding.role == role)
+
+def _with_shape(item: dict[str, Any]) -> dict[str, Any]:
+    """An entry of a manifest in JSON with its shape as a tuple."""
+    return {**item, "shape": tuple(item["shape"])}
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Machine code, constants region and manifest of one compiled function."""
+    """The object files, the constants region and the manifest of compiled functions."""
 
-    code: bytes
+    code: tuple[bytes, ...]
     constants: np.ndarray
     manifest: Manifest

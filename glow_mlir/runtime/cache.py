@@ -8,7 +8,7 @@ import mmap
 import os
 import stat
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from glow_mlir.runtime.own_folder import OwnFolder
 from glow_mlir.support.activity import warn
 
 DEFAULT_LIMIT = 4 << 30
-_FORMAT = 3
-_MANIFEST, _CODE, _CONSTANTS = "manifest.json", "code.o", "constants.bin"
+_FORMAT = 4
+_MANIFEST, _CONSTANTS = "manifest.json", "constants.bin"
 
 
 def cache_key(*parts: bytes | str) -> str:
@@ -63,13 +63,19 @@ class Draft:
         manifest = replace(artifact.manifest, digests=_digests(artifact.code, artifact.constants, artifact.manifest))
         with self.folder.new_file(_MANIFEST) as file:
             file.write(manifest.to_json().encode())
-        with self.folder.new_file(_CODE) as file:
-            file.write(artifact.code)
+        for number, code in enumerate(artifact.code):
+            with self.folder.new_file(_code_file(number)) as file:
+                file.write(code)
         if self._constants is None or not np.shares_memory(artifact.constants, self._constants):
             self.folder.remove(_CONSTANTS)
             with self.folder.new_file(_CONSTANTS) as file:
                 file.write(artifact.constants.data)
         self._place.rename(self.folder.path.name, key)
+
+
+def _code_file(number: int) -> str:
+    """The name of an object file."""
+    return f"code.{number}.o"
 
 
 def _new_constants(folder: OwnFolder, size: int) -> np.ndarray:
@@ -179,8 +185,10 @@ def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
     try:
         with folder.open_file(_MANIFEST) as file:
             manifest = Manifest.from_json(file.read().decode())
-        with folder.open_file(_CODE) as file:
-            code = file.read()
+        code: list[bytes] = []
+        for number in range(1 + max((entry.code for entry in manifest.entries), default=-1)):
+            with folder.open_file(_code_file(number)) as file:
+                code.append(file.read())
         constants = _mapped(folder, manifest.constants)
         if manifest.digests != _digests(code, constants, manifest):
             raise ValueError(f"{folder.path} is damaged")
@@ -196,13 +204,13 @@ def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
         return None
     with contextlib.suppress(OSError):
         place.touch(name)
-    return Artifact(code, constants, manifest)
+    return Artifact(tuple(code), constants, manifest)
 
 
-def _digests(code: bytes, constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
+def _digests(code: Sequence[bytes], constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
     """The digest of each part of an artifact. That of constants, which may have 100 MB, is the fastest there is."""
     return {
-        "code": hashlib.sha256(code).hexdigest(),
+        "code": " ".join(hashlib.sha256(item).hexdigest() for item in code),
         "constants": f"{zlib.crc32(constants.data):08x}",
         "manifest": hashlib.sha256(replace(manifest, digests={}).to_json().encode()).hexdigest(),
     }

@@ -1,115 +1,70 @@
-"""Execution of an artifact: buffers, the entry call, and what it reports."""
+"""What a backend makes of an artifact: entries that can be called, and the state that they share."""
 
 from __future__ import annotations
 
-import ctypes
-import threading
-from collections.abc import Callable, Mapping
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from glow_mlir.errors import OutOfMemoryError
-from glow_mlir.runtime.artifact import Artifact, Binding
-from glow_mlir.runtime.loader import Library
-from glow_mlir.runtime.pool import look_up, workers
-from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.errors import InputError
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.state import State, uses_state
 
-ALIGNMENT = 64
-_ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+MAIN = "main"
+"""The entry of a model that has several, where none is named."""
 
 
-def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray:
-    """`size` bytes that start at a multiple of 64, as `make` makes them: uninitialised by default."""
-    raw = make(size + ALIGNMENT, np.uint8)
-    begin = -raw.ctypes.data % ALIGNMENT
-    return raw[begin : begin + size]
+class EntryPoint(ABC):
+    """One function of a loaded model, ready to be called; several threads may do so at once."""
 
+    def __init__(self, name: str, bindings: Sequence[Binding], state: State) -> None:
+        self.name = name
+        self.bindings = tuple(bindings)
+        """Inputs, outputs and state, in order."""
+        self._state = state
+        self._has_state = uses_state(bindings)
 
-class Executable:
-    """
-    A loaded artifact.
-
-    Calls may run in several threads at once: each thread has its own activations. One of them at a time may use the
-    workers that a call has for its parts, where `threads` says that it may have any; the others compute alone.
-    """
-
-    def __init__(self, artifact: Artifact, threads: int = 1) -> None:
-        self.manifest = artifact.manifest
-        self.use_constants(artifact.constants)
-        self.code_bytes = len(artifact.code)
-        """Size of the object file."""
-        self._library = Library(artifact.code)
-        self._entry = self._library.function(self.manifest.entry, _ENTRY, ctypes.c_int32)
-        self._threads = min(threads, self.manifest.threads)
-        if self._threads > 1:
-            look_up(self._library)
-        self._local = threading.local()
-        self.stamps = np.zeros(len(self.manifest.steps) + 1, np.int64)
-        """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
-
-    def run(
-        self, inputs: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray] | None = None
-    ) -> dict[str, np.ndarray]:
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """
-        Call the entry and return its outputs by name, in new arrays.
+        Call the function: its outputs by name, in new arrays.
 
-        `inputs` are C-contiguous arrays of the declared type, aligned to their elements as all bindings are
-        (docs/ir.md), used in place; `state` arrays are updated in place.
+        `inputs` are C-contiguous arrays of the declared type, aligned to their elements, used in place. Calls of
+        functions with state follow one another. Raises `ExecutionError` where the function fails on its data, and
+        `OutOfMemoryError`.
         """
-        outputs: dict[str, np.ndarray] = {}
-        bound: list[np.ndarray] = []
-        for binding in self.manifest.bindings:
-            if binding.role == "output":
-                outputs[binding.name] = _made(binding)
-                bound.append(outputs[binding.name])
-            else:
-                source = inputs if binding.role == "input" else (state or {})
-                bound.append(source[binding.name])
-        if self.manifest.profile:
-            bound.append(self.stamps)
-        self.call(bound)
-        return outputs
+        with self._state.turn if self._has_state else contextlib.nullcontext():
+            return self._call(inputs, self._state.arrays)
 
-    def use_constants(self, constants: np.ndarray) -> None:
-        """Read the constants from `constants`, which start at a multiple of 64 bytes."""
-        self.constants = constants
-        self._constants_address = constants.ctypes.data
-
-    def call(self, bound: list[np.ndarray]) -> None:
-        """Call the entry on arrays in the order of the bindings."""
-        pointers = (ctypes.c_void_p * len(bound))(*(array.ctypes.data for array in bound))
-        if self._threads == 1:
-            status = self._entry(self._constants_address, pointers, self._activations_address(), None)
-        else:
-            with workers(self._library, self._threads) as parallel:
-                status = self._entry(self._constants_address, pointers, self._activations_address(), parallel)
-        if status:
-            raise RuntimeError(f"the compiled function returned {status}")
-
-    def _activations(self) -> np.ndarray:
-        """New activations; raises `OutOfMemoryError` where there is no room for them."""
-        size = self.manifest.activations
-        try:
-            return aligned(size)
-        except MemoryError as error:
-            hint = "'glow-run --dump-html' shows what they hold"
-            raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error
-
-    def _activations_address(self) -> int:
-        """The address of the activations of this thread, which are kept with it: numpy takes long to give it."""
-        if not hasattr(self._local, "address"):
-            self._local.activations = self._activations()
-            self._local.address = self._local.activations.ctypes.data
-        return self._local.address
+    @abstractmethod
+    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Call the function on inputs and on state, which is updated in place; its outputs by name."""
 
 
-def _made(binding: Binding) -> np.ndarray:
-    """A new array for an output; raises `OutOfMemoryError` where there is no room for it."""
-    try:
-        return np.empty(binding.shape, named_dtype(binding.dtype))
-    except MemoryError as error:
-        reason = f"there is too little memory for output '{binding.name}', which is {describe(binding)}"
-        raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
+class Executable(ABC):
+    """A loaded artifact."""
+
+    def __init__(self, names: Sequence[str], state: State) -> None:
+        self.names = tuple(names)
+        """The names of all entries."""
+        self.state = state
+
+    @abstractmethod
+    def load(self, name: str) -> EntryPoint:
+        """The entry of that name, which there is; raises `GlowError` where this machine cannot run it."""
+
+    def entry(self, name: str | None = None) -> EntryPoint:
+        """
+        The entry of that name; without one the only entry, or `main`.
+
+        Raises `InputError` where there is none, or there are several, and `GlowError` where it cannot be run here.
+        """
+        chosen = self.names[0] if name is None and len(self.names) == 1 else name or MAIN
+        if chosen not in self.names:
+            known = ", ".join(self.names) or "none"
+            raise InputError(f"there is no entry '{chosen}'", hint=f"the model has {known}")
+        return self.load(chosen)
 
 
 def describe(binding: Binding) -> str:

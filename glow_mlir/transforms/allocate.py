@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
@@ -24,7 +24,7 @@ ALIGNMENT = 64
 class AllocatePass(ModulePass):
     """
     Place allocations in one activations region so that those that live at once do not overlap, constants one after the
-    other in the constants region, and bind the rest by position (Glow's MemoryAllocator).
+    other in the constants region, which functions share, and bind the rest by position (Glow's MemoryAllocator).
 
     Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
     bytes. The function keeps the sizes as `activations`, `activations_bound` (no arena can be smaller) and `constants`.
@@ -33,10 +33,10 @@ class AllocatePass(ModulePass):
     name = "allocate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
+        storage, constants = Storage(op), Constants()
         for function in low_functions(op):
             allocate_activations(function)
-            allocate_storage(function, storage)
+            allocate_storage(function, storage, constants)
 
 
 def rounded(size: int) -> int:
@@ -57,16 +57,32 @@ def allocate_activations(function: FuncOp) -> None:
     function.attributes["activations_bound"] = IntegerAttr(peak(lives, ALIGNMENT), i64)
 
 
-def allocate_storage(function: FuncOp, storage: Storage) -> None:
+@dataclass
+class Constants:
+    """The constants region, which the functions of a module share: each constant has one place."""
+
+    places: dict[str, int] = field(default_factory=dict[str, int])
+    size: int = 0
+
+    def place(self, weight: WeightOp) -> int:
+        """The offset of a constant, given to it where it is first declared."""
+        if weight.storage_name not in self.places:
+            self.places[weight.storage_name] = self.size
+            self.size += rounded(byte_size(weight.result))
+        return self.places[weight.storage_name]
+
+
+def allocate_storage(function: FuncOp, storage: Storage, constants: Constants) -> None:
     """Set region and offset of the weights of one function."""
-    position = 0
+    end = 0
     bindings = {name: index for index, name in enumerate(function.binding_names)}
     for op in own_operations(function):
         if not isinstance(op, WeightOp):
             continue
         if isinstance(storage.by_name[op.storage_name], ConstantOp):
-            op.region, op.offset = StringAttr("constants"), IntegerAttr(position, i64)
-            position += rounded(byte_size(op.result))
+            offset = constants.place(op)
+            op.region, op.offset = StringAttr("constants"), IntegerAttr(offset, i64)
+            end = max(end, offset + rounded(byte_size(op.result)))
         else:
             op.region, op.offset = StringAttr("bindings"), IntegerAttr(bindings[op.storage_name], i64)
-    function.attributes["constants"] = IntegerAttr(position, i64)
+    function.attributes["constants"] = IntegerAttr(end, i64)

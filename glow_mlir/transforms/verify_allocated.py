@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -25,9 +26,11 @@ class VerifyAllocatedPass(ModulePass):
     name = "verify-allocated"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in low_functions(op):
+        functions = low_functions(op)
+        for function in functions:
             check_activations(function)
             check_weights(function)
+        check_constants(functions)
 
 
 def check_activations(function: FuncOp) -> None:
@@ -54,7 +57,7 @@ def check_activations(function: FuncOp) -> None:
 def check_weights(function: FuncOp) -> None:
     """Check the places of constants and bindings of one function."""
     size = _size(function, "constants")
-    end = 0
+    reach = 0
     for op in own_operations(function):
         if not isinstance(op, WeightOp):
             continue
@@ -69,10 +72,25 @@ def check_weights(function: FuncOp) -> None:
         is_constant = op.storage_name not in function.binding_names
         require_at(op, is_constant, f"@{op.storage_name} is a binding, and no constant")
         require_at(op, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
+        end = offset + byte_size(op.result)
+        require_at(op, 0 <= offset and end <= size, f"offset {offset} is outside the {size} bytes of constants")
+        reach = max(reach, end)
+    _check_use(function, "constants", size, reach)
+
+
+def check_constants(functions: Sequence[FuncOp]) -> None:
+    """Check that each constant has one place in the region that functions share, apart from all others."""
+    placed: dict[str, tuple[int, WeightOp]] = {}
+    for function in functions:
+        for op in own_operations(function):
+            if isinstance(op, WeightOp) and op.region == StringAttr("constants"):
+                offset = _number(op, op.offset, "no offset")
+                first, _ = placed.setdefault(op.storage_name, (offset, op))
+                require_at(op, offset == first, f"@{op.storage_name} is at offset {first} as well")
+    end = 0
+    for offset, op in sorted(placed.values(), key=lambda item: item[0]):
         require_at(op, offset >= end, f"offset {offset} overlaps the constant before it")
         end = offset + byte_size(op.result)
-        require_at(op, end <= size, f"offset {offset} is outside the {size} bytes of constants")
-    _check_use(function, "constants", size, end)
 
 
 def _size(function: FuncOp, region: str) -> int:

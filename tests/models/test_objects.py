@@ -21,4 +21,4 @@ def test_object_has_no_undefined_symbols(name: str, target: str) -> None:
     compilation = Compilation(import_model(model_named(name)), target=target)
     compilation.run(until="allocated")
     artifact = build_artifact(compilation.module, compilation.context, target)
-    assert set(undefined_symbols(artifact.code)) <= ALLOWED
+    assert set(undefined_symbols(artifact.code[0])) <= ALLOWED

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from glow_mlir.runtime import identity
-from glow_mlir.runtime.artifact import Artifact, Manifest
+from glow_mlir.runtime.artifact import Artifact, Entry, Manifest
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.identity import file_identity
 from glow_mlir.runtime.sources import stamp_of
@@ -22,8 +22,8 @@ KEY, OTHER = cache_key("one"), cache_key("other")
 
 
 def artifact(size: int = 100) -> Artifact:
-    manifest = Manifest("main", (), 0, 0, size, "host")
-    return Artifact(b"code", np.arange(size, dtype=np.uint8), manifest)
+    manifest = Manifest((Entry("main", (), 0, 0, "host"),), size)
+    return Artifact((b"code",), np.arange(size, dtype=np.uint8), manifest)
 
 
 def test_artifact_comes_back(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_artifact_comes_back(tmp_path: Path) -> None:
     cache.store(KEY, artifact())
     found = cache.load(KEY)
     assert found is not None
-    assert found.code == b"code"
+    assert found.code == (b"code",)
     assert found.constants.tolist() == list(range(100))
     assert cache.load(OTHER) is None
 
@@ -123,7 +123,7 @@ def test_trimming_a_cache_that_is_not_there_does_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("code.o", b"c0de"),
+        ("code.0.o", b"c0de"),
         ("constants.bin", bytes(100)),
         ("constants.bin", b""),
         ("manifest.json", b"{}"),
@@ -146,7 +146,7 @@ def test_manifest_with_another_entry_is_damaged(tmp_path: Path) -> None:
     assert cache.load(KEY) is None
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "code.o", "constants.bin"])
+@pytest.mark.parametrize("name", ["manifest.json", "code.0.o", "constants.bin"])
 def test_artifact_that_cannot_be_opened_now_stays(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process with too many open files must not empty the cache."""
     cache = ArtifactCache(tmp_path)

@@ -263,7 +263,7 @@ def within_seconds(action: Callable[[], object]) -> object:
     return results[0]
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "code.o", "constants.bin"])
+@pytest.mark.parametrize("name", ["manifest.json", "code.0.o", "constants.bin"])
 @pytest.mark.parametrize(("change", "reason"), FILES)
 def test_file_of_an_artifact_that_is_not_ours_is_not_read(
     change: Callable[[Path], None], reason: str, name: str, root: Path, warnings: list[GlowError]
@@ -315,7 +315,7 @@ def before_opening(name: str, action: Callable[[], None], monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("depth", ["root", "format", "artifact"])
 @pytest.mark.parametrize("as_link", [True, False])
-@pytest.mark.parametrize("file", ["manifest.json", "code.o", "constants.bin"])
+@pytest.mark.parametrize("file", ["manifest.json", "code.0.o", "constants.bin"])
 def test_code_that_is_planted_after_the_check_is_not_loaded(
     file: str, as_link: bool, depth: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,11 +333,11 @@ def test_code_that_is_planted_after_the_check_is_not_loaded(
     before_opening(file, plant, monkeypatch)
     found = cache.load(KEY)
     assert found is not None
-    assert found.code == b"code"
+    assert found.code == (b"code",)
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-@pytest.mark.parametrize("name", ["manifest.json", "code.o", "constants.bin"])
+@pytest.mark.parametrize("name", ["manifest.json", "code.0.o", "constants.bin"])
 def test_link_in_a_draft_redirects_nothing(
     name: str, link: Callable[[Path, Path], None], root: Path, tmp_path: Path
 ) -> None:
@@ -377,7 +377,7 @@ def test_removal_follows_no_links(root: Path, tmp_path: Path) -> None:
     (precious / "notes.txt").write_text("mine")
     cache.store(KEY, artifact())
     (cache.directory / KEY / "link").symlink_to(precious)
-    (cache.directory / KEY / "code.o").write_bytes(b"damaged")
+    (cache.directory / KEY / "code.0.o").write_bytes(b"damaged")
     assert cache.load(KEY) is None
     assert not (cache.directory / KEY).exists()
     (cache.directory / ".partial-link").symlink_to(precious)

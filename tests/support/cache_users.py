@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from checkout import ROOT
 
-from glow_mlir.runtime.artifact import Artifact, Manifest
+from glow_mlir.runtime.artifact import Artifact, Entry, Manifest
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.identity import ContentIndex
 from glow_mlir.runtime.json_cache import JsonCache
@@ -27,7 +27,7 @@ NEEDS_ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0,
 
 def artifact(code: bytes = b"code", size: int = 100) -> Artifact:
     """An artifact with that many bytes of constants."""
-    return Artifact(code, np.arange(size, dtype=np.uint8), Manifest("main", (), 0, 0, size, "host"))
+    return Artifact((code,), np.arange(size, dtype=np.uint8), Manifest((Entry("main", (), 0, 0, "host"),), size))
 
 
 @dataclass(frozen=True)

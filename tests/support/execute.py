@@ -18,7 +18,7 @@ from xdsl.parser import Parser
 from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.codegen.build import build_constants
+from glow_mlir.codegen.build import build_region, constants_of
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.host import detect_host
@@ -196,7 +196,7 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> 
     compilation = Compilation(module, target=target, verify=True, threads=threads)
     compilation.run(until="allocated")
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
-    constants = build_constants(function, Storage(module))
+    constants = build_region(constants_of([function], Storage(module)))
     bindings = tuple(_binding(module, name) for name in function.binding_names)
     activations = function.attributes["activations"]
     assert isinstance(activations, IntegerAttr)

@@ -52,7 +52,7 @@ class GuardedMemory:
         return flat.view(dtype).reshape(tuple(shape))
 
     def bytes(self, size: int, make: Callable[..., Any] = np.empty) -> np.ndarray:
-        """In the place of `glow_mlir.runtime.executable.aligned`: bytes that start at a multiple of 64."""
+        """In the place of `glow_mlir.runtime.machine_code.aligned`: bytes that start at a multiple of 64."""
         array = self.array((-(-size // 64) * 64,), np.dtype(np.uint8))[:size]
         if make is np.zeros:
             array.fill(0)

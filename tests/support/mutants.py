@@ -27,7 +27,7 @@ from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import CompilerBugError, GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, parse_module
-from glow_mlir.runtime import executable
+from glow_mlir.runtime import machine_code
 
 LADDER = (
     *("imported", "optimized", "lowered", "scheduled", "instructions"),
@@ -90,19 +90,20 @@ def _run(text: str, at_end: bool) -> None:
             _check_llvm(module)
         session = InferenceSession(module, target=TARGET, cache=False)
         oracle = InferenceSession(module, backend="interpreter")
-        bindings = session.executable.manifest.bindings
+        bindings = session.machine_entry.bindings
         arrays = [memory.array(binding.shape, np.dtype(binding.dtype)) for binding in bindings]
         given: dict[str, np.ndarray] = {}
         for binding, array in zip(bindings, arrays, strict=True):
             if binding.role != "output":
                 given[binding.name] = sample(binding.shape, binding.dtype, len(binding.name))
                 array[...] = given[binding.name]
-        session.executable.call(arrays)
+        session.machine_entry.call(arrays)
         if any(array.size > MOST_ELEMENTS for array in arrays):
             return
-        state = {b.name: given[b.name].copy() for b in bindings if b.role == "state"}
+        oracle.set_state({b.name: given[b.name] for b in bindings if b.role == "state"})
         inputs = {b.name: given[b.name] for b in bindings if b.role == "input"}
-        expected = {**getattr(oracle, "_runner").run(inputs, state), **state}
+        outputs = [argument.name for argument in oracle.get_outputs()]
+        expected = {**dict(zip(outputs, oracle.run(None, inputs), strict=True)), **oracle.get_state()}
         for binding, array in zip(bindings, arrays, strict=True):
             wanted = given[binding.name] if binding.role == "input" else expected[binding.name]
             _compare(binding.name, array, wanted)
@@ -115,7 +116,7 @@ def _guarded(at_end: bool) -> Generator[GuardedMemory]:
     try:
         with (
             mock.patch.object(build, "aligned", memory.bytes),
-            mock.patch.object(executable, "aligned", memory.bytes),
+            mock.patch.object(machine_code, "aligned", memory.bytes),
             mock.patch.object(build, "compile_text", _compiled),
             mock.patch.object(compiler, "write_reproducer", return_value="none"),
         ):

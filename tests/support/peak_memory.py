@@ -16,7 +16,7 @@ def main() -> None:
     session.run(None, {argument.name: np.zeros(argument.shape, np.float32) for argument in session.get_inputs()})
     status = Path("/proc/self/status").read_text().splitlines()
     (peak,) = (int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
-    print(peak, session.executable.manifest.constants)
+    print(peak, session.machine_code.manifest.constants)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,17 @@ from glow_mlir import InferenceSession
 
 class _Glow:
     def __init__(self, session: InferenceSession, inputs: Arrays) -> None:
-        self._executable = session.executable
+        self._entry = session.machine_entry
         self._bound: list[np.ndarray] = []
         self._outputs: list[np.ndarray] = []
-        for binding in self._executable.manifest.bindings:
+        for binding in self._entry.bindings:
             array = inputs[binding.name] if binding.role == "input" else np.zeros(binding.shape, binding.dtype)
             self._bound.append(array)
             if binding.role == "output":
                 self._outputs.append(array)
 
     def call(self) -> None:
-        self._executable.call(self._bound)
+        self._entry.call(self._bound)
 
     def outputs(self) -> list[np.ndarray]:
         return self._outputs

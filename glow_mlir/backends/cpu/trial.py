@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
 from glow_mlir.ir.traversal import operations
-from glow_mlir.runtime.executable import Executable, aligned
+from glow_mlir.runtime.machine_code import MachineCode, MachineEntry, aligned
 
 ENTRY = "main"
 
@@ -79,7 +79,7 @@ class Trial:
                 arrays.append(array)
         return arrays
 
-    def executable(self, candidate: Candidate, target: Target, name: str) -> Executable:
+    def executable(self, candidate: Candidate, target: Target, name: str) -> MachineEntry:
         """The machine code of the instruction with a kernel and its tiles, for the target of that name."""
         module, context = self.module.clone(), Context()
         (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
@@ -90,7 +90,8 @@ class Trial:
         for item in (*passes_of(pass_specs(["remove-unused-storage"])), *ALLOCATED.passes()):
             item.apply(context, module)
         code = (GlowLowToLlvmPass(target=name),)
-        return Executable(build_artifact(module, context, name, passes=code), target.threads)
+        code = MachineCode(build_artifact(module, context, name, passes=code), target.threads)
+        return code.load(function.sym_name.data)
 
     def runs(self, candidates: Sequence[Candidate], target: Target, name: str, spread: int) -> list[Callable[[], None]]:
         """
@@ -110,7 +111,7 @@ class Trial:
         constants = [op for op in self.module.body.block.ops if isinstance(op, ConstantOp)]
         return all(op.tensor_type.element_type == f32 for op in constants)
 
-    def _run(self, program: Executable, reel: Reel | None) -> Callable[[], None]:
+    def _run(self, program: MachineEntry, reel: Reel | None) -> Callable[[], None]:
         def run() -> None:
             if reel is not None:
                 program.use_constants(reel.next(program.constants.nbytes))

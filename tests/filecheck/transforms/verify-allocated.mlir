@@ -137,6 +137,29 @@ glow_low.func @constants_overlap() attributes {activations = 0, activations_boun
 // -----
 
 glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
+glow_low.func @one_place() attributes {activations = 0, activations_bound = 0, constants = 64} {
+  %c = glow_low.weight @c {region = "constants", offset = 0} : memref<4xf32>
+}
+glow_low.func @other_place() attributes {activations = 0, activations_bound = 0, constants = 128} {
+  // expected-error@+1 {{@c is at offset 0 as well}}
+  %c = glow_low.weight @c {region = "constants", offset = 64} : memref<4xf32>
+}
+
+// -----
+
+glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
+glow_high.constant @d : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
+glow_low.func @constant_of_one() attributes {activations = 0, activations_bound = 0, constants = 64} {
+  %c = glow_low.weight @c {region = "constants", offset = 0} : memref<4xf32>
+}
+glow_low.func @constant_of_another() attributes {activations = 0, activations_bound = 0, constants = 64} {
+  // expected-error@+1 {{offset 0 overlaps the constant before it}}
+  %d = glow_low.weight @d {region = "constants", offset = 0} : memref<4xf32>
+}
+
+// -----
+
+glow_high.constant @c : tensor<4xf32> {value = dense<1.0> : tensor<4xf32>}
 glow_low.func @constants_outside() attributes {activations = 0, activations_bound = 0, constants = 64} {
   // expected-error@+1 {{offset 64 is outside the 64 bytes of constants}}
   %c = glow_low.weight @c {region = "constants", offset = 64} : memref<4xf32>

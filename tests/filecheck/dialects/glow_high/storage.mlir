@@ -11,6 +11,8 @@ glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @y : tensor<4xf32> {output}
 // CHECK-NEXT: glow_high.placeholder @memory : tensor<4xf32> {state, trainable}
 glow_high.placeholder @memory : tensor<4xf32> {state, trainable}
+// CHECK-NEXT: glow_high.placeholder @ones : tensor<4xf32> {state, value = dense<1.000000e+00> : tensor<4xf32>}
+glow_high.placeholder @ones : tensor<4xf32> {state, value = dense<1.0> : tensor<4xf32>}
 
 // CHECK-NEXT: glow_high.func @step(@x, @memory, @y) {
 glow_high.func @step(@x, @memory, @y) {

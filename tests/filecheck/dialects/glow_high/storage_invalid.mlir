@@ -7,7 +7,7 @@ glow_high.constant @neither : tensor<2xi64>
 
 // -----
 
-// expected-error@+1 {{value has type tensor<2xi64>, the constant tensor<3xi64>}}
+// expected-error@+1 {{value has type tensor<2xi64>, the storage tensor<3xi64>}}
 glow_high.constant @misfit : tensor<3xi64> {value = dense<[1, 2]> : tensor<2xi64>}
 
 // -----
@@ -19,6 +19,26 @@ glow_high.placeholder @nothing : tensor<2xf32>
 
 // expected-error@+1 {{a placeholder is exactly one of 'input', 'output' and 'state'}}
 glow_high.placeholder @both : tensor<2xf32> {input, output}
+
+// -----
+
+// expected-error@+1 {{only state has an initial value}}
+glow_high.placeholder @x : tensor<2xf32> {input, value = dense<1.0> : tensor<2xf32>}
+
+// -----
+
+// expected-error@+1 {{content is either 'weights' or 'value'}}
+glow_high.placeholder @s : tensor<2xf32> {state, weights = "sha256:0", value = dense<1.0> : tensor<2xf32>}
+
+// -----
+
+// expected-error@+1 {{value has type tensor<2xf32>, the storage tensor<3xf32>}}
+glow_high.placeholder @s : tensor<3xf32> {state, value = dense<1.0> : tensor<2xf32>}
+
+// -----
+
+// expected-error@+1 {{only state is trainable}}
+glow_high.placeholder @x : tensor<2xf32> {input, trainable}
 
 // -----
 

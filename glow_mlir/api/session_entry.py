@@ -1,0 +1,87 @@
+"""An entry as a session runs it: arguments in the words of onnxruntime, inputs that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.executable import EntryPoint, describe
+from glow_mlir.support.dtypes import named_dtype
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`)."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+
+
+_TYPE_WORDS = {"float32": "float", "float64": "double"}
+
+
+def _node_arg(binding: Binding) -> NodeArg:
+    return NodeArg(binding.name, binding.shape, f"tensor({_TYPE_WORDS.get(binding.dtype, binding.dtype)})")
+
+
+class SessionEntry:
+    """An entry with what its callers get wrong told in one line."""
+
+    def __init__(self, point: EntryPoint) -> None:
+        self._point = point
+        self.name = point.name
+        self._inputs = {b.name: (b, named_dtype(b.dtype)) for b in point.bindings if b.role == "input"}
+        self._outputs = [b.name for b in point.bindings if b.role == "output"]
+
+    def arguments(self, role: str) -> list[NodeArg]:
+        """The inputs, or the outputs, in order."""
+        return [_node_arg(binding) for binding in self._point.bindings if binding.role == role]
+
+    def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        """The outputs of those names, or all, in new arrays; raises `InputError` and `ExecutionError`."""
+        wanted = self._outputs if output_names is None else output_names
+        if isinstance(wanted, str):
+            raise InputError(f"'{wanted}' is no list of outputs", hint=f"['{wanted}']")
+        for name in wanted:
+            if name not in self._outputs:
+                raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
+        results = self._point.run(self._checked(inputs))
+        return [results[name] for name in wanted]
+
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        # A caller without types may give anything.
+        if not isinstance(cast(object, inputs), Mapping):
+            hint = "a dict of arrays by their names"
+            raise InputError(f"inputs cannot be of the type '{type(inputs).__name__}'", hint=hint)
+        for name in inputs:
+            if name not in self._inputs:
+                raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
+        checked: dict[str, np.ndarray] = {}
+        for name, (binding, dtype) in self._inputs.items():
+            if name not in inputs:
+                raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
+            array = as_array(f"input '{name}'", inputs[name])
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
+            if array.dtype != dtype or array.shape != binding.shape:
+                given = f"{array.dtype.name}{list(array.shape)}"
+                hint = "convert the array, or import the model with other sizes"
+                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}", hint=hint)
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                array = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
+            checked[name] = array
+        return checked
+
+
+def as_array(what: str, value: Any) -> np.ndarray:
+    """A value as an array; raises `InputError` for what is none, such as lists of unequal lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is no array: {error}", hint="convert it with numpy.asarray") from error

@@ -1,0 +1,43 @@
+"""What callers of functions have to know: bindings of an entry, and state that functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
+from glow_mlir.errors import ModelError
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.text import position_of
+from glow_mlir.runtime.artifact import Binding
+
+
+def bindings_of(function: FunctionOp) -> tuple[Binding, ...]:
+    """Inputs, outputs and state of a function, in order."""
+    return tuple(
+        Binding(op.public_name, op.role, numpy_dtype(op.tensor_type.element_type).name, op.tensor_type.get_shape())
+        for op in placeholders_of(function)
+    )
+
+
+def placeholders_of(function: FunctionOp) -> Iterator[PlaceholderOp]:
+    """The placeholders that a function is bound to, in order."""
+    storage = function.storage()
+    for name in function.binding_names:
+        op = storage[name]
+        assert isinstance(op, PlaceholderOp)
+        yield op
+
+
+def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
+    """The state of some functions by the name that callers use; raises `ModelError` where that is not one to one."""
+    found: dict[str, PlaceholderOp] = {}
+    for function in functions:
+        for op in placeholders_of(function):
+            if op.role == "state" and found.setdefault(op.public_name, op) is not op:
+                reason = (
+                    f"@{found[op.public_name].sym_name.data} and @{op.sym_name.data} have the same name for callers"
+                )
+                place = position_of(op.location)
+                raise ModelError(reason, file=place, node=location_name(op.location), hint="give one another 'label'")
+    return found

@@ -1,0 +1,22 @@
+"""The error for a model whose values take more memory than there is."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+
+from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.errors import OutOfMemoryError
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.text import one_line
+
+
+def out_of_memory(module: ModuleOp, failure: MemoryError) -> OutOfMemoryError:
+    """The error for a lack of memory to compile or interpret a module; it names the node whose value is largest."""
+    values = [value for op in module.walk() for value in op.results if isinstance(value.type, TensorType | MemRefType)]
+    reason = f"there is too little memory for the model: {one_line(failure) or 'nothing is left'}"
+    hint = "check the sizes of inputs, and constants that say how large a value is"
+    if not values:
+        return OutOfMemoryError(reason, hint=hint)
+    largest = max(values, key=bytes_of)
+    reason = f"{reason}; its largest value takes {bytes_of(largest)} bytes"
+    return OutOfMemoryError(reason, node=location_name(largest.owner.location), hint=hint)

@@ -1,0 +1,149 @@
+"""Execution of machine code: buffers, the call of an entry, and what it reports."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from glow_mlir.errors import ExecutionError, OutOfMemoryError
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure
+from glow_mlir.runtime.executable import EntryPoint, Executable, describe
+from glow_mlir.runtime.loader import Library
+from glow_mlir.runtime.pool import look_up, workers
+from glow_mlir.runtime.state import Initial, State
+from glow_mlir.support.dtypes import named_dtype
+
+ALIGNMENT = 64
+_ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray:
+    """`size` bytes that start at a multiple of 64, as `make` makes them: uninitialised by default."""
+    raw = make(size + ALIGNMENT, np.uint8)
+    begin = -raw.ctypes.data % ALIGNMENT
+    return raw[begin : begin + size]
+
+
+class MachineEntry(EntryPoint):
+    """
+    A function of machine code.
+
+    Each thread that calls it has its own activations. One of them at a time may use the workers that a call has for its
+    parts, where `threads` says that it may have any; the others compute alone.
+    """
+
+    def __init__(self, entry: Entry, library: Library, constants: np.ndarray, state: State, threads: int) -> None:
+        super().__init__(entry.name, entry.bindings, state)
+        self.entry = entry
+        self.use_constants(constants)
+        self._library = library
+        self._function = library.function(entry.name, _ENTRY, ctypes.c_int32)
+        self._threads = min(threads, entry.threads)
+        if self._threads > 1:
+            look_up(library)
+        self._local = threading.local()
+        self.stamps = np.zeros(len(entry.steps) + 1, np.int64)
+        """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
+
+    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        outputs: dict[str, np.ndarray] = {}
+        bound: list[np.ndarray] = []
+        for binding in self.bindings:
+            if binding.role == "output":
+                outputs[binding.name] = _made(binding)
+                bound.append(outputs[binding.name])
+            else:
+                bound.append((inputs if binding.role == "input" else state)[binding.name])
+        self.call(bound)
+        return outputs
+
+    def use_constants(self, constants: np.ndarray) -> None:
+        """Read the constants from `constants`, which start at a multiple of 64 bytes."""
+        self.constants = constants
+        self._constants_address = constants.ctypes.data
+
+    def call(self, bound: Sequence[np.ndarray]) -> None:
+        """Call the function on arrays in the order of the bindings; raises `ExecutionError` where it says so."""
+        arrays = (*bound, self.stamps) if self.entry.profile else bound
+        pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        if self._threads == 1:
+            status = self._function(self._constants_address, pointers, self._activations_address(), None)
+        else:
+            with workers(self._library, self._threads) as parallel:
+                status = self._function(self._constants_address, pointers, self._activations_address(), parallel)
+        if status:
+            failure: Failure = self.entry.failures[int(status) - 1]
+            raise ExecutionError(failure.reason, node=failure.location)
+
+    def _activations(self) -> np.ndarray:
+        """New activations; raises `OutOfMemoryError` where there is no room for them."""
+        size = self.entry.activations
+        try:
+            return aligned(size)
+        except MemoryError as error:
+            hint = "'glow-run --dump-html' shows what they hold"
+            raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error
+
+    def _activations_address(self) -> int:
+        """The address of the activations of this thread, which are kept with it: numpy takes long to give it."""
+        if not hasattr(self._local, "address"):
+            self._local.activations = self._activations()
+            self._local.address = self._local.activations.ctypes.data
+        return self._local.address
+
+
+class MachineCode(Executable):
+    """
+    A loaded artifact of machine code. An entry is linked when it is first asked for.
+
+    `check_target` raises a `GlowError` for the target of an entry whose code would kill this process. The work of an
+    inference is shared by up to `threads`.
+    """
+
+    def __init__(
+        self, artifact: Artifact, threads: int = 1, check_target: Callable[[str], object] = lambda target: None
+    ) -> None:
+        manifest = artifact.manifest
+        super().__init__([entry.name for entry in manifest.entries], State(_initial_state(artifact)))
+        self.manifest = manifest
+        self.constants = artifact.constants
+        self.code_bytes = sum(map(len, artifact.code))
+        """Size of the object files."""
+        self._code = artifact.code
+        self._threads, self._check_target = threads, check_target
+        self._libraries: dict[int, Library] = {}
+        self._loaded: dict[str, MachineEntry] = {}
+        self._loading = threading.Lock()
+
+    def load(self, name: str) -> MachineEntry:
+        with self._loading:
+            if name not in self._loaded:
+                (entry,) = (entry for entry in self.manifest.entries if entry.name == name)
+                self._check_target(entry.target)
+                if entry.code not in self._libraries:
+                    self._libraries[entry.code] = Library(self._code[entry.code])
+                library = self._libraries[entry.code]
+                self._loaded[name] = MachineEntry(entry, library, self.constants, self.state, self._threads)
+            return self._loaded[name]
+
+
+def _initial_state(artifact: Artifact) -> list[Initial]:
+    """The state that an artifact says, with the initial values behind its constants."""
+    found: list[Initial] = []
+    for value in artifact.manifest.state:
+        size = int(np.prod(value.shape, dtype=np.int64)) * named_dtype(value.dtype).itemsize
+        content = artifact.constants[value.offset : value.offset + size] if value.offset >= 0 else None
+        found.append(Initial(value.name, value.dtype, value.shape, content))
+    return found
+
+
+def _made(binding: Binding) -> np.ndarray:
+    """A new array for an output; raises `OutOfMemoryError` where there is no room for it."""
+    try:
+        return np.empty(binding.shape, named_dtype(binding.dtype))
+    except MemoryError as error:
+        reason = f"there is too little memory for output '{binding.name}', which is {describe(binding)}"
+        raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error

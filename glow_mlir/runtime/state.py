@@ -1,0 +1,94 @@
+"""State of a loaded model: arrays that live from call to call, and that all of its entries see."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from weakref import WeakSet
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.dtypes import named_dtype
+
+
+@dataclass(frozen=True)
+class Initial:
+    """State as it begins: name, element type and shape, and the bytes of the initial value, `None` for zeros."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    content: np.ndarray | None = None
+
+    def make(self) -> np.ndarray:
+        """A new array with the initial value."""
+        if self.content is None:
+            return np.zeros(self.shape, named_dtype(self.dtype))
+        return self.content.view(named_dtype(self.dtype)).reshape(self.shape).copy()
+
+
+class State:
+    """
+    The state of a loaded model, by name. It begins with its initial values.
+
+    `turn` lets the calls that read or write it follow one another, also in a child of `os.fork`.
+    """
+
+    def __init__(self, initial: Iterable[Initial]) -> None:
+        self._initial = {value.name: value for value in initial}
+        self.arrays = {name: value.make() for name, value in self._initial.items()}
+        self.turn = threading.Lock()
+        _STATES.add(self)
+
+    def get(self) -> dict[str, np.ndarray]:
+        """Copies of all of it."""
+        with self.turn:
+            return {name: array.copy() for name, array in self.arrays.items()}
+
+    def set(self, values: Mapping[str, np.ndarray]) -> None:
+        """Overwrite some of it, or, where an array is wrong, nothing; raises `InputError`."""
+        for name, value in values.items():
+            array = self._known(name)
+            if value.dtype != array.dtype or value.shape != array.shape:
+                wanted, given = (f"{item.dtype.name}{list(item.shape)}" for item in (array, value))
+                raise InputError(f"state '{name}' must be {wanted}, not {given}")
+        with self.turn:
+            for name, value in values.items():
+                self.arrays[name][...] = value
+
+    def reset(self, names: Sequence[str] | None = None) -> None:
+        """Give the state of those names, or all of it, its initial value; raises `InputError` for an unknown name."""
+        chosen = tuple(self._initial) if names is None else tuple(names)
+        for name in chosen:
+            self._known(name)
+        with self.turn:
+            for name in chosen:
+                self.arrays[name][...] = self._initial[name].make()
+
+    def _known(self, name: str) -> np.ndarray:
+        if name not in self.arrays:
+            known = ", ".join(self.arrays) or "none"
+            raise InputError(f"there is no state '{name}'", hint=f"the model has {known}")
+        return self.arrays[name]
+
+
+_STATES: WeakSet[State] = WeakSet()
+
+
+def _forked() -> None:
+    """In a child process: nobody is in a call, though another thread of the parent may have been."""
+    for state in list(_STATES):
+        state.turn = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def uses_state(bindings: Iterable[Binding]) -> bool:
+    """Whether an entry with those bindings reads or writes state."""
+    return any(binding.role == "state" for binding in bindings)
