@@ -4,26 +4,72 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.constants.deferred import Deferred
-from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.transposition import inverse, ranking
 from glow_mlir.dialects.properties import flag, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.ir import statistics
-from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
+
+
+class FoldFlattening(Pattern):
+    """A transpose before the reshape that gives the rows of a product with constant weights permutes these instead."""
+
+    @rooted
+    def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
+        left, right, bias = operands_of(op)
+        reshape = left.owner
+        transpose = reshape.input.owner if isinstance(reshape, ReshapeOp) else None
+        if not isinstance(reshape, ReshapeOp) or not isinstance(transpose, TransposeOp):
+            return
+        if (weights := rewriter.storage.deferred(right)) is None:
+            return
+        if isinstance(op, MatMulOp) and flag(op.transpose_left):
+            return
+        order = depth_order(transpose, shape_of(left)[-1])
+        if order is None:
+            return
+        flattened = rewriter.emit.at(fuse_locations([transpose.location, reshape.location]))
+        rows = flattened(ReshapeOp, transpose.input, shape=shape_of(left))
+        depth = len(weights.shape) - (1 if isinstance(op, MatMulOp) and flag(op.transpose_right) else 2)
+        constant = rewriter.emit.constant(permuted(weights, depth, *order), right.name_hint or "weights")
+        operands = [rows, constant, *([] if bias is None else [bias])]
+        location = fuse_locations([transpose.location, op.location])
+        rewriter.replace(op, op.inferred(operands, op.properties, location))
+
+
+class FoldTranspose(Pattern):
+    """A transpose of the right operand of a product, where that makes it cheaper, is the flag `transpose_right`."""
+
+    @rooted
+    def match_and_rewrite(self, op: MatMulOp | FullyConnectedOp, rewriter: Rewriter, /) -> None:
+        left, right, bias = operands_of(op)
+        transpose = right.owner
+        if not isinstance(transpose, TransposeOp) or not is_float(element_of(right)):
+            return
+        source = transpose.input
+        rest = remaining_permutation(ints(transpose.permutation))
+        if rest is None or rewriter.storage.is_constant(source):
+            return
+        if rest != tuple(range(len(rest))):
+            if not transpose.result.has_one_use():
+                return  # The whole transpose is needed anyway.
+            source = rewriter.emit.at(transpose.location)(TransposeOp, source, permutation=rest)
+        flags = {"transpose_right": True}
+        if isinstance(op, MatMulOp):
+            flags = {"transpose_left": flag(op.transpose_left), "transpose_right": not flag(op.transpose_right)}
+        location = fuse_locations([transpose.location, op.location])
+        rewriter.replace(op, MatMulOp.make(left, source, bias, location=location, **flags))
 
 
 @dataclass(frozen=True)
-class FoldTransposesIntoMatmulPass(ModulePass):
+class FoldTransposesIntoMatmulPass(PatternPass):
     """
     Turn a transpose of the right operand of a matrix product into its flag `transpose_right` (Glow's
     MergeTransposeIntoMatMulOrFC).
@@ -36,45 +82,12 @@ class FoldTransposesIntoMatmulPass(ModulePass):
     """
 
     name = "fold-transposes-into-matmul"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, MatMulOp | FullyConnectedOp):
-                    if not fold_flattening(candidate, storage):
-                        fold_transpose(candidate, storage)
-            erase_dead(function.block)
+    WALKS = (Walk((FoldFlattening(), FoldTranspose())),)
 
 
 def operands_of(op: MatMulOp | FullyConnectedOp) -> tuple[SSAValue, SSAValue, SSAValue | None]:
     """Left and right operand, and bias."""
     return (op.left, op.right, op.bias) if isinstance(op, MatMulOp) else (op.input, op.weights, op.bias)
-
-
-def fold_flattening(op: MatMulOp | FullyConnectedOp, storage: Storage) -> bool:
-    """Fold the transpose before the reshape that gives the left operand, where the weights are constant."""
-    left, right, bias = operands_of(op)
-    reshape = left.owner
-    transpose = reshape.input.owner if isinstance(reshape, ReshapeOp) else None
-    if not isinstance(reshape, ReshapeOp) or not isinstance(transpose, TransposeOp):
-        return False
-    if (weights := storage.deferred(right)) is None:
-        return False
-    if isinstance(op, MatMulOp) and flag(op.transpose_left):
-        return False
-    order = depth_order(transpose, shape_of(left)[-1])
-    if order is None:
-        return False
-    emit = Emitter(op, storage)
-    rows = emit(ReshapeOp, transpose.input, shape=shape_of(left))
-    emit.emitted[-1].location = fuse_locations([transpose.location, reshape.location])
-    depth = len(weights.shape) - (1 if isinstance(op, MatMulOp) and flag(op.transpose_right) else 2)
-    constant = emit.constant(permuted(weights, depth, *order), right.name_hint or "weights")
-    new = op.inferred([rows, constant, *([] if bias is None else [bias])], op.properties)
-    new.location = fuse_locations([transpose.location, op.location])
-    replace(op, [emit.insert(new).results[0]])
-    return True
 
 
 def depth_order(transpose: TransposeOp, depth: int) -> tuple[Shape, Shape] | None:
@@ -102,31 +115,6 @@ def permuted(weights: Deferred, axis: int, sizes: Shape, order: Shape) -> Deferr
     trailing = range(axis + len(sizes), len(split.shape))
     moved = split.transposed((*range(axis), *(axis + place for place in inverse(order)), *trailing))
     return moved.reshaped(weights.shape)
-
-
-def fold_transpose(op: MatMulOp | FullyConnectedOp, storage: Storage) -> None:
-    """Fold the transpose of the right operand, where there is one that the flag makes cheaper."""
-    left, right, bias = operands_of(op)
-    transpose = right.owner
-    if not isinstance(transpose, TransposeOp) or not is_float(element_of(right)):
-        return
-    source = transpose.input
-    rest = remaining_permutation(ints(transpose.permutation))
-    if rest is None or storage.is_constant(source):
-        return
-    emit = Emitter(op, storage)
-    if rest != tuple(range(len(rest))):
-        if not transpose.result.has_one_use():
-            return  # The whole transpose is needed anyway.
-        source = emit(TransposeOp, source, permutation=rest)
-        emit.emitted[-1].location = transpose.location
-    flags = {"transpose_right": True}
-    if isinstance(op, MatMulOp):
-        flags = {"transpose_left": flag(op.transpose_left), "transpose_right": not flag(op.transpose_right)}
-    product = emit(MatMulOp, left, source, bias, **flags)
-    emit.emitted[-1].location = fuse_locations([transpose.location, op.location])
-    replace(op, [product])
-    statistics.count("transposes folded into products")
 
 
 def remaining_permutation(permutation: Shape) -> Shape | None:

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.ranges import Range, meets_input, value_ranges
-from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
@@ -21,14 +17,52 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
-from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
 
 Windowed = ConvOp | MaxPoolOp | AvgPoolOp | LpPoolOp
 
 
+class MergePad(Pattern):
+    """The border of a pad is padding of those that read it, if all can take it."""
+
+    @rooted
+    def match_and_rewrite(self, op: PadOp, rewriter: Rewriter, /) -> None:
+        fill = 0 if op.value is None else splat_number(op.value)
+        if fill is None or text(op.mode) != "constant":
+            return
+        known = rewriter.analysis(value_ranges).get(op.input, Range())
+        merged: list[tuple[Operation, HighOp]] = []
+        for user in dict.fromkeys(use.operation for use in op.result.uses):
+            new = with_border(user, op, fill, known)
+            if new is None:
+                for _, unused in merged:
+                    unused.erase()
+                return
+            merged.append((user, new))
+        for user, new in merged:
+            rewriter.replace(user, new)
+
+
+class MergeSlice(Pattern):
+    """A slice that cuts off outer results of a convolution that nothing else reads takes padding away instead."""
+
+    @rooted
+    def match_and_rewrite(self, op: SliceOp, rewriter: Rewriter, /) -> None:
+        conv = op.input.owner
+        if not isinstance(conv, ConvOp) or not op.input.has_one_use() or not size_of(op.result):
+            return
+        pads = remaining_pads(conv, op)
+        if pads is None:
+            return
+        properties: dict[str, Attribute] = {**conv.properties, "pads": to_attribute(pads)}
+        location = fuse_locations([conv.location, op.location])
+        rewriter.replace(op, ConvOp.inferred(conv.operands, properties, location))
+
+
 @dataclass(frozen=True)
-class MergePadsPass(ModulePass):
+class MergePadsPass(PatternPass):
     """
     Add the border of a pad to the padding of the convolutions and pools that read it (Glow's MergePadIntoConvolution).
 
@@ -40,38 +74,7 @@ class MergePadsPass(ModulePass):
     """
 
     name = "merge-pads"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            pads = [candidate for candidate in function.block.ops if isinstance(candidate, PadOp)]
-            cuts = [candidate for candidate in function.block.ops if isinstance(candidate, SliceOp)]
-            ranges = value_ranges(function.block, storage) if pads else {}
-            for pad in pads:
-                merge_pad(pad, ranges.get(pad.input, Range()))
-            for cut in cuts:
-                merge_cut(cut, storage)
-            erase_dead(function.block)
-
-
-def merge_pad(pad: PadOp, known: Range) -> None:
-    """Merge a pad of an input with that range into all its readers, or into none."""
-    fill = 0 if pad.value is None else splat_number(pad.value)
-    if fill is None or text(pad.mode) != "constant":
-        return
-    merged: list[tuple[HighOp, HighOp]] = []
-    for user in dict.fromkeys(use.operation for use in pad.result.uses):
-        new = with_border(user, pad, fill, known)
-        if new is None or not isinstance(user, HighOp):
-            for _, unused in merged:
-                unused.erase()
-            return
-        merged.append((user, new))
-    for user, new in merged:
-        block = user.parent_block()
-        assert block is not None
-        block.insert_op_before(new, user)
-        replace(user, list(new.results))
+    WALKS = (Walk((MergePad(),)), Walk((MergeSlice(),)))
 
 
 def with_border(user: Operation, pad: PadOp, fill: float, known: Range) -> HighOp | None:
@@ -114,19 +117,6 @@ def is_neutral(user: Windowed, new: HighOp, fill: float, known: Range) -> bool:
     if isinstance(user, AvgPoolOp):
         return fill == 0 and (flag(user.count_include_pad) or not any(user.window().pads))
     return fill == 0
-
-
-def merge_cut(cut: SliceOp, storage: Storage) -> None:
-    """Pad the input of a convolution less instead of cutting off what only the slice reads."""
-    conv = cut.input.owner
-    if not isinstance(conv, ConvOp) or not cut.input.has_one_use() or not size_of(cut.result):
-        return
-    pads = remaining_pads(conv, cut)
-    if pads is None:
-        return
-    properties: dict[str, Attribute] = {**conv.properties, "pads": to_attribute(pads)}
-    new = ConvOp.inferred(conv.operands, properties, fuse_locations([conv.location, cut.location]))
-    replace(cut, list(Emitter(cut, storage).insert(new).results))
 
 
 def remaining_pads(conv: ConvOp, cut: SliceOp) -> Shape | None:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from glow_mlir.analysis.ranges import Range, value_ranges
-from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.canonicalization.clips import limits_of
-from glow_mlir.ir.rewriting import high_functions, replace
+from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp, MaxOp, MinOp
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+
+
+class RemoveIdentityClip(Pattern):
+    """A clip to a range in which all elements lie is nothing."""
+
+    @rooted
+    def match_and_rewrite(self, op: ReluOp | ClipOp | MaxOp | MinOp, rewriter: Rewriter, /) -> None:
+        limits = limits_of(op)
+        if limits is None:
+            return
+        known = rewriter.analysis(value_ranges).get(limits.input, Range())
+        if known.within(limits.low, limits.high):
+            rewriter.replace(op, (), [limits.input])
 
 
 @dataclass(frozen=True)
-class RemoveIdentityClipsPass(ModulePass):
+class RemoveIdentityClipsPass(PatternPass):
     """
     Drop operators that limit elements to a range in which they lie (Glow's RemoveIdentityRelu and RemoveIdentityClip).
 
@@ -23,15 +34,4 @@ class RemoveIdentityClipsPass(ModulePass):
     """
 
     name = "remove-identity-clips"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            ranges = value_ranges(function.block, storage)
-            for candidate in list(function.block.ops):
-                limits = limits_of(candidate)
-                if limits is None:
-                    continue
-                known = ranges.get(limits.input, Range())
-                if known.within(limits.low, limits.high):
-                    replace(candidate, [limits.input])
+    WALKS = (Walk((RemoveIdentityClip(),)),)

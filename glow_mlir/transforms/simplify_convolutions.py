@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.storage import Storage
@@ -20,12 +16,50 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last, split_image
-from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+
+
+class ConvolutionToProduct(Pattern):
+    """A convolution whose window is the whole image, in one group, is a product: rows of images, columns of filters."""
+
+    @rooted
+    def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
+        if not is_channels_last(op.layout) or integer(op.group) != 1:
+            return
+        window, taps = small_window(op)
+        is_whole = window.kernel == split_image(op.input, op.layout)[1] and not any(window.pads)
+        is_one = math.prod(split_image(op.result, op.layout)[1]) == 1
+        known = kept_filter(op, taps, rewriter.storage) if is_whole and is_one else None
+        if known is None:
+            return
+        batch, outputs = shape_of(op.input)[0], known.shape[0]
+        shape: Shape = (batch, math.prod(known.shape[1:]))
+        columns = known.reshaped((outputs, shape[1])).transposed((1, 0))
+        emit = rewriter.emit
+        rows = emit(ReshapeOp, op.input, shape=shape)
+        product = emit(MatMulOp, rows, emit.constant(columns, op.filter.name_hint or "filter"), op.bias)
+        rewriter.replace(op, ReshapeOp.make(product, shape=shape_of(op.result)))
+
+
+class CropFilter(Pattern):
+    """Rows and columns of a constant filter that only ever meet padding are cut off."""
+
+    @rooted
+    def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
+        if not is_channels_last(op.layout):
+            return
+        window, taps = small_window(op)
+        known = kept_filter(op, taps, rewriter.storage) if window != op.window() else None
+        if known is None:
+            return
+        emit, kept = rewriter.emit, {name: op.properties[name] for name in ("strides", "dilations", "group", "layout")}
+        constant = emit.constant(known, op.filter.name_hint or "filter")
+        rewriter.replace(op, (), [emit(ConvOp, op.input, constant, op.bias, pads=window.pads, **kept)])
 
 
 @dataclass(frozen=True)
-class SimplifyConvolutionsPass(ModulePass):
+class SimplifyConvolutionsPass(PatternPass):
     """
     Cut off rows and columns of constant filters that only ever meet padding (Glow's OptimizeSmallConv), and make a
     convolution whose window is the whole image a matrix product.
@@ -34,35 +68,23 @@ class SimplifyConvolutionsPass(ModulePass):
     """
 
     name = "simplify-convolutions"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, ConvOp) and is_channels_last(candidate.layout):
-                    _simplify(candidate, storage)
-            erase_dead(function.block)
+    WALKS = (Walk((ConvolutionToProduct(), CropFilter())),)
 
 
-def _simplify(op: ConvOp, storage: Storage) -> None:
-    """Simplify one convolution, where its image is small."""
-    window, sizes = op.window(), split_image(op.input, op.layout)[1]
-    taps = [seen_taps(window, axis, size) for axis, size in enumerate(sizes)]
+def small_window(op: ConvOp) -> tuple[Window, list[tuple[int, int]]]:
+    """The window of a convolution without what only meets padding, and the range of its taps along each axis."""
+    window = op.window()
+    taps = [seen_taps(window, axis, size) for axis, size in enumerate(split_image(op.input, op.layout)[1])]
     cut = cropped(window, taps)
-    whole = cut.kernel == sizes and not any(cut.pads) and math.prod(split_image(op.result, op.layout)[1]) == 1
-    product = whole and integer(op.group) == 1
-    filter_ = storage.deferred(op.filter) if cut != window or product else None
-    if filter_ is None:
-        return
-    emit = Emitter(op, storage)
-    picked = (slice(None), *(slice(first, last) for first, last in taps))
-    kept = Stored(np.ascontiguousarray(filter_.array()[picked])) if cut != window else filter_
-    if product:
-        replace(op, [_as_product(op, kept, emit)])
-        return
-    properties = {"strides": op.strides, "dilations": op.dilations, "group": op.group, "layout": op.layout}
-    constant = emit.constant(kept, op.filter.name_hint or "filter")
-    replace(op, [emit(ConvOp, op.input, constant, op.bias, pads=cut.pads, **properties)])
+    return cut, taps if cut != window else [(0, size) for size in window.kernel]
+
+
+def kept_filter(op: ConvOp, taps: list[tuple[int, int]], storage: Storage) -> Deferred | None:
+    """Those taps of a constant filter; `None` of every other one."""
+    known = storage.deferred(op.filter)
+    if known is None or all(span == (0, size) for span, size in zip(taps, op.window().kernel, strict=True)):
+        return known
+    return Stored(np.ascontiguousarray(known.array()[slice(None), *(slice(first, last) for first, last in taps)]))
 
 
 def seen_taps(window: Window, axis: int, size: int) -> tuple[int, int]:
@@ -82,13 +104,3 @@ def cropped(window: Window, taps: list[tuple[int, int]]) -> Window:
         return window
     kernel = tuple(last - first for first, last in taps)
     return changed(window, kernel=kernel, pads=(*leading, *trailing))
-
-
-def _as_product(op: ConvOp, filter_: Deferred, emit: Emitter) -> SSAValue:
-    """The product of each image as one row, and each filter as one column."""
-    batch, outputs = shape_of(op.input)[0], filter_.shape[0]
-    shape: Shape = (batch, math.prod(filter_.shape[1:]))
-    columns = filter_.reshaped((outputs, shape[1])).transposed((1, 0))
-    rows = emit(ReshapeOp, op.input, shape=shape)
-    product = emit(MatMulOp, rows, emit.constant(columns, op.filter.name_hint or "filter"), op.bias)
-    return emit(ReshapeOp, product, shape=shape_of(op.result))

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+
+
+class MergeReshapes(Pattern):
+    """Only the last of two shapes counts, and one that is there already is nothing."""
+
+    @rooted
+    def match_and_rewrite(self, op: ReshapeOp, rewriter: Rewriter, /) -> None:
+        source = op.input.owner.input if isinstance(op.input.owner, ReshapeOp) else op.input
+        if shape_of(source) == shape_of(op.result):
+            rewriter.replace(op, (), [source])
+        elif source is not op.input:
+            rewriter.replace(op, ReshapeOp.make(source, shape=shape_of(op.result)))
+
+
+class SinkReshape(Pattern):
+    """An elementwise operator on reshaped operands is one on what they were, with its result reshaped."""
+
+    @rooted
+    def match_and_rewrite(self, op: Elementwise, rewriter: Rewriter, /) -> None:
+        shape = shape_before(op, rewriter.storage)
+        if shape is None:
+            return
+        operands = [unshaped(value, shape, rewriter.emit) for value in op.operands]
+        new = rewriter.emit.insert(type(op).inferred(operands, op.properties, op.location))
+        rewriter.replace(op, ReshapeOp.make(new, shape=shape_of(op.result)))
 
 
 @dataclass(frozen=True)
-class SinkReshapesPass(ModulePass):
+class SinkReshapesPass(PatternPass):
     """
     Move reshapes below elementwise operators, and merge those that meet (Glow's SinkReshapes and OptimizeReshape).
 
@@ -27,36 +50,7 @@ class SinkReshapesPass(ModulePass):
     """
 
     name = "sink-reshapes"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, ReshapeOp):
-                    merge_reshape(candidate, storage)
-                elif isinstance(candidate, Elementwise):
-                    sink_reshape(candidate, storage)
-            erase_dead(function.block)
-
-
-def merge_reshape(op: ReshapeOp, storage: Storage) -> None:
-    """Merge a reshape with the one it reads; one to the shape that is there is nothing."""
-    source = op.input.owner.input if isinstance(op.input.owner, ReshapeOp) else op.input
-    if shape_of(source) == shape_of(op.result):
-        replace(op, [source])
-    elif source is not op.input:
-        replace(op, [Emitter(op, storage)(ReshapeOp, source, shape=shape_of(op.result))])
-
-
-def sink_reshape(op: Elementwise, storage: Storage) -> None:
-    """Rewrite `op` on what its reshaped operands were, and reshape its result."""
-    shape = shape_before(op, storage)
-    if shape is None:
-        return
-    emit = Emitter(op, storage)
-    operands = [unshaped(value, shape, emit) for value in op.operands]
-    new = emit.insert(type(op).inferred(operands, op.properties, op.location))
-    replace(op, [emit(ReshapeOp, new.results[0], shape=shape_of(op.result))])
+    WALKS = (Walk((MergeReshapes(), SinkReshape())),)
 
 
 def shape_before(op: Elementwise, storage: Storage) -> Shape | None:

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -18,9 +14,9 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import Untransposed, composed, identity, inverse, keeps_order, moved
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
-from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
 
 LOOK_AHEAD = 16
 """How many operators are visited in search of a transpose that undoes another one."""
@@ -29,8 +25,83 @@ WORTH_RAISING = 2
 """How much smaller a tensor has to be for its transpose to go back; so a transpose stays behind the border of a pad."""
 
 
+class CancelTransposes(Pattern):
+    """A transpose that leaves all axes where they are, or where they were before the one that it reads, is nothing."""
+
+    @rooted
+    def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
+        source, permutation = transposed_source(op)
+        if permutation == identity(len(permutation)):
+            rewriter.replace(op, (), [source])
+
+
+class TransposeToReshape(Pattern):
+    """A transpose that, with the one that it reads, moves only unit axes is a reshape."""
+
+    @rooted
+    def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
+        source, permutation = transposed_source(op)
+        if keeps_order(shape_of(source), permutation):
+            rewriter.replace(op, ReshapeOp.make(source, shape=shape_of(op.result)))
+
+
+class MergeTransposes(Pattern):
+    """Two orders of axes make one."""
+
+    @rooted
+    def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
+        source, permutation = transposed_source(op)
+        if source is not op.input:
+            rewriter.replace(op, TransposeOp.make(source, permutation=permutation))
+
+
+class SinkTranspose(Pattern):
+    """An operator on transposed operands is one on their origins, with its results transposed."""
+
+    @rooted
+    def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
+        operands, storage = concerned(op), rewriter.storage
+        permutation = common_permutation(op, operands, storage)
+        form = None if permutation is None else op.untransposed(permutation)
+        if permutation is None or form is None:
+            return
+        if form.before is not None and not meets_inverse(op.results[0], form.permutation, storage):
+            return
+        emit = rewriter.emit
+        origins = [origin(value, permutation, emit) for value in operands]
+        if form.before is not None:
+            origins = [emit(TransposeOp, value, permutation=form.before) for value in origins]
+        new = emit.insert(rebuilt(op, origins, form))
+        rewriter.replace(op, (), [emit(TransposeOp, result, permutation=form.permutation) for result in new.results])
+
+
+class RaiseTranspose(Pattern):
+    """A transpose goes to where its tensor is smallest among the operators above it that nothing else reads."""
+
+    @rooted
+    def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
+        chain = operators_above(op, rewriter.storage)
+        sizes = [0 if has_equal(value, op) else size_of(value.type) for _, value in chain]
+        if not chain or WORTH_RAISING * min(sizes) > size_of(op.input.type):
+            return
+        permutation = ints(op.permutation)
+        back = inverse(permutation)
+        chain = chain[: sizes.index(min(sizes)) + 1]
+        owner, source = chain[-1]
+        value = rewriter.emit_before(owner, op.location)(TransposeOp, source, permutation=permutation)
+        for owner, source in reversed(chain):
+            emit = rewriter.emit_before(owner)
+            form = owner.untransposed(back)
+            assert form is not None
+            operands = [value if other is source else origin(other, back, emit) for other in concerned(owner)]
+            value = emit.insert(rebuilt(owner, operands, form)).results[0]
+        rewriter.replace(op, (), [value])
+        for owner, _ in chain:
+            rewriter.erase(owner)
+
+
 @dataclass(frozen=True)
-class SinkTransposesPass(ModulePass):
+class SinkTransposesPass(PatternPass):
     """
     Move transposes below operators that compute as well on the origins of transposed operands, and merge those that
     meet (Glow's SinkCode for Transpose).
@@ -42,59 +113,23 @@ class SinkTransposesPass(ModulePass):
     """
 
     name = "sink-transposes"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, TransposeOp):
-                    merge_transpose(candidate, storage)
-                elif isinstance(candidate, HighOp):
-                    sink_below(candidate, storage)
-            erase_dead(function.block)
-            raise_transposes(function.block, storage)
+    WALKS = (
+        Walk((CancelTransposes(), TransposeToReshape(), MergeTransposes(), SinkTranspose())),
+        Walk((RaiseTranspose(),), backward=True),
+    )
 
 
-def merge_transpose(op: TransposeOp, storage: Storage) -> None:
-    """Merge a transpose with the one it reads; drop identities; one that moves only unit axes is a reshape."""
-    permutation = ints(op.permutation)
-    source = op.input
-    if isinstance(source.owner, TransposeOp):
-        permutation = composed(ints(source.owner.permutation), permutation)
-        source = source.owner.input
-    emit = Emitter(op, storage)
-    if permutation == identity(len(permutation)):
-        replace(op, [source])
-        statistics.count("identities erased")
-    elif keeps_order(shape_of(source), permutation):
-        replace(op, [emit(ReshapeOp, source, shape=shape_of(op.result))])
-        statistics.count("transposes turned into reshapes")
-    elif source is not op.input:
-        replace(op, [emit(TransposeOp, source, permutation=permutation)])
-        statistics.count("transposes merged")
+def transposed_source(op: TransposeOp) -> tuple[SSAValue, Shape]:
+    """What a transpose and the one that it reads, if it does, transpose together, and how."""
+    permutation, inner = ints(op.permutation), op.input.owner
+    if isinstance(inner, TransposeOp):
+        return inner.input, composed(ints(inner.permutation), permutation)
+    return op.input, permutation
 
 
 def concerned(op: HighOp) -> Sequence[SSAValue]:
     """The operands that `untransposed` is about."""
     return op.operands if op.TRANSPOSES_ALL else op.operands[:1]
-
-
-def sink_below(op: HighOp, storage: Storage) -> None:
-    """Rewrite `op` on the origins of its transposed operands, and transpose its results."""
-    operands = concerned(op)
-    permutation = common_permutation(op, operands, storage)
-    form = None if permutation is None else op.untransposed(permutation)
-    if permutation is None or form is None:
-        return
-    if form.before is not None and not meets_inverse(op.results[0], form.permutation, storage):
-        return
-    emit = Emitter(op, storage)
-    origins = [origin(value, permutation, emit) for value in operands]
-    if form.before is not None:
-        origins = [emit(TransposeOp, value, permutation=form.before) for value in origins]
-    new = emit.insert(rebuilt(op, origins, form))
-    replace(op, [emit(TransposeOp, result, permutation=form.permutation) for result in new.results])
-    statistics.count("transposes sunk")
 
 
 def rebuilt(op: HighOp, operands: Sequence[SSAValue], form: Untransposed) -> HighOp:
@@ -175,37 +210,6 @@ def passes_through(user: Operation, value: SSAValue, permutation: Shape, storage
     if form is None or form.before is not None or form.permutation != permutation:
         return False
     return all(other is value or is_origin_known(other, permutation, storage) for other in operands)
-
-
-def raise_transposes(block: Block, storage: Storage) -> None:
-    """Move transposes that are left above operators whose operand is smaller, from the last to the first."""
-    for candidate in reversed(list(block.ops)):
-        if isinstance(candidate, TransposeOp):
-            raise_transpose(candidate, storage)
-
-
-def raise_transpose(op: TransposeOp, storage: Storage) -> None:
-    """Move one transpose to where its tensor is smallest among the operators above it that nothing else reads."""
-    chain = operators_above(op, storage)
-    sizes = [0 if has_equal(value, op) else size_of(value.type) for _, value in chain]
-    if not chain or WORTH_RAISING * min(sizes) > size_of(op.input.type):
-        return
-    permutation = ints(op.permutation)
-    back = inverse(permutation)
-    chain = chain[: sizes.index(min(sizes)) + 1]
-    owner, source = chain[-1]
-    emit = Emitter(owner, storage)
-    value = emit(TransposeOp, source, permutation=permutation)
-    emit.emitted[-1].location = op.location
-    for owner, source in reversed(chain):
-        emit = Emitter(owner, storage)
-        form = owner.untransposed(back)
-        assert form is not None
-        operands = [value if other is source else origin(other, back, emit) for other in concerned(owner)]
-        value = emit.insert(rebuilt(owner, operands, form)).results[0]
-    replace(op, [value])
-    for owner, _ in chain:
-        Rewriter.erase_op(owner)
 
 
 def has_equal(value: SSAValue, op: TransposeOp) -> bool:
