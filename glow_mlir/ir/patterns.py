@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import erase_dead, functions
+from glow_mlir.ir.traversal import operations
 
 Kinds = tuple[type[Operation], ...]
 Root = TypeVar("Root", bound=Operation)
@@ -86,9 +87,9 @@ class _ByKind(dict[type[Operation], tuple[Pattern, ...]]):
 @dataclass(frozen=True)
 class Walk:
     """
-    One walk over the operators of a function, from the first to the last or `backward`, that tries patterns at each.
+    One walk over the operations of a function, from the first to the last or `backward`, that tries patterns at each.
 
-    Patterns are tried in their order as long as the operator is there. What they create is visited right after it if
+    Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in their order as long as the operator is there. What they create is visited right after it if
     the walk is `recursive`; otherwise no operator is visited twice, so that a walk is linear.
     """
 
@@ -103,7 +104,7 @@ class Walk:
     def run(self, function: FunctionOp, storage: Storage) -> bool:
         """Walk over a function; whether anything changed."""
         by_kind = self._by_kind
-        ops = list(operators(function))
+        ops = list(operations(function))
         pending = [op for op in ops if by_kind[type(op)]]
         if not pending:
             return False
@@ -126,11 +127,6 @@ class Walk:
         return is_changed
 
 
-def operators(function: FunctionOp) -> Iterator[Operation]:
-    """The operators of a function, in order."""
-    yield from function.block.ops
-
-
 class PatternPass(ModulePass):
     """A pass that is a list of patterns: `WALKS`, or what `walks` makes of its options."""
 
@@ -150,7 +146,7 @@ def run_walks(module: ModuleOp, walks: Iterable[Walk]) -> None:
     for function in functions(module):
         for walk in walks:
             if walk.run(function, storage) and isinstance(function, FuncOp):
-                erase_dead(function.block)
+                erase_dead(function)
 
 
 # ---- which pattern did what ----------------------------------------------------------------------------------------
