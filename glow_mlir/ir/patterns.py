@@ -89,8 +89,9 @@ class Walk:
     """
     One walk over the operations of a function, from the first to the last or `backward`, that tries patterns at each.
 
-    Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in their order as long as the operator is there. What they create is visited right after it if
-    the walk is `recursive`; otherwise no operator is visited twice, so that a walk is linear.
+    Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in
+    their order as long as the operator is there. What they create is visited right after it if the walk is
+    `recursive`; otherwise no operator is visited twice, so that a walk is linear.
     """
 
     patterns: tuple[Pattern, ...]
