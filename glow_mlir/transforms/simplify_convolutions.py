@@ -53,9 +53,10 @@ class CropFilter(Pattern):
         known = kept_filter(op, taps, rewriter.storage) if window != op.window() else None
         if known is None:
             return
-        emit, kept = rewriter.emit, {name: op.properties[name] for name in ("strides", "dilations", "group", "layout")}
+        emit = rewriter.emit
+        properties = {"strides": op.strides, "dilations": op.dilations, "group": op.group, "layout": op.layout}
         constant = emit.constant(known, op.filter.name_hint or "filter")
-        rewriter.replace(op, (), [emit(ConvOp, op.input, constant, op.bias, pads=window.pads, **kept)])
+        rewriter.replace(op, (), [emit(ConvOp, op.input, constant, op.bias, pads=window.pads, **properties)])
 
 
 @dataclass(frozen=True)
