@@ -67,14 +67,14 @@ class _QualifierEffects(MemoryEffect):
     def verify(self, op: Operation) -> None:
         from glow_mlir.dialects.glow_low.memory import repeats_elements
 
-        assert isinstance(op, Instruction)
+        assert isinstance(op, QualifiedOp)
         for name, qualifier, value in op.named_uses():
             apart = not qualifier.writes or not repeats_elements(value)
             require(apart, f"@{qualifier.value} {name} is written, and its elements share places")
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance]:
-        assert isinstance(op, Instruction)
+        assert isinstance(op, QualifiedOp)
         effects: set[EffectInstance] = set()
         for qualifier, value in op.uses():
             if qualifier.reads:
@@ -84,37 +84,14 @@ class _QualifierEffects(MemoryEffect):
         return effects
 
 
-class Instruction(IRDLOperation, ABC):
-    """An instruction on addresses. Operands are declared in the order out, inout, in, scratch."""
+class QualifiedOp(IRDLOperation, ABC):
+    """An op on addresses; the qualifier of each operand says how it uses the buffer behind it."""
 
     QUALIFIERS: ClassVar[Mapping[str, Qualifier]]
     """Operand name → qualifier."""
-    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Pairs (@out operand, @in operand) that may be the same buffer; `*` stands for every @in operand."""
-    BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset()
-    """Names of operands that only bodies use; they are printed in front of these."""
-    BODY_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
-    """Names of properties that are printed there too."""
 
     irdl_options = SEGMENTS
     traits = traits_def(_QualifierEffects())
-
-    @classmethod
-    def of(
-        cls,
-        *groups: SSAValue | Sequence[SSAValue] | None,
-        properties: Mapping[str, Attribute] | None = None,
-        location: LocationAttr | None = None,
-    ) -> Self:
-        """Build the instruction; operands come in the order of their definition, `None` for an absent one."""
-        definitions = cls.get_irdl_definition().operands
-        padded = [*groups, *[None] * (len(definitions) - len(groups))]
-        lists = [[] if g is None else [g] if isinstance(g, SSAValue) else list(g) for g in padded]
-        return cls.create(
-            operands=[value for group in lists for value in group],
-            properties={**(properties or {}), "operandSegmentSizes": to_segments([len(g) for g in lists])},
-            location=location,
-        )
 
     def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""
@@ -135,6 +112,34 @@ class Instruction(IRDLOperation, ABC):
     def outputs(self) -> tuple[SSAValue, ...]:
         """The buffers behind @out."""
         return tuple(value for qualifier, value in self.uses() if qualifier is Qualifier.OUT)
+
+
+class Instruction(QualifiedOp):
+    """An instruction on addresses. Operands are declared in the order out, inout, in, scratch."""
+
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Pairs (@out operand, @in operand) that may be the same buffer; `*` stands for every @in operand."""
+    BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset()
+    """Names of operands that only bodies use; they are printed in front of these."""
+    BODY_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
+    """Names of properties that are printed there too."""
+
+    @classmethod
+    def of(
+        cls,
+        *groups: SSAValue | Sequence[SSAValue] | None,
+        properties: Mapping[str, Attribute] | None = None,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        """Build the instruction; operands come in the order of their definition, `None` for an absent one."""
+        definitions = cls.get_irdl_definition().operands
+        padded = [*groups, *[None] * (len(definitions) - len(groups))]
+        lists = [[] if g is None else [g] if isinstance(g, SSAValue) else list(g) for g in padded]
+        return cls.create(
+            operands=[value for group in lists for value in group],
+            properties={**(properties or {}), "operandSegmentSizes": to_segments([len(g) for g in lists])},
+            location=location,
+        )
 
     def may_share(self, output: str, input_: str) -> bool:
         """Whether the @out operand of that name may be the same buffer as the @in operand of that name."""

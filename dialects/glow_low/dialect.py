@@ -7,6 +7,7 @@ from xdsl.ir import Dialect
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction, derive_instruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, ViewOp, WeightOp
@@ -20,7 +21,7 @@ INSTRUCTIONS: dict[type[HighOp], type[DerivedInstruction]] = {
 GLOW_LOW = Dialect(
     "glow_low",
     [
-        *(AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, LoopOp, StackOp, ViewOp, WeightOp, WindowOp, YieldOp),
+        *(AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, IfOp, LoopOp, StackOp, ViewOp, WeightOp, WindowOp, YieldOp),
         *INSTRUCTIONS.values(),
     ],
     [],

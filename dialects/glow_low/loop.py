@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self, TypedDict
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, i1, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     base,
     irdl_op_definition,
     operand_def,
-    prop_def,
+    opt_operand_def,
+    opt_prop_def,
     region_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import NoTerminator, Pure
+from xdsl.traits import Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.control_flow import ControlFlowOp
-from glow_mlir.dialects.glow_high.base import parse_defined_value
-from glow_mlir.dialects.glow_low.base import BUFFER, Instruction
+from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
+from glow_mlir.dialects.glow_low.base import BUFFER, Qualifier
+from glow_mlir.dialects.glow_low.control_flow import RegionOp, parse_read, print_read, verify_scalar
 from glow_mlir.dialects.glow_low.memory import (
     AddressOp,
-    AllocOp,
     Buffer,
-    FuncOp,
-    WeightOp,
     root_of,
 )
 from glow_mlir.dialects.properties import integer, ints, ints_prop
@@ -37,12 +35,13 @@ from glow_mlir.dialects.shapes import require
 
 
 @irdl_op_definition
-class LoopOp(ControlFlowOp):
+class LoopOp(RegionOp):
     """
     Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
 
-    The body uses buffers of the function around it, and parts of them that move through windows. What it allocates is
-    undefined at the start of each trip.
+    How many trips there are is a number, `trips`, or the only element of `trip_count`, read before the first; none
+    where that is not positive. With a `condition`, each trip begins only where its only element holds then. Buffers
+    around the loop carry what one trip leaves to the next. Parts of buffers move from trip to trip through windows.
 
     ```mlir
     glow_low.loop %i = 7 {
@@ -50,21 +49,32 @@ class LoopOp(ControlFlowOp):
       %b = glow_low.window %y[%i by 32] : memref<7x32xf32> to memref<32xf32>
       glow_low.relu @out %b, @in %a
     }
+    glow_low.loop %j = @in %n while @in %unfinished {
+      glow_low.matmul @out %next, @in %state, @in %transition
+      glow_low.copy @out %state, @in %next
+      glow_low.less @out %unfinished, @in %error, @in %tolerance
+    }
     ```
     """
 
     name = "glow_low.loop"
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"trip_count": Qualifier.IN, "condition": Qualifier.IN}
 
-    trips = prop_def(base(IntegerAttr))
+    trip_count = opt_operand_def(BUFFER)
+    condition = opt_operand_def(BUFFER)
+    trips = opt_prop_def(base(IntegerAttr))
     body = region_def("single_block")
 
-    traits = traits_def(NoTerminator())
-
     @classmethod
-    def of(cls, trips: int, location: LocationAttr | None = None) -> LoopOp:
-        """A loop with an empty body."""
+    def of(
+        cls,
+        trips: int | SSAValue | None,
+        location: LocationAttr | None = None,
+        condition: SSAValue | None = None,
+    ) -> LoopOp:
+        """A loop with an empty body, over a number of trips, those that a buffer says, or while a condition holds."""
         region = Region(Block(arg_types=[IndexType()]))
-        return cls.create(properties={"trips": to_attribute(trips)}, regions=[region], location=location)
+        return cls.create(**_described(trips, condition), regions=[region], location=location)
 
     @property
     def block(self) -> Block:
@@ -77,36 +87,71 @@ class LoopOp(ControlFlowOp):
         return self.block.args[0]
 
     @property
-    def count(self) -> int:
-        """How many trips there are."""
-        return integer(self.trips)
+    def static_trips(self) -> int | None:
+        """How many trips there are at most, where that is known; exactly so many without a condition."""
+        return None if self.trips is None else integer(self.trips)
+
+    @property
+    def runs(self) -> bool:
+        """Whether there surely is a trip."""
+        return self.trips is not None and self.condition is None
 
     def verify_(self) -> None:
-        require(self.trips.type == i64, "trips are counted by an i64")
-        require(self.count > 0, "a loop has at least one trip")
+        require(self.trips is None or self.trip_count is None, "trips are counted once")
+        if self.trips is not None:
+            require(self.trips.type == i64, "trips are counted by an i64")
+            require(integer(self.trips) > 0, "a loop has at least one trip")
+        if self.trip_count is not None:
+            verify_scalar(self.trip_count, i64, "the number of trips")
+        if self.condition is not None:
+            verify_scalar(self.condition, i1, "the condition")
+        ends = any(end is not None for end in (self.trips, self.trip_count, self.condition))
+        require(ends, "a loop ends after some trips, or by a condition")
         require([arg.type for arg in self.block.args] == [IndexType()], "the body takes the number of the trip")
-        is_inside = isinstance(self.parent_op(), FuncOp | LoopOp | None)
-        require(is_inside, "a loop belongs in a function of instructions, or in another loop")
-        for op in self.block.ops:
-            require(not isinstance(op, WeightOp), "a weight is declared in the function itself")
-            fits = isinstance(op, Instruction | AllocOp | AddressOp | LoopOp)
-            require(fits, f"a region of instructions does not hold {op.name}")
+        self.verify_regions("a loop")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.index)
-        printer.print_string(f" = {self.count} ")
+        if self.static_trips is not None:
+            printer.print_string(f" = {self.static_trips}")
+        if self.trip_count is not None:
+            printer.print_string(" = ")
+            print_read(printer, self.trip_count)
+        if self.condition is not None:
+            printer.print_string(" while ")
+            print_read(printer, self.condition)
+        printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
         printer.print_op_attributes(self.attributes)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         index = parser.parse_argument(expect_type=False).resolve(IndexType())
-        parser.parse_punctuation("=")
-        trips = to_attribute(parser.parse_integer(allow_boolean=False, allow_negative=False))
+        trips: int | SSAValue | None = None
+        if parser.parse_optional_punctuation("="):
+            trips = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+            trips = parse_read(parser) if trips is None else trips
+        condition = parse_read(parser) if parser.parse_optional_keyword("while") else None
         region = parser.parse_region((index,))
         attributes = parser.parse_optional_attr_dict()
-        return cls.create(properties={"trips": trips}, attributes=attributes, regions=[region])
+        return cls.create(**_described(trips, condition), attributes=attributes, regions=[region])
+
+
+class _Ends(TypedDict):
+    """What says how often a loop runs."""
+
+    operands: list[SSAValue]
+    properties: dict[str, Attribute]
+
+
+def _described(trips: int | SSAValue | None, condition: SSAValue | None) -> _Ends:
+    """The operands and properties of a loop that ends in that way."""
+    groups = [[trips] if isinstance(trips, SSAValue) else [], [] if condition is None else [condition]]
+    properties = {"operandSegmentSizes": to_segments([len(group) for group in groups])}
+    if isinstance(trips, int):
+        properties["trips"] = to_attribute(trips)
+    return {"operands": [value for group in groups for value in group], "properties": properties}
 
 
 @irdl_op_definition
@@ -175,13 +220,16 @@ class WindowOp(AddressOp):
 
     def moves(self) -> list[tuple[int, int]]:
         """For each index how many trips its loop has, and by how many elements each moves the window."""
-        return [(loop_of(index).count, step) for index, step in zip(self.indices, ints(self.steps), strict=True)]
+        trips = (loop_of(index).static_trips for index in self.indices)
+        return [(count or 1, step) for count, step in zip(trips, ints(self.steps), strict=True)]
 
     def verify_(self) -> None:
         require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
         require(min(ints(self.steps), default=0) >= 0, "a window moves forwards")
         around = [_is_index_of_loop_around(index, self) for index in self.indices]
         require(all(around), "a window moves with the number of the trip of a loop around it")
+        bounded = all(loop_of(index).static_trips is not None for index in self.indices)
+        require(bounded, "a window moves with a loop whose trips are a number")
         require(len(set(self.indices)) == len(self.indices), "a window moves once with each loop")
         self.verify_address("a window", reach_of(self.result))
 
@@ -227,11 +275,11 @@ def is_same_buffer(one: SSAValue, other: SSAValue) -> bool:
 
 def are_alike(one: SSAValue, other: SSAValue) -> bool:
     """Whether two buffers are the same, or would be if their allocations were."""
-    return one.type == other.type and _motion(one) == _motion(other)
+    return one.type == other.type and motion_of(one) == motion_of(other)
 
 
-def _motion(value: SSAValue) -> dict[SSAValue, int]:
-    """By how many elements each index moves a buffer."""
+def motion_of(value: SSAValue) -> dict[SSAValue, int]:
+    """By how many elements each index moves a buffer; nothing for what stays where it is."""
     if not isinstance(value.owner, WindowOp):
         return {}
     moves = zip(value.owner.indices, ints(value.owner.steps), strict=True)

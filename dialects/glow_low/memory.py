@@ -42,7 +42,7 @@ from glow_mlir.dialects.attribute_syntax import parse_properties, print_properti
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import visible_properties
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
-from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
+from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, verify_storable
 
 Buffer = MemRefType[Attribute]
@@ -155,9 +155,7 @@ class FuncOp(FunctionOp):
     name = "glow_low.func"
 
     def holds(self, op: Operation) -> bool:
-        from glow_mlir.dialects.glow_low.loop import LoopOp
-
-        return isinstance(op, WeightOp | AllocOp | AddressOp | Instruction | LoopOp)
+        return isinstance(op, WeightOp | AllocOp | AddressOp | QualifiedOp)
 
 
 class _Declaration(IRDLOperation):

@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from glow_mlir.analysis.regions import Region, region_of, regions_overlap
-from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, WeightOp, root_of
@@ -59,7 +59,7 @@ def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
     for inner in subtree(op):
         if isinstance(inner, AllocOp | WeightOp | AddressOp | DeallocOp):
             continue
-        if isinstance(inner, Instruction):
+        if isinstance(inner, QualifiedOp):
             for index, (qualifier, _) in enumerate(inner.uses()):
                 yield Access(inner, index, position, qualifier.reads, qualifier.writes)
         else:
@@ -120,12 +120,12 @@ class Accesses:
             self.by_root[root] = [access for access in self.to(root) if access.op is not op]
 
 
-def each_user(buffer: SSAValue) -> Iterator[Instruction]:
-    """Every instruction that uses an allocation or weight, also through views; deallocations excluded."""
+def each_user(buffer: SSAValue) -> Iterator[QualifiedOp]:
+    """Every op that uses the content of an allocation or weight, also through views."""
     for use in buffer.uses:
         if isinstance(use.operation, AddressOp):
             yield from each_user(use.operation.result)
-        elif isinstance(use.operation, Instruction) and not isinstance(use.operation, DeallocOp):
+        elif isinstance(use.operation, QualifiedOp) and not isinstance(use.operation, DeallocOp):
             yield use.operation
 
 

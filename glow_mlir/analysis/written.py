@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -54,6 +55,25 @@ class WrittenElements:
     def has_any(self, root: SSAValue) -> bool:
         """Whether any element of an allocation or weight is written."""
         return root in self._whole or root in self._regions
+
+    def copy(self) -> WrittenElements:
+        """The same elements, to which others can be added."""
+        regions = {root: dict(found) for root, found in self._regions.items()}
+        return WrittenElements(set(self._whole), regions)
+
+    def meet(self, other: WrittenElements) -> WrittenElements:
+        """What is written in both."""
+        both = WrittenElements(self._whole & other._whole)
+        for one, another in ((self, other), (other, self)):
+            for root in one._whole - both._whole:
+                both._keep(root, another._regions.get(root, {}))
+            for root, found in one._regions.items():
+                both._keep(root, [region for region in found if another.has(root, region)])
+        return both
+
+    def _keep(self, root: SSAValue, regions: Iterable[Region]) -> None:
+        for region in regions:
+            self._append(root, region)
 
     def _append(self, root: SSAValue, region: Region) -> None:
         regions = self._regions.setdefault(root, {})

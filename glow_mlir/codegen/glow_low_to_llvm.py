@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import groupby
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
@@ -24,7 +24,8 @@ from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.codegen.target import target_named
 from glow_mlir.dialects.element_types import byte_width
-from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
+from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
@@ -119,20 +120,55 @@ class FunctionEmission:
             self._stamp(b, arguments[1], len(steps))
             b.give_back(b.constant(0, i32))
 
-    def _execute(self, b: Builder, op: Instruction | LoopOp, data: Value, parallel: Value) -> None:
-        """Run an instruction, or a loop over those of its body."""
-        if isinstance(op, LoopOp):
-            with b.loop(0, op.count) as index:
-                self.indices[op.index] = index
-                for inner in executed(op.block):
-                    self._execute(b, inner, data, parallel)
+    def _execute(self, b: Builder, op: QualifiedOp, data: Value, parallel: Value) -> None:
+        """Run an instruction, or those in the regions of a branch or loop."""
+
+        def run(block: Block) -> Sequence[Value]:
+            for inner in executed(block):
+                self._execute(b, inner, data, parallel)
+            return ()
+
+        if isinstance(op, IfOp):
+            b.either(self._holds(b, op.condition), lambda: run(op.then_region.block), lambda: run(op.else_region.block))
             return
+        if isinstance(op, LoopOp):
+            self._loop(b, op, run)
+            return
+        assert isinstance(op, Instruction)
         callee = self.callees[op]
         pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
         if isinstance(callee, str):
             b.call(callee, pointers)
         else:
             self._run_tasks(b, callee, pointers, data, parallel)
+
+    def _loop(self, b: Builder, op: LoopOp, run: Callable[[Block], Sequence[Value]]) -> None:
+        """Run the body of a loop as often as it says."""
+        trips: Index | None = op.static_trips
+        if op.trip_count is not None:
+            trips = self._pointer(b, op.trip_count).load(i64)
+        if op.condition is None:
+            assert trips is not None
+            with b.loop(0, trips) as index:
+                self.indices[op.index] = index
+                run(op.block)
+            return
+
+        def again(index: Value) -> Value:
+            assert op.condition is not None
+            goes_on = self._holds(b, op.condition)
+            return goes_on if trips is None else (index < trips) & goes_on
+
+        def trip(index: Value) -> Sequence[Value]:
+            self.indices[op.index] = index
+            run(op.block)
+            return [index + 1]
+
+        b.repeat([b.index(0)], trip, again)
+
+    def _holds(self, b: Builder, condition: SSAValue) -> Value:
+        """The only element of a buffer of i1, which is a byte."""
+        return self._pointer(b, condition).load(i8).ne(0)
 
     def _run_tasks(
         self, b: Builder, tasks: Sequence[Task], pointers: Sequence[Value], data: Value, parallel: Value
@@ -270,10 +306,9 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
             b.call_pointer(run, [context, task, data, parts])
 
 
-def executed(scope: Scope) -> list[Instruction | LoopOp]:
-    """What a function or block does, in order: its instructions and loops."""
-    found = own_operations(scope)
-    return [op for op in found if isinstance(op, Instruction | LoopOp) and not isinstance(op, DeallocOp)]
+def executed(scope: Scope) -> list[QualifiedOp]:
+    """What a function or block does, in order: its instructions, branches and loops."""
+    return [op for op in own_operations(scope) if isinstance(op, QualifiedOp) and not isinstance(op, DeallocOp)]
 
 
 def _offset(attribute: object) -> int:

@@ -26,11 +26,12 @@ from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
-from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
+from glow_mlir.dialects.glow_low.loop import WindowOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
+from glow_mlir.interpreter.control_flow import ControlFlowFunctions
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.registry import SEMANTICS, packed_forms_of
@@ -146,7 +147,7 @@ def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
 
 @register_impls
 class GlowFunctions(InterpreterFunctions):
-    """Implementations of the ops that are not derived: storage, memory, loops and stacks."""
+    """Implementations of the ops that are not derived, but for branches and loops: storage, memory and stacks."""
 
     @impl(high.GetOp)
     def run_get(self, interpreter: Interpreter, op: high.GetOp, args: PythonValues) -> PythonValues:
@@ -179,12 +180,6 @@ class GlowFunctions(InterpreterFunctions):
         type_ = op.result.type
         assert isinstance(type_, MemRefType)
         return (args[0].view(type_),)
-
-    @impl(LoopOp)
-    def run_loop(self, interpreter: Interpreter, op: LoopOp, args: PythonValues) -> PythonValues:
-        for trip in range(op.count):
-            interpreter.run_ssacfg_region(op.body, (trip,), "loop")
-        return ()
 
     @impl(WindowOp)
     def run_window(self, interpreter: Interpreter, op: WindowOp, args: PythonValues) -> PythonValues:
@@ -281,6 +276,7 @@ def new_interpreter(
     """An interpreter of `module` whose placeholders have the content `bindings`."""
     interpreter = Interpreter(module, listeners=tuple(listeners))
     interpreter.register_implementations(GlowFunctions())
+    interpreter.register_implementations(ControlFlowFunctions())
     interpreter.register_implementations(_derived_functions())
     interpreter.set_data(GlowFunctions, "state", State(module, bindings))
     return interpreter

@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import (
     Buffer,
     CopyOp,
@@ -55,12 +56,17 @@ class DecomposeDataMovementPass(ModulePass):
         for function in low_functions(op):
             accesses = cache(partial(Accesses.of, function.block))
             for instruction in operations(function):
-                if isinstance(instruction, DerivedInstruction) and not (instruction.kernel or instruction.bodies):
+                if isinstance(instruction, DerivedInstruction) and is_plain(instruction):
                     decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
                     if decompose and decompose(Decomposition(instruction, accesses, storage)):
                         instruction.detach()
                         instruction.erase()
                         statistics.count("instructions decomposed")
+
+
+def is_plain(op: DerivedInstruction) -> bool:
+    """Whether an instruction has neither kernel nor body yet, and no operand that is a window, which has no views."""
+    return not (op.kernel or op.bodies or any(map(moves_of, op.operands)))
 
 
 @dataclass(frozen=True)

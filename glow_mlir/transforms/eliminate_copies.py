@@ -14,7 +14,7 @@ from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
 from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.loop import is_same_buffer
+from glow_mlir.dialects.glow_low.loop import is_same_buffer, moves_of
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     Buffer,
@@ -81,7 +81,8 @@ class CopyElimination:
         Forwards the last copy comes first: what is copied on and on moves to its last place at once. Backwards the
         first does.
         """
-        copies = [op for op in own_operations(self.block) if isinstance(op, CopyOp) and op.kernel is None]
+        found = [op for op in own_operations(self.block) if isinstance(op, CopyOp) and op.kernel is None]
+        copies = [copy for copy in found if not any(map(moves_of, copy.operands))]
         left = [copy for copy in reversed(copies) if not self.forwards(copy)]
         for copy in reversed(left):
             self.backwards(copy)

@@ -13,6 +13,7 @@ from glow_mlir.analysis.accesses import Access, accesses_of
 from glow_mlir.analysis.regions import Region, region_covers, region_of, regions_overlap
 from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
@@ -59,7 +60,9 @@ class Demand:
         return any(regions_overlap(region, access.region) for region in wanted)
 
     def overwrite(self, access: Access) -> None:
-        """All elements of a buffer get new content: what they were is not read."""
+        """All elements of a buffer get new content: what they were is not read. A window has others in each trip."""
+        if moves_of(access.value):
+            return
         root = root_of(access.value)
         if wanted := self.regions.get(root):
             self.regions[root] = {region: None for region in wanted if not region_covers(access.region, region)}

@@ -13,6 +13,7 @@ from glow_mlir.analysis.cost import is_profitable
 from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
@@ -21,7 +22,7 @@ from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
+from glow_mlir.transforms.planes import body_with_first, has_plain_operands, own_strides, plane, steps_over
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FuseEpiloguesPass(BackendPass):
             for block in blocks(function):
                 accesses = Accesses.of(block)
                 for stack in list(own_operations(block)):
-                    if isinstance(stack, StackOp) and has_distinct_operands(stack):
+                    if isinstance(stack, StackOp) and has_plain_operands(stack):
                         EpilogueFusion(stack, accesses, backend, setting).run()
 
 
@@ -87,7 +88,12 @@ class EpilogueFusion:
         if producer not in self.accesses.positions:  # In a loop it has parts of the result.
             return None
         results = producer.outputs()
-        if len(results) != 1 or root_of(results[0]) is not root or offset_of(results[0]) != offset_of(value):
+        if (
+            len(results) != 1
+            or moves_of(results[0])
+            or root_of(results[0]) is not root
+            or offset_of(results[0]) != offset_of(value)
+        ):
             return None
         return producer if steps_over(self.stack, value, shape_of(results[0])) == own_strides(results[0]) else None
 

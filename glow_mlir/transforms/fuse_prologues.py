@@ -14,6 +14,7 @@ from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
@@ -22,7 +23,7 @@ from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.checked_options import BackendPass
-from glow_mlir.transforms.planes import body_with_first, has_distinct_operands, own_strides, plane, steps_over
+from glow_mlir.transforms.planes import body_with_first, has_plain_operands, own_strides, plane, steps_over
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FuseProloguesPass(BackendPass):
             for block in blocks(function):
                 accesses = Accesses.of(block)
                 for stack in list(own_operations(block)):
-                    if isinstance(stack, StackOp) and has_distinct_operands(stack):
+                    if isinstance(stack, StackOp) and has_plain_operands(stack):
                         PrologueFusion(stack, accesses, backend, setting).run()
 
 
@@ -87,7 +88,7 @@ class PrologueFusion:
         if consumer not in self.accesses.positions:  # In a loop it has parts of the operand.
             return None
         first = consumer.inputs()[0]
-        same = root_of(first) is root and offset_of(first) == offset_of(target)
+        same = root_of(first) is root and not moves_of(first) and offset_of(first) == offset_of(target)
         return consumer if same and steps_over(self.stack, target, shape_of(first)) == own_strides(first) else None
 
     def _is_unchanged(self, consumer: Instruction) -> bool:

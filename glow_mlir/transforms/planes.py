@@ -6,6 +6,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
 from glow_mlir.analysis.accesses import Accesses
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
@@ -49,9 +50,9 @@ def steps_over(stack: StackOp, operand: SSAValue, shape: Shape) -> Shape | None:
     return reshaped_strides(stack.extents(), stack.steps()[position], shape)
 
 
-def has_distinct_operands(stack: StackOp) -> bool:
-    """Whether no operand of a stack occurs twice, so that each has one map."""
-    return len(set(stack.operands)) == len(stack.operands)
+def has_plain_operands(stack: StackOp) -> bool:
+    """Whether no operand of a stack occurs twice, so that each has one map, and none is a window, which moves."""
+    return len(set(stack.operands)) == len(stack.operands) and not any(map(moves_of, stack.operands))
 
 
 def own_strides(value: SSAValue) -> Shape:

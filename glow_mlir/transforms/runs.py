@@ -11,7 +11,7 @@ from glow_mlir.analysis.accesses import each_user
 from glow_mlir.analysis.cost import is_profitable
 from glow_mlir.analysis.regions import region_of, regions_overlap
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.loop import are_alike
+from glow_mlir.dialects.glow_low.loop import are_alike, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 
@@ -21,8 +21,8 @@ MOST_MEMBERS = 128
 MOST_BUFFERS = 64
 """Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
 
-Place = tuple[SSAValue, Attribute]
-"""An allocation or weight, and the type of a buffer of it: two values with one place are one buffer."""
+Place = tuple[SSAValue, Attribute, frozenset[tuple[SSAValue, int]]]
+"""An allocation or weight, type and motion of a buffer of it: two values with one place are one buffer."""
 
 Use = tuple[SSAValue, bool]
 """A buffer, and whether it is written."""
@@ -30,7 +30,7 @@ Use = tuple[SSAValue, bool]
 
 def place_of(value: SSAValue) -> Place:
     """The place of a buffer."""
-    return root_of(value), value.type
+    return root_of(value), value.type, frozenset(motion_of(value).items())
 
 
 def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
@@ -126,7 +126,7 @@ class Run:
         members = {op for _, op in self.members}
         return [
             value
-            for (root, _), value in self.written.items()
+            for (root, _, _), value in self.written.items()
             if not isinstance(root.owner, AllocOp)
             or root.owner.parent is not self.block
             or any(user not in members for user in each_user(root))

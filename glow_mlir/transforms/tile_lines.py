@@ -17,6 +17,7 @@ from glow_mlir.backends.interface import Backend, Setting, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
@@ -83,7 +84,7 @@ def stage_of(op: Operation) -> LineStage | None:
     if not isinstance(op, DerivedInstruction) or op.prologue is not None:
         return None
     window = op.line_window()
-    if window is None or not size_of(op.inputs()[0]):
+    if window is None or not size_of(op.inputs()[0]) or any(map(moves_of, op.operands)):
         return None
     return LineStage(window.extent, window.stride, shape_of(op.outputs()[0])[1])
 

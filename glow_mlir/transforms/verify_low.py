@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import combinations
 
 from xdsl.context import Context
@@ -10,15 +11,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.accesses import may_be_same_buffer
+from glow_mlir.analysis.accesses import accesses_of, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap, region_covers, region_of
 from glow_mlir.analysis.written import WrittenElements
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
-from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
+from glow_mlir.dialects.glow_low.control_flow import RegionOp
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
-from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import high_functions, low_functions
@@ -73,14 +74,35 @@ class FunctionCheck:
             self._check_weight(op)
         elif isinstance(op, Instruction):
             self._check_instruction(op, moved)
-        elif isinstance(op, LoopOp):
-            _check_trips(op)
-            here: Writes = []
-            for inner in own_operations(op.block):  # As in the first trip, in which least has been written.
+        elif isinstance(op, RegionOp):
+            for name, qualifier, value in op.named_uses():
+                self._check_use(op, f"@{qualifier.value} {name}", qualifier, value, moved)
+            if isinstance(op, LoopOp):
+                self._check_loop(op, moved)
+            else:
+                self._check_branches(op, moved)
+
+    def _check_loop(self, op: LoopOp, moved: Writes) -> None:
+        _check_trips(op)
+        before, here = (self.written if op.runs else self.written.copy()), Writes()
+        for inner in own_operations(op.block):  # As in the first trip, in which least has been written.
+            self._check(inner, here)
+        if not op.runs:  # There may be no trip at all.
+            self.written = before
+            return
+        for root, window in here:
+            self.written.add(root, region_of(window))
+        moved += here
+
+    def _check_branches(self, op: RegionOp, moved: Writes) -> None:
+        """Check regions of which one runs: what is written behind them is what all of them write."""
+        before, ends = self.written, list[WrittenElements]()
+        for region in op.regions:
+            self.written, here = before.copy(), list(moved)
+            for inner in own_operations(region.block):
                 self._check(inner, here)
-            for root, window in here:
-                self.written.add(root, region_of(window))
-            moved += here
+            ends.append(self.written)
+        self.written = reduce(WrittenElements.meet, ends)
 
     def _check_weight(self, op: WeightOp) -> None:
         # Two declarations would be two names of one buffer, which no analysis could tell.
@@ -144,26 +166,26 @@ def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
     """Whether a window has elements alone that another, which moves alike, was written with in the same trip."""
     if not isinstance(value.owner, WindowOp):
         return False
-    region, motion = region_of(value.type), _motion(value.owner)
+    region, motion = region_of(value.type), motion_of(value)
     return any(
         written_root is root
         and isinstance(window.owner, WindowOp)
-        and _motion(window.owner) == motion
+        and motion_of(window) == motion
         and region_covers(region_of(window.type), region)
         for written_root, window in moved
     )
 
 
-def _motion(op: WindowOp) -> dict[SSAValue, int]:
-    """Index → elements by which it moves a window."""
-    return {index: step for index, step in zip(op.indices, ints(op.steps), strict=True) if step}
-
-
 def _check_trips(op: LoopOp) -> None:
-    """Check that trips of a loop differ: what moves a window has no more of them than there are elements."""
+    """Check that trips of a loop differ: a window moves with it, or it reads what it writes."""
     windows = (inner for inner in operations(op.block) if isinstance(inner, WindowOp))
-    moves = op.count == 1 or any(_motion(window).get(op.index) for window in windows)
-    require_at(op, moves, f"the {op.count} trips of the loop are all the same: no window moves with it")
+    is_different = op.static_trips == 1 or any(motion_of(window.result).get(op.index) for window in windows)
+    if not is_different:
+        accesses = list(accesses_of(op))
+        written = {root_of(access.value) for access in accesses if access.writes}
+        is_different = any(access.reads and root_of(access.value) in written for access in accesses)
+    reason = "no window moves with it, and it carries nothing from one to the next"
+    require_at(op, is_different, f"the trips of the loop are all the same: {reason}")
 
 
 _Use = tuple[int, tuple[str, Qualifier, SSAValue]]

@@ -87,7 +87,7 @@ glow_low.func @wrong() {
 
 // -----
 
-// expected-error @below {{a loop belongs in a function of instructions, or in another loop}}
+// expected-error @below {{a loop belongs in a function of instructions, or in a region of one}}
 glow_low.loop %i = 2 {
 }
 
@@ -95,7 +95,7 @@ glow_low.loop %i = 2 {
 
 glow_low.func @wrong() {
   // expected-error @below {{the body takes the number of the trip}}
-  "glow_low.loop"() <{trips = 2 : i64}> ({
+  "glow_low.loop"() <{trips = 2 : i64, operandSegmentSizes = array<i32: 0, 0>}> ({
   ^bb0(%i: index, %j: index):
   }) : () -> ()
 }
@@ -104,7 +104,7 @@ glow_low.func @wrong() {
 
 glow_low.func @wrong() {
   // expected-error @below {{trips are counted by an i64}}
-  "glow_low.loop"() <{trips = 2 : i8}> ({
+  "glow_low.loop"() <{trips = 2 : i8, operandSegmentSizes = array<i32: 0, 0>}> ({
   ^bb0(%i: index):
   }) : () -> ()
 }

@@ -1,0 +1,117 @@
+"""Regions of instructions: what branches and loops of `glow_low` have in common, and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import LocationAttr, i1
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, region_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator, RecursiveMemoryEffect
+
+from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
+from glow_mlir.dialects.glow_low.base import BUFFER, QualifiedOp, Qualifier
+from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, FuncOp, WeightOp
+from glow_mlir.dialects.shapes import element_of, require, size_of
+
+
+class RegionOp(QualifiedOp, ControlFlowOp):
+    """
+    An op whose regions hold instructions, as a function does, on the buffers around it and on buffers of its own.
+
+    What a region allocates, it deallocates, and it is undefined when the region begins. Weights are declared in the
+    function itself.
+    """
+
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def verify_regions(self, noun: str) -> None:
+        """Check where the op is, and what its regions hold."""
+        is_inside = isinstance(self.parent_op(), FuncOp | RegionOp | None)
+        require(is_inside, f"{noun} belongs in a function of instructions, or in a region of one")
+        for block in (block for region in self.regions for block in region.blocks):
+            for op in block.ops:
+                require(not isinstance(op, WeightOp), "a weight is declared in the function itself")
+                fits = isinstance(op, AllocOp | AddressOp | QualifiedOp)
+                require(fits, f"a region of instructions does not hold {op.name}")
+
+
+def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
+    """Check that a buffer has one element, of that type."""
+    is_scalar = size_of(value.type) == 1 and element_of(value) == element
+    require(is_scalar, f"{noun} is one element of {element}, not {value.type}")
+
+
+def print_read(printer: Printer, value: SSAValue) -> None:
+    """Print an operand that is read, `@in %a`."""
+    printer.print_string(f"@{Qualifier.IN.value} ")
+    printer.print_ssa_value(value)
+
+
+def parse_read(parser: Parser) -> SSAValue:
+    """Parse what `print_read` prints."""
+    position = parser.pos
+    if parser.parse_symbol_name().data != Qualifier.IN.value:
+        parser.raise_error("what decides is read: use @in", position, parser.pos)
+    return parse_defined_value(parser)
+
+
+@irdl_op_definition
+class IfOp(RegionOp):
+    """
+    Execute the one region or the other, as the only element of `condition` says.
+
+    ```mlir
+    glow_low.if @in %condition {
+      glow_low.relu @out %y, @in %x
+    } else {
+      glow_low.neg @out %y, @in %x
+    }
+    ```
+    """
+
+    name = "glow_low.if"
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"condition": Qualifier.IN}
+
+    condition = operand_def(BUFFER)
+    then_region = region_def("single_block")
+    else_region = region_def("single_block")
+
+    @classmethod
+    def of(cls, condition: SSAValue, location: LocationAttr | None = None) -> IfOp:
+        """A branch with empty regions."""
+        regions = [Region(Block()), Region(Block())]
+        properties = {"operandSegmentSizes": to_segments([1])}
+        return cls.create(operands=[condition], properties=properties, regions=regions, location=location)
+
+    def verify_(self) -> None:
+        verify_scalar(self.condition, i1, "the condition")
+        for region in self.regions:
+            require(not region.block.args, "a region of a branch takes nothing")
+        self.verify_regions("a branch")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_read(printer, self.condition)
+        printer.print_string(" ")
+        printer.print_region(self.then_region, print_entry_block_args=False)
+        if self.else_region.block.ops:
+            printer.print_string(" else ")
+            printer.print_region(self.else_region, print_entry_block_args=False)
+        printer.print_op_attributes(self.attributes)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        condition = parse_read(parser)
+        regions = [parser.parse_region()]
+        regions.append(parser.parse_region() if parser.parse_optional_keyword("else") else Region())
+        for region in regions:
+            if not region.blocks:
+                region.add_block(Block())
+        attributes = parser.parse_optional_attr_dict()
+        properties = {"operandSegmentSizes": to_segments([1])}
+        return cls.create(operands=[condition], properties=properties, attributes=attributes, regions=regions)
