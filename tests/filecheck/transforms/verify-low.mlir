@@ -337,11 +337,13 @@ glow_low.func @window_ahead(@x, @y) {
 
 // -----
 
+glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @s : tensor<4xf32> {state}
-glow_low.func @same_trips(@s) {
+glow_low.func @same_trips(@x, @s) {
+  %x = glow_low.weight @x : memref<4xf32>
   %s = glow_low.weight @s {mutable} : memref<4xf32>
-  // expected-error@+1 {{the 9223372036854775807 trips of the loop are all the same: no window moves with it}}
+  // expected-error@+1 {{the trips of the loop are all the same: no window moves with it, and it carries nothing from one to the next}}
   glow_low.loop %i = 9223372036854775807 {
-    glow_low.relu @out %s, @in %s
+    glow_low.relu @out %s, @in %x
   }
 }
