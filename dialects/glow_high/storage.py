@@ -30,6 +30,7 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -44,7 +45,15 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, parse_properties, print_properties, to_attribute
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp, Operand, parse_defined_value, visible_properties
+from glow_mlir.dialects.glow_high.base import (
+    TENSOR,
+    HighOp,
+    Operand,
+    parse_defined_value,
+    parse_operands,
+    visible_properties,
+)
+from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
 from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_axes, verify_storable
 
 
@@ -275,9 +284,8 @@ class FunctionOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name.data)
-        with printer.in_parens():
-            printer.print_list(self.binding_names, printer.print_symbol_name)
-        hidden = ("sym_name", "bindings")
+        print_signature(printer, self)
+        hidden = ("sym_name", "bindings", ARGUMENT_ROLES)
         if rest := {k: v for k, v in visible_properties(self).items() if k not in hidden}:
             printer.print_string(" attributes")
             print_properties(printer, rest)
@@ -287,16 +295,17 @@ class FunctionOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
-        bindings = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_symbol_name)
+        signature = parse_signature(parser)
         given = parse_properties(parser) if parser.parse_optional_keyword("attributes") else {}
-        region = parser.parse_region()
+        region = parser.parse_region(signature.arguments or None)
         if not region.blocks:
             region.add_block(Block())
+        signature.check_results(parser, region.block)
         declared = cls.get_irdl_definition().properties
-        refs = ArrayAttr([SymbolRefAttr(binding) for binding in bindings])
+        refs = ArrayAttr([SymbolRefAttr(binding) for binding in signature.bindings])
         return cls.create(
             properties={"sym_name": name, "bindings": refs, **{k: v for k, v in given.items() if k in declared}},
-            attributes={k: v for k, v in given.items() if k not in declared},
+            attributes={**{k: v for k, v in given.items() if k not in declared}, **signature.attributes()},
             regions=[region],
         )
 
@@ -450,6 +459,29 @@ class SaveOp(IRDLOperation):
         name = parser.parse_symbol_name()
         attributes = parser.parse_optional_attr_dict()
         return cls.create(operands=[value], properties={"symbol": SymbolRefAttr(name)}, attributes=attributes)
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """
+    The results of a function that is written with arguments. Reading text makes storage of them: no pass meets it.
+
+    ```mlir
+    glow_high.return %1, %2
+    ```
+    """
+
+    name = "glow_high.return"
+
+    values = var_operand_def(TENSOR)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.values, printer.print_operand)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls.create(operands=[value for value in parse_operands(parser) if value is not None])
 
 
 @irdl_op_definition

@@ -39,6 +39,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from glow_mlir.errors import OptionError, OutOfMemoryError, ParseFailure
+from glow_mlir.ir.anonymous_storage import bind_arguments, unbind_arguments
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.files import is_node, replaced
 
@@ -166,6 +167,7 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
         raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
     try:
         module = parser.parse_module(implicit_module)
+        bind_arguments(module)
         keep_weights(module)
         return module
     except ParseError as error:
@@ -332,6 +334,8 @@ def module_text(
     `limit` elements are elided. With the `context` it was parsed in, its dialect resources are printed too.
     """
     stream = StringIO()
+    if not generic and not locations:
+        module = unbind_arguments(module)
     aliases = {} if generic else attribute_aliases(module)
     printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)
     for attribute, alias in aliases.items():
