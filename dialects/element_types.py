@@ -87,6 +87,11 @@ def byte_width(element: Attribute) -> int:
     raise KeyError(element)
 
 
+def bit_width(element: Attribute) -> int:
+    """Bits that one element takes in memory; a bool takes eight."""
+    return 8 * byte_width(element)
+
+
 def is_float(element: Attribute) -> bool:
     """Whether `element` is a floating-point type."""
     return isinstance(element, Float64Type | Float32Type | Float16Type | BFloat16Type)

@@ -19,6 +19,7 @@ from glow_mlir.errors import ModelError, ParseFailure
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.tools import glow_opt, glow_run
+from glow_mlir.transforms.assign_target import AssignTargetPass
 
 ALLOCATED = """builtin.module attributes {glow.stage = "allocated"} {
   glow_high.constant @c : tensor<16xf32> {value = dense<1.0> : tensor<16xf32>}
@@ -59,7 +60,10 @@ FAULTS = {
     "copy @out %0, @in %x": ("copy @out %x, @in %c", "glow_low.copy writes @out target, which is constant"),
     "stack @out %y": ("stack @out %0", "output @y is never written"),
     'kernel = "copy"': ('kernel = "no-kernel"', "there is no kernel 'no-kernel'"),
-    "func @main(@x, @y) attributes {": ("func @main(@x, @y) attributes {threads = 0, ", "cannot be for"),
+    "func @main(@x, @y) attributes {": (
+        'func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", threads = 1025>, ',
+        "the target of @main cannot be: threads=1025 is no number of threads",
+    ),
 }
 """Text → what it is replaced by, and what is wrong then."""
 
@@ -93,7 +97,11 @@ def by_compilation(path: Path) -> None:
 
 
 def by_artifact(path: Path) -> None:
-    build_artifact(parse_module(path.read_text(), new_context()), new_context())
+    module = parse_module(path.read_text(), new_context())
+    with pytest.raises(ModelError, match="@main has no target"):
+        build_artifact(module.clone(), new_context())
+    AssignTargetPass().apply(new_context(), module)
+    build_artifact(module, new_context())
 
 
 ENTRIES = (by_session, by_interpreter, by_module, by_compilation, by_artifact)

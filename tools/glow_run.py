@@ -15,7 +15,7 @@ from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import PROGRAM, is_measured, is_silent, parse_arguments
+from glow_mlir.tools.run_arguments import HOST, PROGRAM, is_measured, is_silent, parse_arguments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ class Run:
         self.progress.say("running")
         names = [argument.name for argument in session.get_outputs()]
         outputs = self._without_values(dict(zip(names, session.run(None, inputs), strict=True)))
-        self.report |= {"model": args.model, "backend": args.backend, "target": args.target}
+        self.report |= {"model": args.model, "backend": args.backend, "target": args.target or HOST}
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
             write_arrays(outputs, Path(args.outputs))
@@ -96,8 +96,8 @@ class Run:
 
     def _check_early(self) -> None:
         """Find what would fail after a long compilation."""
-        if self.args.target != "host":
-            check_runnable(self.args.target)
+        if self.args.target is not None:
+            check_runnable(self.args.backend, self.args.target)
         if self.args.check is not None:
             from glow_mlir.tools.layer_check import check_reference
 
@@ -210,7 +210,7 @@ class Run:
             return None
         from glow_mlir.tools.phase_dump import PhaseDump
 
-        return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names, self.args.target)
+        return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names)
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""
@@ -260,14 +260,14 @@ class Run:
         return found.is_right
 
 
-def check_runnable(name: str) -> None:
-    """Raise `OptionError` where this machine cannot run code for the target of that name."""
-    from glow_mlir.codegen.target import target_named
+def check_runnable(backend: str, target: str) -> None:
+    """Raise `OptionError` where this machine cannot run code for what a backend calls a target."""
+    from glow_mlir.backends.interface import get_backend
 
-    host, target = target_named("host"), target_named(name)
-    is_wider = target.vector_bits > host.vector_bits
-    if target.triple.split("-")[0] != host.triple.split("-")[0] or is_wider:
-        raise OptionError(f"this machine cannot run code for '{name}'", hint="--target host")
+    chosen = get_backend(backend)
+    if missing := chosen.lacks(chosen.target(target)):
+        reason = f"this machine cannot run code for '{target}': it lacks {missing}"
+        raise OptionError(reason, hint="--target host")
 
 
 def statistics(session: InferenceSession) -> dict[str, object]:

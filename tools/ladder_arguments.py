@@ -38,9 +38,9 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
     group.add_argument(
         "--target",
         dest="machine",
-        default="host",
-        metavar="MACHINE",
-        help="the machine that the pipeline compiles for: host, avx2, avx512, neon or scalar (default: host)",
+        metavar="NAME[,FIELD=VALUE...]",
+        help="the machine that the pipeline compiles for: host, avx2, avx512, … with other values for some fields, "
+        "as in avx2,vector_bits=128 (default: that of the module, else host)",
     )
     add_disable_argument(group)
 
@@ -66,7 +66,7 @@ def chosen_pipeline(args: Namespace) -> Pipeline | None:
     return named_pipeline(args.pipeline or DEFAULT, args.machine).without(*args.disable)
 
 
-def pipeline_list(target: str) -> str:
+def pipeline_list(target: str | None) -> str:
     """The text of `--list-pipelines`: each pipeline, its stages, and their passes."""
     from glow_mlir.backends.interface import named_pipelines
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.constants.weights import write_weights
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import LAST
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.errors import OptionError
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import WEIGHTS_SUFFIX, digests, make_folder, module_text, write_text
 
 WEIGHTS = f"model{WEIGHTS_SUFFIX}"
@@ -25,9 +27,9 @@ class PhaseDump:
     lies a link to the weights, which `finish` writes.
     """
 
-    def __init__(self, folder: Path, stages: Sequence[str], target: str) -> None:
+    def __init__(self, folder: Path, stages: Sequence[str]) -> None:
         self.folder = folder
-        self.target = target
+        self._targets: list[Target] = []
         self._numbers = {name: number for number, name in enumerate(stages)}
         self._used: dict[str, list[str]] = {}
         make_folder(folder)
@@ -39,15 +41,16 @@ class PhaseDump:
         self._used[path.stem] = list(digests(module))
         if stage.name == LAST:
             self._write_code(module, path)
+        else:
+            self._targets = [function.assigned.data for function in functions(module) if function.assigned]
 
     def _write_code(self, module: ModuleOp, path: Path) -> None:
         from glow_mlir.codegen.llvm.emit import emit_module
         from glow_mlir.codegen.llvm.objects import assembly_text
-        from glow_mlir.codegen.target import target_named
 
         text = emit_module(module)
         write_text(text, path.with_suffix(".ll"))
-        write_text(assembly_text(text, target_named(self.target)), path.with_suffix(".s"))
+        write_text(assembly_text(text, self._targets[0]), path.with_suffix(".s"))
 
     def finish(self) -> None:
         """Write the weights of all stages once; call it also where the compilation failed."""

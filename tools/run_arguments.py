@@ -13,6 +13,7 @@ from glow_mlir.tools.ladder_arguments import add_disable_argument
 from glow_mlir.tools.log_output import add_log_arguments
 
 PROGRAM = "glow-run"
+HOST = "host"
 
 DESCRIPTION = "Compile a model and run it: on files or random numbers, compared layer by layer, measured and profiled."
 
@@ -128,15 +129,22 @@ def _add_compilation(group: ArgumentGroup) -> None:
         default="cpu",
         help="the interpreter runs a .mlir file as it stands",
     )
-    group.add_argument("--target", default="host", help="host, avx2, avx512, neon or scalar (default: host)")
+    group.add_argument(
+        "--target",
+        metavar="NAME[,FIELD=VALUE...]",
+        help="the machine to compile for: host, avx2, avx512, … with other values for some fields, as in "
+        "avx2,vector_bits=128 (default: that of the module, else host)",
+    )
     group.add_argument(
         "--accuracy",
         choices=("default", "strict"),
-        default="default",
         help="strict: no kernel whose rounding errors are larger than those of plain sums",
     )
     group.add_argument(
-        "--threads", type=natural, default=1, metavar="N", help="threads of an inference, 0 for all cores (default: 1)"
+        "--threads",
+        type=natural,
+        metavar="N",
+        help="threads of an inference, 0 for all cores (default: those of the module, else 1)",
     )
     group.add_argument(
         "--tune",
@@ -203,7 +211,7 @@ def _check(args: Namespace) -> None:
         for name in COMPILED:
             if getattr(args, name):
                 raise OptionError(f"--{name} needs machine code", hint="--backend cpu")
-        if args.target != "host":
+        if args.target not in (None, HOST):
             raise OptionError("--target needs machine code", hint="--backend cpu")
     if [getattr(args, name) for name in STDOUT_OPTIONS].count("-") > 1:
         names = ", ".join(f"--{spelled(name)}" for name in STDOUT_OPTIONS)

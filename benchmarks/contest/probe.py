@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from contest.machine import on_cores, stay_on
+from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import Target, host_target
+from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library
 
 CHAINS = 12

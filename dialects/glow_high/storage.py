@@ -55,6 +55,8 @@ from glow_mlir.dialects.glow_high.base import (
 )
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
 from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_axes, verify_storable
+from glow_mlir.dialects.target import Target, TargetAttr
+from glow_mlir.errors import ModelError
 
 
 class StorageOp(IRDLOperation):
@@ -212,21 +214,41 @@ class PlaceholderOp(ContentOp):
 
 
 class FunctionOp(IRDLOperation):
-    """A function over module-level storage; `bindings` names the placeholders of its entry, in order."""
+    """
+    A function over module-level storage; `bindings` names the placeholders of its entry, in order.
+
+    `assigned` is the machine that it is compiled for, once the pass `assign-target` has decided that.
+    """
 
     sym_name = prop_def(SymbolNameConstraint())
     bindings = prop_def(base(ArrayAttr))
+    assigned = opt_prop_def(TargetAttr, prop_name="target")
     body = region_def("single_block")
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
 
     @classmethod
-    def named(cls, name: str, bindings: Sequence[str], location: LocationAttr | None = None) -> Self:
-        """An empty function `name` whose entry takes those placeholders."""
+    def named(
+        cls,
+        name: str,
+        bindings: Sequence[str],
+        location: LocationAttr | None = None,
+        target: TargetAttr | None = None,
+    ) -> Self:
+        """An empty function `name` whose entry takes those placeholders, for a machine where that is decided."""
         refs = ArrayAttr([SymbolRefAttr(binding) for binding in bindings])
-        return cls.create(
-            properties={"sym_name": StringAttr(name), "bindings": refs}, regions=[Region(Block())], location=location
-        )
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "bindings": refs}
+        if target is not None:
+            properties["target"] = target
+        return cls.create(properties=properties, regions=[Region(Block())], location=location)
+
+    @property
+    def target(self) -> Target:
+        """The machine that the function is compiled for; raises `ModelError` where that is not decided."""
+        if self.assigned is None:
+            hint = "run the pass 'assign-target' first"
+            raise ModelError(f"@{self.sym_name.data} has no target", hint=hint)
+        return self.assigned.data
 
     @property
     def block(self) -> Block:

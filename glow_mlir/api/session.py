@@ -77,25 +77,23 @@ class InferenceSession:
         model: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
         *,
         backend: str = "cpu",
-        threads: int = 1,
+        threads: int | None = None,
         dimensions: Mapping[str, int] | None = None,
-        target: str = "host",
+        target: str | None = None,
         profile: bool = False,
         cache: bool = True,
         observers: Sequence[Observer] = (),
         pipeline: Pipeline | None = None,
         disable: Sequence[str] = (),
         pass_observers: Sequence[PassObserver] = (),
-        accuracy: str = "default",
+        accuracy: str | None = None,
         tune: bool = False,
         entry: str | None = None,
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
-            target, profile = _settings_of(pipeline, backend, target, profile)
-        if backend == "cpu":
-            _check_target(target)
-        elif tune:
+            profile = _profile_of(pipeline, backend, target, profile)
+        if backend != "cpu" and tune:
             raise OptionError(f"the backend '{backend}' has no machine code to tune", hint="backend='cpu'")
         source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
@@ -107,7 +105,7 @@ class InferenceSession:
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
         self._executable: Executable
         if backend == "cpu":
-            self._executable = MachineCode(self._artifact(source, cache), self._threads)
+            self._executable = MachineCode(self._artifact(source, cache), self._threads or MOST_THREADS)
         else:
             from glow_mlir.backends.interpreter.executable import InterpretedModule
 
@@ -200,7 +198,7 @@ class InferenceSession:
             repr(sorted(self._dimensions.items())),
             f"{self._backend} {self._target} {self._profile} {self._accuracy} {self._threads}",
             # How fast several threads are depends on the cores that they share.
-            f"{self._tune} {usable_cores() if self._tune and self._threads > 1 else ''}",
+            f"{self._tune} {usable_cores() if self._tune and self._threads != 1 else ''}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
             host_name(),
             _versions(),
@@ -240,6 +238,7 @@ class InferenceSession:
             tune=self._tune,
         )
         compilation.seconds["import"] = time.perf_counter() - start
+        _check_runnable(compilation, self._backend)
         if self._backend == "cpu":
             compilation.run("allocated", self._observers)
         elif self._pipeline is not None or not is_ir(model):
@@ -260,7 +259,7 @@ class InferenceSession:
         last = compilation.ladder.stages[-1]
         try:
             artifact = build_artifact(
-                compilation.module, compilation.context, self._target, self._profile, last.passes(), room or zeroed
+                compilation.module, compilation.context, self._profile, last.passes(), room or zeroed
             )
         except MemoryError as error:
             raise out_of_memory(compilation.module, error) from error
@@ -270,36 +269,34 @@ class InferenceSession:
         return artifact
 
 
-def _settings_of(pipeline: Pipeline, backend: str, target: str, profile: bool) -> tuple[str, bool]:
-    """Target and profile of a pipeline; raises `OptionError` where they are given beside it, or its end is another."""
+def _profile_of(pipeline: Pipeline, backend: str, target: str | None, profile: bool) -> bool:
+    """The profile of a pipeline; raises `OptionError` where that or a target is given beside, or its end is another."""
     if not hasattr(pipeline, "stage_names"):
         reason = f"a pipeline cannot be of the type '{type(pipeline).__name__}'"
         raise OptionError(reason, hint="Backend.pipeline() gives one")
-    if target != "host" or profile:
+    if target is not None or profile:
         raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
     if backend == "cpu" and pipeline.stage_names[-2:] != ("allocated", "llvm"):
         reason = f"pipeline '{pipeline.name}' does not end with the stages 'allocated' and 'llvm'"
         raise OptionError(reason, hint="Backend.pipeline() gives one that does")
-    last = "glow-low-to-llvm"
-    return str(pipeline.option(last, "target", "host")), bool(pipeline.option(last, "profile", False))
+    return bool(pipeline.option("glow-low-to-llvm", "profile", False))
 
 
-def _check_target(target: str) -> None:
+def _check_runnable(compilation: Compilation, name: str) -> None:
     """Raise `OptionError` for a target whose code would kill this process."""
-    if target == "host":
-        return
-    # This loads LLVM, which a model from the cache, for this machine, has no need to ask.
-    from glow_mlir.codegen.llvm.host import lacks, runnable_targets
+    from glow_mlir.backends.interface import get_backend, runnable_targets
 
-    if missing := lacks(target):
-        names = ", ".join(["host", *runnable_targets()])
-        raise OptionError(
-            f"this machine cannot run code for the target '{target}': it lacks {missing}", hint=f"it runs {names}"
-        )
+    backend = get_backend(name)
+    for function, target in compilation.targets().items():
+        if missing := backend.lacks(target):
+            reason = f"this machine cannot run code for the target of @{function}: it lacks {missing}"
+            raise OptionError(reason, hint=f"it runs {', '.join(runnable_targets(backend))}")
 
 
-def _count_threads(threads: int) -> int:
-    """The number of threads that an option means; raises `OptionError` for one that is none."""
+def _count_threads(threads: int | None) -> int | None:
+    """The number of threads that an option means, if it is given; raises `OptionError` for one that is none."""
+    if threads is None:
+        return None
     count = whole_number(threads)
     if count is None or not 0 <= count <= MOST_THREADS:
         raise OptionError(f"threads={threads} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}")

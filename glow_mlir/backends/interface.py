@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
 from xdsl.ir import Operation
 
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.storage import FunctionOp
+from glow_mlir.dialects.target import Target, named_fields, threads_error, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
+from glow_mlir.ir.text import position_of
 
-ACCURACIES = ("default", "strict")
-"""What `Backend.select` is told of accuracy."""
+DEFAULT = "cpu"
+"""The backend of those who name none."""
 
-
-def check_accuracy(name: str) -> None:
-    """Raise `OptionError` for an accuracy that there is not."""
-    if name not in ACCURACIES:
-        raise OptionError(f"no accuracy '{name}'", hint=f"there are {', '.join(ACCURACIES)}")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What decides, besides an instruction, which kernel it gets: the model, the machine's name, and the accuracy."""
-
-    storage: Storage
-    target: str = "host"
-    accuracy: str = "default"
-
-    def __post_init__(self) -> None:
-        check_accuracy(self.accuracy)
+HOST = "host"
+"""What every backend calls the machine that this process runs on."""
 
 
 class Backend(ABC):
@@ -62,14 +50,46 @@ class Backend(ABC):
             forms = {**packed_forms_of(table).all(), **forms}
         return forms
 
-    def check_target(self, target: str) -> None:
-        """Raise `OptionError` for a machine that the backend does not know by that name."""
+    def targets(self) -> Mapping[str, Target]:
+        """The machines that the backend knows by name, besides `host`."""
+        return {}
+
+    def host(self) -> Target:
+        """The machine that this process runs on, or the device beside it that the backend compiles for."""
+        return Target(self.name)
+
+    def target(self, text: str = HOST) -> Target:
+        """
+        The machine of a name, with other values for some of its fields: `avx2`, or `avx2,vector_bits=128,threads=2`.
+
+        Raises `OptionError` for a name or a field that there is not, and for a value that the field cannot have.
+        """
+        name, fields = named_fields(text)
+        if name == HOST:
+            return with_fields(self.host(), fields)
+        known = self.targets()
+        if name not in known:
+            raise OptionError(f"no target is called '{name}'", hint=f"there are {', '.join((HOST, *sorted(known)))}")
+        return with_fields(known[name], fields)
+
+    def check_target(self, target: Target) -> None:
+        """Raise `OptionError` for a machine that the backend cannot compile for."""
+        if target.threads > self.MOST_THREADS:
+            raise threads_error(target.threads, self.MOST_THREADS)
+
+    def accepts(self, target: Target) -> bool:
+        """Whether the backend runs what is compiled for a target: by default, what is compiled for itself."""
+        return target.backend == self.name
+
+    def lacks(self, target: Target) -> str:
+        """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
+        return ""
 
     @abstractmethod
     def supports(self, op: Operation) -> bool:
         """Whether the backend executes this operator of `glow_high` as it is, so that it need not be lowered."""
 
-    def can_select(self, op: Operation, setting: Setting) -> bool:
+    def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
         """
         Whether `select` finds a way to execute this instruction as it is: types, properties, strides, bodies.
 
@@ -78,28 +98,24 @@ class Backend(ABC):
         """
         return self.supports(op)
 
-    def supports_strided_inner(self, op: Operation, setting: Setting) -> bool:
+    def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
         """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
         return False
 
-    def prologue_reads(self, op: Operation, setting: Setting) -> int:
+    def prologue_reads(self, op: Operation, storage: Storage, target: Target) -> int:
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
-    def supports_row_tiling(self, op: Operation, setting: Setting) -> bool:
+    def supports_row_tiling(self, op: Operation, storage: Storage, target: Target) -> bool:
         """
         Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it
         says of how many lines the image is (`image_lines`).
         """
         return False
 
-    def cache_bytes(self, target: str) -> int:
-        """What the cache holds in which neighbouring instructions should meet; 0 where that does not matter."""
-        return 0
-
-    def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
         """
-        The way from an imported graph to what the backend runs.
+        The way from an imported graph to what the backend runs, for functions that say no other target.
 
         This one ends with places in memory. A backend adds its own passes by name (`Pipeline.before`, `after`,
         `replace`, `without`) and its own stages (`Pipeline.then`). With `profile`, its code keeps the time of each
@@ -107,21 +123,17 @@ class Backend(ABC):
         """
         return memory_pipeline(self.name, target)
 
-    def select(self, op: Operation, setting: Setting, threads: int = 1, tune: bool = False) -> None:
+    def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
         """
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 
-        The setting names the machine as `glow_mlir.codegen.target` knows it. An instruction that no kernel executes is
-        left as it is. With the `accuracy` strict, sums keep the bound of docs/floating-point.md for plain ones. For
-        several `threads`, an instruction is cut into parts where that pays. With `tune` the choice is measured, on this
-        machine; raises `OptionError` for a target whose code it cannot run.
+        An instruction that no kernel executes is left as it is. With the accuracy strict, sums keep the bound of
+        docs/floating-point.md for plain ones. For several threads, an instruction is cut into parts where that pays.
+        With `tune` the choice is measured, on this machine; raises `OptionError` for a target whose code it cannot run.
         """
 
-    def check_selected(self, op: Operation, target: str, threads: int) -> None:
-        """
-        Raise `ModelError` where what `select` writes on an instruction does not fit together, or not to the target and
-        the `threads` that its function is for.
-        """
+    def check_selected(self, op: Operation, target: Target) -> None:
+        """Raise `ModelError` where what `select` writes on an instruction does not fit together, or to the target."""
 
 
 def get_backend(name: str) -> Backend:
@@ -132,16 +144,32 @@ def get_backend(name: str) -> Backend:
     return make()
 
 
-def named_pipelines(target: str = "host") -> dict[str, Pipeline]:
+def backend_of(function: FunctionOp) -> Backend:
+    """The backend of a function; raises `ModelError` where it does not compile for the target of the function."""
+    backend = get_backend(function.target.backend)
+    try:
+        backend.check_target(function.target)
+    except OptionError as error:
+        place, name = position_of(function.location), function.sym_name.data
+        raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=place, hint=error.hint) from error
+    return backend
+
+
+def runnable_targets(backend: Backend) -> list[str]:
+    """The names of the machines of a backend whose code this one can run."""
+    return [HOST, *(name for name, target in sorted(backend.targets().items()) if not backend.lacks(target))]
+
+
+def named_pipelines(target: str | None = None) -> dict[str, Pipeline]:
     """All pipelines by name: `optimize`, which all backends share, and that of each backend under its name."""
     backends = (get_backend(name).pipeline(target) for name in sorted(BACKENDS.all()))
-    return {pipeline.name: pipeline for pipeline in (OPTIMIZE, *backends)}
+    return {pipeline.name: pipeline for pipeline in (OPTIMIZE.for_target(target), *backends)}
 
 
-def named_pipeline(name: str, target: str = "host") -> Pipeline:
+def named_pipeline(name: str, target: str | None = None) -> Pipeline:
     """The pipeline of that name; raises `OptionError` where there is none."""
     if name == OPTIMIZE.name:
-        return OPTIMIZE
+        return OPTIMIZE.for_target(target)
     if BACKENDS.get(name) is None:
         names = ", ".join((OPTIMIZE.name, *sorted(BACKENDS.all())))
         raise OptionError(f"no pipeline '{name}'", hint=f"there are {names}")

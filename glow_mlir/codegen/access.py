@@ -11,8 +11,8 @@ from glow_mlir.codegen.builder.types import f32, i8, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.math.half import is_half, narrow, widen
 from glow_mlir.codegen.selection.kernel import Operand
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
+from glow_mlir.dialects.target import Target
 
 
 def raw(element: Attribute) -> Attribute:

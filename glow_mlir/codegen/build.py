@@ -10,15 +10,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, modules_of_targets
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import target_named
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
+from glow_mlir.dialects.target import str_of
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
@@ -26,14 +26,14 @@ from glow_mlir.ir.entries import bindings_of, shared_state
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import verify_module
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Entry, Manifest, StateValue, Step
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.allocate import rounded
 
 
-def build_entry(function: FuncOp, target: str, profile: bool, code: int = 0) -> Entry:
+def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
     """How to call an allocated function, whose machine code is in the object file of that number."""
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
@@ -44,7 +44,7 @@ def build_entry(function: FuncOp, target: str, profile: bool, code: int = 0) -> 
         bindings=bindings_of(function),
         activations=_size(function, "activations"),
         activations_bound=_size(function, "activations_bound"),
-        target=target,
+        target=str_of(function.target),
         code=code,
         profile=profile,
         threads=_threads(function),
@@ -53,8 +53,13 @@ def build_entry(function: FuncOp, target: str, profile: bool, code: int = 0) -> 
 
 
 def _threads(function: FuncOp) -> int:
-    attribute = function.attributes.get("threads")
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else 1
+    """How many threads have work: those that the function is for, if an instruction is cut into parts."""
+    return function.target.threads if _is_cut(function) else 1
+
+
+def _is_cut(function: FuncOp) -> bool:
+    """Whether an instruction of a function is cut into parts."""
+    return any("partitions" in op.properties for op in operations(function))
 
 
 def _size(function: FuncOp, name: str) -> int:
@@ -134,7 +139,6 @@ def build_region(contents: Sequence[Content], room: Callable[[int], np.ndarray] 
 def build_artifact(
     module: ModuleOp,
     context: Context,
-    target: str = "host",
     profile: bool = False,
     passes: Sequence[ModulePass] | None = None,
     room: Callable[[int], np.ndarray] = zeroed,
@@ -147,15 +151,19 @@ def build_artifact(
     constants take.
     """
     if passes is None:
-        passes = (GlowLowToLlvmPass(target=target, profile=profile),)
+        passes = (GlowLowToLlvmPass(profile=profile),)
         verify_module(module)
-        check_given(module, context, memory_pipeline("cpu", target), ALLOCATED.name)
+        check_given(module, context, memory_pipeline("cpu"), ALLOCATED.name)
     functions, storage = low_functions(module), Storage(module)
-    entries = tuple(build_entry(function, target, profile) for function in functions)
+    # Functions of one target share an object file, in the order in which the pass makes a module for each target.
+    targets = list(dict.fromkeys(function.target for function in functions))
+    entries = tuple(build_entry(function, profile, targets.index(function.target)) for function in functions)
     contents = constants_of(functions, storage)
     state, initial = build_state(functions, max((content.end for content in contents), default=0))
     region = build_region([*contents, *initial], room)
     manifest = Manifest(entries, region.size, tuple(state))
     for item in passes:
         item.apply(context, module)
-    return Artifact((compile_text(emit_module(module), target_named(target)),), region, manifest)
+    modules = modules_of_targets(module)
+    code = (compile_text(emit_module(part), target) for part, target in zip(modules, targets, strict=True))
+    return Artifact(tuple(code), region, manifest)

@@ -22,7 +22,6 @@ from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.selection.tables import TABLES
-from glow_mlir.codegen.target import target_named
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp
@@ -30,6 +29,7 @@ from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.registry import kernels_of
 from glow_mlir.ir.rewriting import low_functions
@@ -47,32 +47,43 @@ class GlowLowToLlvmPass(ModulePass):
     hands them to `parallel`, or runs all parts itself where that is null. The workers behind `parallel` are added to
     the module (`codegen.parallel_pool`).
 
+    Where functions have different targets, there is a module of its own inside for each of these.
+
     Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
     entry stores the cycle counter around each instruction, to the binding behind the last.
     """
 
     name = "glow-low-to-llvm"
 
-    target: str = "host"
     profile: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        builder = ModuleBuilder(target_named(self.target))
+        made: dict[Target, ModuleBuilder] = {}
         for function in low_functions(op):
+            target = function.target
+            builder = made[target] = made.get(target) or ModuleBuilder(target)
             name = function.sym_name.data
             if name in (PARALLEL_FOR, RUN, WORK, STOP):
                 hint = "machine code has a function of that name itself"
                 raise ModelError(f"no entry is called '{name}'", file=position_of(function.location), hint=hint)
             FunctionEmission(function, builder, self.profile).run()
-        if PARALLEL_FOR in builder.signatures:
-            emit_pool(builder)
+        for builder in made.values():
+            if PARALLEL_FOR in builder.signatures:
+                emit_pool(builder)
         op.attributes.clear()
         block = op.body.block
         for old in list(block.ops):
             block.erase_op(old, safe_erase=False)
-        for new in list(builder.module.body.block.ops):
+        modules = [builder.module for builder in made.values()]
+        for new in list(modules[0].body.block.ops) if len(modules) == 1 else modules:
             new.detach()
             block.add_op(new)
+
+
+def modules_of_targets(module: ModuleOp) -> list[ModuleOp]:
+    """The modules of the `llvm` dialect that the pass made, one for each target."""
+    inner = [op for op in module.body.block.ops if isinstance(op, ModuleOp)]
+    return inner or [module]
 
 
 PARALLEL_FOR = "parallel_for"

@@ -63,9 +63,10 @@ class FunctionConversion:
 
     def run(self) -> LowFuncOp:
         """The converted function."""
-        self.samples = samples_of(self.source, self.storage)
-        target = LowFuncOp.named(self.source.sym_name.data, self.source.binding_names, self.source.location)
-        for op in own_operations(self.source):
+        source = self.source
+        self.samples = samples_of(source, self.storage)
+        target = LowFuncOp.named(source.sym_name.data, source.binding_names, source.location, source.assigned)
+        for op in own_operations(source):
             if isinstance(op, GetOp):
                 self._get(op)
             elif isinstance(op, SaveOp):

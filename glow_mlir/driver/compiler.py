@@ -11,15 +11,18 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import check_accuracy, get_backend
+from glow_mlir.backends.interface import backend_of, get_backend
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
-from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
+from glow_mlir.driver.pipelines import ASSIGN, PassObserver, Pipeline, Stage
 from glow_mlir.driver.reproducer import write_reproducer
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.out_of_memory import out_of_memory
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
 from glow_mlir.support.collector import without_collector
+from glow_mlir.transforms.assign_target import AssignTargetPass
 
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
@@ -66,13 +69,13 @@ class Compilation:
     One compilation of a module.
 
     It goes through the pipeline of a backend, or through `pipeline`, which then decides alone; `disable` names passes
-    to leave out of either, and an `accuracy` other than the default is set in either (docs/floating-point.md),
-    and so are several `threads` and `tune` (docs/tuning.md).
+    to leave out of either. `target`, `threads` and `accuracy` are those of functions that have no target of their own,
+    in either; what a function says itself they must not contradict. `tune` has kernels measured (docs/tuning.md).
     """
 
     module: ModuleOp
     backend: str = "cpu"
-    target: str = "host"
+    target: str | None = None
     profile: bool = False
     verify: bool = False
     context: Context = field(default_factory=new_context)
@@ -80,32 +83,26 @@ class Compilation:
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
     pass_observers: Sequence[PassObserver] = ()
-    accuracy: str = "default"
-    threads: int = 1
+    accuracy: str | None = None
+    threads: int | None = None
     tune: bool = False
     _is_checked: bool = field(default=False, init=False)
 
     @cached_property
     def _whole(self) -> Pipeline:
-        """The pipeline before anything is set or left out."""
-        return self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        """The pipeline before anything is left out."""
+        whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        given = {"threads": self.threads, "accuracy": self.accuracy}
+        return whole.with_options(ASSIGN, **{name: value for name, value in given.items() if value is not None})
 
     @cached_property
     def ladder(self) -> Pipeline:
         """
         The pipeline of this compilation.
 
-        Raises `OptionError` for a pass that cannot be left out, and for an unknown accuracy.
+        Raises `OptionError` for a pass that cannot be left out.
         """
-        check_accuracy(self.accuracy)
-        whole = self._whole
-        if self.accuracy != "default":
-            for name in {item.name for item in whole.passes() if hasattr(item, "accuracy")}:
-                whole = whole.with_options(name, accuracy=self.accuracy)
-        if self.threads > 1:
-            whole = whole.with_options("select", threads=self.threads)
-        if self.tune:
-            whole = whole.with_options("select", tune=True)
+        whole = self._whole.with_options("select", tune=True) if self.tune else self._whole
         return whole.without(*self.disable)
 
     @without_collector()
@@ -135,11 +132,31 @@ class Compilation:
         """
         Check what the stage of the module promises, once: behind that, whatever is wrong with it is a bug.
 
-        Raises `GlowError` where it does not hold, whatever passes this compilation leaves out.
+        Where that is behind `assign-target`, functions without a target get one, and the options must not contradict
+        the others. Raises `GlowError` where something does not hold, whatever passes this compilation leaves out.
         """
         if not self._is_checked:
+            for item in self._passes_behind():
+                if item.name == ASSIGN:
+                    item.apply(self.context, self.module)
             check_given(self.module, self.context, self._whole, stage_of(self.module))
             self._is_checked = True
+
+    def targets(self) -> dict[str, Target]:
+        """Function → the target that it has, or gets from the pipeline; raises `OptionError` as `assign-target`."""
+        assigning = [item for item in self._whole.passes() if isinstance(item, AssignTargetPass)]
+        found: dict[str, Target] = {}
+        for function in functions(self.module):
+            if function.assigned is not None:
+                backend_of(function)
+            for item in assigning or [None]:
+                found[function.sym_name.data] = item.target_of(function) if item else function.target
+        return found
+
+    def _passes_behind(self) -> tuple[ModulePass, ...]:
+        """The passes up to the stage that the module is at."""
+        stage, whole = stage_of(self.module), self._whole
+        return whole.until(stage).passes() if stage in whole.stage_names else ()
 
     def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:
         """Run one stage."""

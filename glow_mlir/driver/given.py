@@ -25,6 +25,9 @@ from glow_mlir.ir.text import position_of
 FIRST_OF_INSTRUCTIONS = "verify-low"
 """The pass that ends the first stage whose functions are of `glow_low`."""
 
+OF_BACKENDS = ("verify-lowered", "verify-selected")
+"""The passes that ask a backend whether it executes what is there."""
+
 
 def promises(pipeline: Pipeline, stage: str, *, instructions: bool) -> tuple[ModulePass, ...]:
     """
@@ -37,7 +40,7 @@ def promises(pipeline: Pipeline, stage: str, *, instructions: bool) -> tuple[Mod
     if instructions and not any(spec.name == FIRST_OF_INSTRUCTIONS for specs in checks.values() for spec in specs):
         shared = memory_pipeline(pipeline.name)
         checks = {
-            part.name: [spec for spec in part.specs if _verifies(spec) and "backend" not in spec.parameters]
+            part.name: [spec for spec in part.specs if _verifies(spec) and spec.name not in OF_BACKENDS]
             for part in shared.stages
         }
     found: dict[str, ArgSpec] = {}

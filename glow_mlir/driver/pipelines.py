@@ -21,8 +21,12 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.universe import GLOW_UNIVERSE
 
+ASSIGN = "assign-target"
+"""The pass that says for what machine functions are compiled."""
+
 ESSENTIAL = frozenset(
     {
+        ASSIGN,
         "lower",
         "glow-high-to-glow-low",
         "decompose-data-movement",
@@ -100,6 +104,11 @@ class Pipeline:
             return ArgSpec(name, {**spec.parameters, **configured(name, **options).parameters})
 
         return replace(self, stages=tuple(replace(s, specs=tuple(map(edited, s.specs))) for s in self.stages))
+
+    def for_target(self, target: str | None, backend: str | None = None) -> Pipeline:
+        """The same passes for functions without a target of their own; `None` leaves the choice as it is."""
+        options = {"backend": backend, "target": target}
+        return self.with_options(ASSIGN, **{name: value for name, value in options.items() if value is not None})
 
     def named(self, name: str) -> Pipeline:
         """The same stages under another name."""
@@ -273,6 +282,7 @@ IMPORTED = Stage.of("imported")
 
 OPTIMIZED = Stage.of(
     "optimized",
+    ASSIGN,  # All others ask what they compile for.
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
     "fold-constants",  # What the model computes from constants alone.
     "gather-to-slice",  # Indices that are known now.
@@ -301,24 +311,23 @@ OPTIMIZED = Stage.of(
     "cse",  # Last, where equal operators look equal.
     "remove-unused-storage",  # Constants that folding replaced.
 )
-"""The graph after target-independent optimization, which every backend shares."""
+"""The graph after the optimization that every backend shares."""
 
 
-def lowered(backend: str) -> Stage:
-    """The graph in operators that the backend executes."""
-    return Stage.of(
-        "lowered",
-        configured("lower", backend=backend),  # What the backend does not execute, in simpler operators.
-        "expand-powers",  # Cheaper than the functions that kernels have for them.
-        "sink-transposes",  # Those of lowerings that need another layout.
-        "canonicalize",  # Lowerings emit general forms.
-        "fold-constants",  # What lowerings compute from weights.
-        "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
-        "cse",  # Equal parts of lowered operators.
-        configured("lower", backend=backend),  # What folding made anew.
-        "remove-unused-storage",  # Constants that folding replaced.
-        configured("verify-lowered", backend=backend),
-    )
+LOWERED = Stage.of(
+    "lowered",
+    "lower",  # What the backend does not execute, in simpler operators.
+    "expand-powers",  # Cheaper than the functions that kernels have for them.
+    "sink-transposes",  # Those of lowerings that need another layout.
+    "canonicalize",  # Lowerings emit general forms.
+    "fold-constants",  # What lowerings compute from weights.
+    "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
+    "cse",  # Equal parts of lowered operators.
+    "lower",  # What folding made anew.
+    "remove-unused-storage",  # Constants that folding replaced.
+    "verify-lowered",
+)
+"""The graph in operators that the backend executes."""
 
 
 SCHEDULED = Stage.of(
@@ -335,31 +344,28 @@ INSTRUCTIONS = Stage.of(
 """Instructions on buffers, one or more for each operator."""
 
 
-def stacked(backend: str, target: str) -> Stage:
-    """Instructions after the optimization of memory traffic."""
-    return Stage.of(
-        "stacked",
-        "decompose-data-movement",  # Concatenations, slices, pads and transposes become copies between views.
-        configured("eliminate-copies", backend=backend, target=target),  # Stacks then read and write where copies did.
-        "stack",  # Elementwise instructions in one loop.
-        configured("fuse-epilogues", backend=backend, target=target),  # Stacks behind the instructions that feed them.
-        configured("fuse-prologues", backend=backend, target=target),  # The others, in front of those that read them.
-        configured("tile-lines", backend=backend, target=target),  # What is left of large results, in the cache.
-        "share-buffers",  # After fusion, which says what works in place.
-        "eliminate-dead-stores",  # What sharing and fusion left without a reader.
-        "shorten-lifetimes",  # Loops free buffers earlier than their parts did.
-        "verify-low",
-    )
+STACKED = Stage.of(
+    "stacked",
+    "decompose-data-movement",  # Concatenations, slices, pads and transposes become copies between views.
+    "eliminate-copies",  # Stacks then read and write where copies did.
+    "stack",  # Elementwise instructions in one loop.
+    "fuse-epilogues",  # Stacks behind the instructions that feed them.
+    "fuse-prologues",  # The others, in front of those that read them.
+    "tile-lines",  # What is left of large results, in the cache.
+    "share-buffers",  # After fusion, which says what works in place.
+    "eliminate-dead-stores",  # What sharing and fusion left without a reader.
+    "shorten-lifetimes",  # Loops free buffers earlier than their parts did.
+    "verify-low",
+)
+"""Instructions after the optimization of memory traffic."""
 
-
-def selected(backend: str, target: str) -> Stage:
-    """Instructions that name their kernels."""
-    return Stage.of(
-        "selected",
-        configured("select", backend=backend, target=target),  # Kernel, tiles, packed constants, scratch.
-        "remove-unused-storage",  # Constants that are packed now.
-        configured("verify-selected", backend=backend, target=target),
-    )
+SELECTED = Stage.of(
+    "selected",
+    "select",  # Kernel, tiles, packed constants, scratch.
+    "remove-unused-storage",  # Constants that are packed now.
+    "verify-selected",
+)
+"""Instructions that name their kernels."""
 
 
 ALLOCATED = Stage.of(
@@ -371,13 +377,10 @@ ALLOCATED = Stage.of(
 """Instructions whose buffers have their places."""
 
 
-def llvm(target: str, profile: bool) -> Stage:
+def llvm(profile: bool) -> Stage:
     """The entry and its kernels in the `llvm` dialect; with `profile`, the time of each instruction is kept."""
     instrument = {"profile": True} if profile else {}
-    return Stage.of(
-        "llvm",
-        configured("glow-low-to-llvm", target=target, **instrument),
-    )
+    return Stage.of("llvm", configured("glow-low-to-llvm", **instrument))
 
 
 # ---- the pipelines ---------------------------------------------------------------------------------------------
@@ -387,8 +390,7 @@ OPTIMIZE = Pipeline("optimize", (IMPORTED, OPTIMIZED))
 """Optimization of a graph for any backend."""
 
 
-def memory_pipeline(backend: str, target: str = "host") -> Pipeline:
+def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:
     """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
-    return OPTIMIZE.named(backend).then(
-        lowered(backend), SCHEDULED, INSTRUCTIONS, stacked(backend, target), selected(backend, target), ALLOCATED
-    )
+    stages = (LOWERED, SCHEDULED, INSTRUCTIONS, STACKED, SELECTED, ALLOCATED)
+    return OPTIMIZE.named(backend).then(*stages).for_target(target, backend)

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 DIALECTS: dict[str, str] = {
+    "glow": "glow_mlir.dialects.target:GLOW",
     "glow_high": "glow_mlir.dialects.glow_high.dialect:GLOW_HIGH",
     "glow_low": "glow_mlir.dialects.glow_low.dialect:GLOW_LOW",
 }
@@ -18,6 +19,7 @@ DIALECTS: dict[str, str] = {
 
 PASSES: dict[str, str] = {
     "allocate": "glow_mlir.transforms.allocate:AllocatePass",
+    "assign-target": "glow_mlir.transforms.assign_target:AssignTargetPass",
     "decompose-data-movement": "glow_mlir.transforms.decompose_data_movement:DecomposeDataMovementPass",
     "deduplicate": "glow_mlir.transforms.deduplicate:DeduplicatePass",
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Access, Accesses
 from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
-from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.loop import is_same_buffer, moves_of
@@ -25,15 +26,15 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import erase_unused_views, erase_with_views, hoist_declaration, join_lives, view_of
-from glow_mlir.transforms.checked_options import BackendPass
 
 
 @dataclass(frozen=True)
-class EliminateCopiesPass(BackendPass):
+class EliminateCopiesPass(ModulePass):
     """
     Remove copies by making one of their buffers a view of the other (Glow's OptimizeInserts and OptimizeExtracts, and
     the copies of its ShareBuffers).
@@ -46,16 +47,12 @@ class EliminateCopiesPass(BackendPass):
 
     name = "eliminate-copies"
 
-    backend: str = "cpu"
-    target: str = "host"
-    accuracy: str = "default"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        backend = get_backend(self.backend)
-        setting = Setting(Storage(op), self.target, self.accuracy)
+        storage = Storage(op)
         for function in low_functions(op):
+            backend, target = get_backend(function.target.backend), function.target
             for block in blocks(function):
-                CopyElimination(block, Accesses.of(block), backend, setting).run()
+                CopyElimination(block, Accesses.of(block), backend, storage, target).run()
 
 
 def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
@@ -72,7 +69,8 @@ class CopyElimination:
     block: Block
     accesses: Accesses
     backend: Backend
-    setting: Setting
+    storage: Storage
+    target: Target
 
     def run(self) -> None:
         """
@@ -178,8 +176,8 @@ class CopyElimination:
     def _takes(self, op: Operation, needs_strides: bool) -> bool:
         """Whether the backend executes an instruction with its new operands, as fast as before."""
         if needs_strides:
-            return self.backend.supports_strided_inner(op, self.setting)
-        return self.backend.can_select(op, self.setting)
+            return self.backend.supports_strided_inner(op, self.storage, self.target)
+        return self.backend.can_select(op, self.storage, self.target)
 
     def _finish(
         self,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -19,7 +20,6 @@ from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
-from glow_mlir.transforms.checked_options import BackendPass
 
 IMAGE_AXES = 2
 LEAST_OUTPUTS = 32
@@ -31,7 +31,7 @@ MOST_TAPS = 5
 
 
 @dataclass(frozen=True)
-class FlattenConvolutionsPass(BackendPass):
+class FlattenConvolutionsPass(ModulePass):
     """
     Turn convolutions along three spatial axes or more into convolutions along two, for which kernels have algorithms
     with fewer products (Winograd's), and take taps as channels where that makes them possible.
@@ -44,14 +44,13 @@ class FlattenConvolutionsPass(BackendPass):
 
     name = "flatten-convolutions"
 
-    accuracy: str = "default"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)
         for function in high_functions(op):
+            is_default = function.target.accuracy != "strict"
             for candidate in list(function.block.ops):
                 if isinstance(candidate, ConvOp) and is_channels_last(candidate.layout) and size_of(candidate.result):
-                    _flatten(candidate, storage, self.accuracy != "strict")
+                    _flatten(candidate, storage, is_default)
             erase_dead(function.block)
 
 

@@ -7,28 +7,29 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import is_profitable
-from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import keep_until
-from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_plain_operands, own_strides, plane, steps_over
 
 
 @dataclass(frozen=True)
-class FuseEpiloguesPass(BackendPass):
+class FuseEpiloguesPass(ModulePass):
     """
-    Make a stack the epilogue of the instruction whose result it alone reads, where `backend` executes that.
+    Make a stack the epilogue of the instruction whose result it alone reads, where the backend executes that.
 
     The result then goes from registers through the body to memory: a bias, an activation, a residual sum cost no pass
     of their own. Of several such producers the last one takes the stack, since the others' results are there by then;
@@ -37,19 +38,15 @@ class FuseEpiloguesPass(BackendPass):
 
     name = "fuse-epilogues"
 
-    backend: str = "cpu"
-    target: str = "host"
-    accuracy: str = "default"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        backend = get_backend(self.backend)
-        setting = Setting(Storage(op), self.target, self.accuracy)
+        storage = Storage(op)
         for function in low_functions(op):
+            backend, target = get_backend(function.target.backend), function.target
             for block in blocks(function):
                 accesses = Accesses.of(block)
                 for stack in list(own_operations(block)):
                     if isinstance(stack, StackOp) and has_plain_operands(stack):
-                        EpilogueFusion(stack, accesses, backend, setting).run()
+                        EpilogueFusion(stack, accesses, backend, storage, target).run()
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,8 @@ class EpilogueFusion:
     stack: StackOp
     accesses: Accesses
     backend: Backend
-    setting: Setting
+    storage: Storage
+    target: Target
 
     def run(self) -> None:
         """Give the stack to a producer, if one takes it."""
@@ -155,7 +153,7 @@ class EpilogueFusion:
         body = body_with_first(stack, value)
         self.accesses.forget(producer)
         producer.attach_epilogue(buffers[0], buffers[1:count], buffers[count:], maps[1:], body)
-        supported = self.backend.can_select(producer, self.setting)
+        supported = self.backend.can_select(producer, self.storage, self.target)
         if not supported:
             producer.detach_epilogue(result)
         self.accesses.add(producer)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import is_profitable, operations
-from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -18,18 +19,18 @@ from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.buffers import keep_until
-from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.planes import body_with_first, has_plain_operands, own_strides, plane, steps_over
 
 
 @dataclass(frozen=True)
-class FuseProloguesPass(BackendPass):
+class FuseProloguesPass(ModulePass):
     """
-    Make a stack the prologue of the only instruction that reads its result, where `backend` executes that.
+    Make a stack the prologue of the only instruction that reads its result, where the backend executes that.
 
     The instruction then reads what the stack read, and applies the body to each element. Where it meets elements
     several times, the work is repeated: `glow_mlir.analysis.cost` decides whether that pays.
@@ -37,19 +38,15 @@ class FuseProloguesPass(BackendPass):
 
     name = "fuse-prologues"
 
-    backend: str = "cpu"
-    target: str = "host"
-    accuracy: str = "default"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        backend = get_backend(self.backend)
-        setting = Setting(Storage(op), self.target, self.accuracy)
+        storage = Storage(op)
         for function in low_functions(op):
+            backend, target = get_backend(function.target.backend), function.target
             for block in blocks(function):
                 accesses = Accesses.of(block)
                 for stack in list(own_operations(block)):
                     if isinstance(stack, StackOp) and has_plain_operands(stack):
-                        PrologueFusion(stack, accesses, backend, setting).run()
+                        PrologueFusion(stack, accesses, backend, storage, target).run()
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,8 @@ class PrologueFusion:
     stack: StackOp
     accesses: Accesses
     backend: Backend
-    setting: Setting
+    storage: Storage
+    target: Target
 
     def run(self) -> None:
         """Give the stack to its consumer, if that takes it."""
@@ -106,7 +104,7 @@ class PrologueFusion:
         return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
 
     def _pays(self, consumer: DerivedInstruction) -> bool:
-        reads = self.backend.prologue_reads(consumer, self.setting)
+        reads = self.backend.prologue_reads(consumer, self.storage, self.target)
         first = consumer.inputs()[0]
         repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
         repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block)
@@ -130,7 +128,7 @@ class PrologueFusion:
         buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
         self.accesses.forget(consumer)
         consumer.attach_prologue(buffers[0], buffers[1:], maps[1:], body_with_first(stack, source))
-        supported = self.backend.can_select(consumer, self.setting)
+        supported = self.backend.can_select(consumer, self.storage, self.target)
         if not supported:
             consumer.detach_prologue(first)
         self.accesses.add(consumer)

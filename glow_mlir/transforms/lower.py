@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
@@ -19,13 +20,12 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import LOWERINGS
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
-from glow_mlir.transforms.checked_options import BackendPass
 
 
 @dataclass(frozen=True)
-class LowerPass(BackendPass):
+class LowerPass(ModulePass):
     """
-    Lower operators that `backend` does not support, until it supports all or no lowering is left (paper §3.4).
+    Lower operators that the backend does not support, until it supports all or no lowering is left (paper §3.4).
 
     Those whose results have no elements become splats.
     What cannot be lowered stays; `verify-lowered` reports it.
@@ -33,17 +33,15 @@ class LowerPass(BackendPass):
 
     name = "lower"
 
-    backend: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_backend(self.backend)
         storage = Storage(op)
         for function in high_functions(op):
+            backend = get_backend(function.target.backend)
             pending: list[Operation] = list(function.block.ops)
             while pending:
                 candidate = pending.pop()
                 if isinstance(candidate, HighOp):
-                    pending += lower_one(candidate, target, storage)
+                    pending += lower_one(candidate, backend, storage)
             erase_dead(function.block)
 
 
@@ -53,9 +51,9 @@ def is_same(new: Operation, op: Operation) -> bool:
     return alike and list(new.operand_types) == list(op.operand_types)
 
 
-def lower_one(op: HighOp, target: Backend, storage: Storage) -> list[Operation]:
+def lower_one(op: HighOp, backend: Backend, storage: Storage) -> list[Operation]:
     """Lower one operator where the backend needs it; returns the operators that replace it."""
-    if target.supports(op):
+    if backend.supports(op):
         return []
     emit = Emitter(op, storage)
     if not any(size_of(result) for result in op.results):

@@ -9,11 +9,12 @@ from functools import cached_property
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import is_profitable
 from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule
-from glow_mlir.backends.interface import Backend, Setting, get_backend
+from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -31,49 +32,36 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
-from glow_mlir.errors import OptionError
+from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
-from glow_mlir.transforms.checked_options import BackendPass
 from glow_mlir.transforms.line_pieces import Link, write_chain
 
 
 @dataclass(frozen=True)
-class TileLinesPass(BackendPass):
+class TileLinesPass(ModulePass):
     """
     Cut chains of convolutions into blocks of lines: a loop in which every instruction of the chain computes the lines
     that the next one needs, on buffers of some lines instead of whole images.
 
-    It does so for results that alone the next instruction reads, and that exceed the cache of `target`: they are then
-    read from it and not from memory behind it (Alwani et al., Fused-layer CNN accelerators, MICRO 2016). Each line is
-    computed once; those that the next block needs again move to the front of the buffer, which must cost less than what
-    is saved. The results are the same bits: each instruction says of how many lines its images are (`image_lines`).
+    It does so for results that alone the next instruction reads, and that exceed the second cache of the target, if it
+    has one: they are then read from it and not from memory behind it (Alwani et al., Fused-layer CNN accelerators,
+    MICRO 2016). Each line is computed once; those that the next block needs again move to the front of the buffer,
+    which must cost less than what is saved. The results are the same bits: each instruction says of how many lines its
+    images are (`image_lines`).
     """
 
     name = "tile-lines"
 
-    backend: str = "cpu"
-    target: str = "host"
-    cache: int | None = None
-    """Bytes of the cache, where it is not that of the target."""
-    accuracy: str = "default"
-    """That of `select`, which decides what kernels there are."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cache is not None and self.cache < 0:
-            raise OptionError(f"cache={self.cache} is no number of bytes", hint="0 tiles nothing")
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        backend = get_backend(self.backend)
-        cache = backend.cache_bytes(self.target) if self.cache is None else self.cache
-        if not cache:
-            return
+        storage = Storage(op)
         for function in low_functions(op):
-            setting = Setting(Storage(op), self.target, self.accuracy)
+            target = function.target
+            if not target.l2_bytes:
+                continue
             for block in blocks(function):
-                for chain in Search(block, backend, setting, cache).chains():
+                for chain in Search(block, get_backend(target.backend), storage, target).chains():
                     chain.tile()
                     statistics.count("chains tiled")
                     statistics.count("instructions tiled", len(chain.ops))
@@ -145,8 +133,8 @@ class Search:
 
     block: Block
     backend: Backend
-    setting: Setting
-    cache: int
+    storage: Storage
+    target: Target
 
     @cached_property
     def accesses(self) -> Accesses:
@@ -179,7 +167,7 @@ class Search:
         root = root_of(result)
         if not isinstance(root.owner, AllocOp) or root.owner.parent is not self.block:
             return None
-        if byte_size(root) <= self.cache * shape_of(result)[0]:
+        if byte_size(root) <= self.target.l2_bytes * shape_of(result)[0]:
             return None
         uses = self.accesses.to(root)
         fills = [access.op for access in uses if isinstance(access.op, FillOp)]
@@ -224,11 +212,11 @@ class Search:
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
         if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
             return None
-        if not all(self.backend.supports_row_tiling(op, self.setting) for op in ops):
+        if not all(self.backend.supports_row_tiling(op, self.storage, self.target) for op in ops):
             return None
         stages = [stage for op in ops if (stage := stage_of(op)) is not None]
         buffers = [_line_buffer(link) for link in links]
-        schedule = best_schedule(stages, buffers, self.cache // 2)
+        schedule = best_schedule(stages, buffers, self.target.l2_bytes // 2)
         if schedule is None:
             return None
         batch = shape_of(ops[0].outputs()[0])[0]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -13,24 +14,21 @@ from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import operations
-from glow_mlir.transforms.checked_options import BackendPass
 
 
 @dataclass(frozen=True)
-class VerifyLoweredPass(BackendPass):
-    """Raise one `UnsupportedOperatorsError` that lists every operator which `backend` does not execute."""
+class VerifyLoweredPass(ModulePass):
+    """Raise one `UnsupportedOperatorsError` that lists every operator which the backend does not execute."""
 
     name = "verify-lowered"
 
-    backend: str = "cpu"
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = get_backend(self.backend)
-        unsupported = [
-            (f"{inner.name} : {', '.join(map(str, inner.result_types))}", described(inner.location))
-            for function in high_functions(op)
-            for inner in operations(function)
-            if isinstance(inner, HighOp) and not target.supports(inner)
-        ]
-        if unsupported:
-            raise UnsupportedOperatorsError(unsupported, by=f"the backend '{self.backend}'")
+        for function in high_functions(op):
+            backend = get_backend(function.target.backend)
+            unsupported = [
+                (f"{inner.name} : {', '.join(map(str, inner.result_types))}", described(inner.location))
+                for inner in operations(function)
+                if isinstance(inner, HighOp) and not backend.supports(inner)
+            ]
+            if unsupported:
+                raise UnsupportedOperatorsError(unsupported, by=f"the backend '{backend.name}'")

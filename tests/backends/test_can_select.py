@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from glow_mlir.backends.interface import ACCURACIES, Setting, get_backend
-from glow_mlir.codegen.llvm.host import runnable_targets
-from glow_mlir.codegen.target import PRESETS
+from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.backends.interface import get_backend, runnable_targets
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.target import ACCURACIES, with_fields
 from glow_mlir.ir.context import new_context
+from glow_mlir.transforms.assign_target import AssignTargetPass
 from glow_mlir.transforms.select import SelectPass
 from glow_mlir.transforms.verify_selected import VerifySelectedPass
 
@@ -195,18 +196,20 @@ SLOW = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, H
 def test_what_can_be_selected_is(program: Program, target: str, accuracy: str, threads: int) -> None:
     """`can_select` and `select` agree, and what is selected fits together."""
     module, instruction = parsed(program)
-    expected = get_backend("cpu").can_select(instruction, Setting(Storage(module), target, accuracy))
-    SelectPass(target=target, accuracy=accuracy, threads=threads).apply(new_context(), module)
+    machine = with_fields(PRESETS[target], {"accuracy": accuracy, "threads": threads})
+    expected = get_backend("cpu").can_select(instruction, Storage(module), machine)
+    AssignTargetPass(target=target, accuracy=accuracy, threads=threads).apply(new_context(), module)
+    SelectPass().apply(new_context(), module)
     assert ("kernel" in instruction.properties) == expected
     if expected:
         module.verify()
-        VerifySelectedPass(target=target).apply(new_context(), module)
+        VerifySelectedPass().apply(new_context(), module)
 
 
 @settings(SLOW, max_examples=40)
-@given(program=programs(), target=st.sampled_from(runnable_targets()))
+@given(program=programs(), target=st.sampled_from(runnable_targets(get_backend("cpu"))))
 def test_what_can_be_selected_computes(program: Program, target: str) -> None:
     """Machine code of what can be selected gives what the interpreter gives."""
     module, instruction = parsed(program)
-    if get_backend("cpu").can_select(instruction, Setting(Storage(module), target)):
+    if get_backend("cpu").can_select(instruction, Storage(module), get_backend("cpu").target(target)):
         check_low(program.text, program.arrays, target, tolerance=1e-4)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from candidates import candidates_of, instructions_of, stacked
 from execute import Case, assert_same, compile_module, runnable_targets, sample
+from machines import target_named
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
@@ -18,7 +19,6 @@ from glow_mlir.backends.cpu.trial import Reel, Trial
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.selection.kernel import tiles_of
 from glow_mlir.codegen.selection.selected import fault_of
-from glow_mlir.codegen.target import target_named
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -142,7 +142,7 @@ def test_trials_run_in_this_process() -> None:
     trial = isolated(CASES["conv"][0], "host")
     candidates = candidates_of(next(iter(instructions_of(trial.module))), trial.module)[:2]
     expected = run_function(trial.module.clone(), arrays_of(trial))
-    for run in trial.runs(candidates, target_named("host"), "host", 0):
+    for run in trial.runs(candidates, target_named("host"), 0):
         for _ in range(4):
             run()
             assert_same(expected, arrays_of(trial), 1e-4)
@@ -158,7 +158,7 @@ def test_trials_read_the_reel() -> None:
     candidates = candidates_of(next(iter(instructions_of(trial.module))), trial.module)[:1]
     found: list[dict[str, np.ndarray]] = []
     for spread in (0, 1 << 20):
-        (run,) = trial.runs(candidates, target_named("host"), "host", spread)
+        (run,) = trial.runs(candidates, target_named("host"), spread)
         run()
         found.append({name: array.copy() for name, array in arrays_of(trial).items()})
     assert any(not np.array_equal(found[0][name], found[1][name]) for name in found[0])

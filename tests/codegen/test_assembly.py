@@ -18,7 +18,7 @@ import pytest
 from assembly import Loop, assembly_of, innermost_loops
 from execute import Case, sample
 
-from glow_mlir.codegen.target import PRESETS
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.dialects.glow_high import activations, elementwise_binary, elementwise_math, normalization, reductions
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp

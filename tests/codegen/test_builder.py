@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machines import target_named
 
+from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Param
 from glow_mlir.codegen.builder.types import f32, f64, i1, i8, i32, i64, ptr, vector
@@ -18,7 +20,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
-from glow_mlir.codegen.target import PRESETS, Target, host_target, target_named
+from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.loader import Library
 

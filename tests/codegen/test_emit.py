@@ -16,11 +16,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp, StringAttr
 from xdsl.parser import Parser
 
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr, vector
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.text import EmissionError
-from glow_mlir.codegen.target import PRESETS
 from glow_mlir.dialects.llvm import LLVM
 
 

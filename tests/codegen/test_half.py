@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 
 import numpy as np
+from machines import target_named
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
@@ -16,7 +17,6 @@ from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.math.half import narrow, narrow_double, widen
-from glow_mlir.codegen.target import target_named
 from glow_mlir.runtime.loader import Library
 
 

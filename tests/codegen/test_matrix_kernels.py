@@ -12,6 +12,7 @@ from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guard
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block
 
+from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -28,7 +29,6 @@ from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.selection.kernel import Operand
-from glow_mlir.codegen.target import PRESETS, host_target
 from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.kernels import elementwise
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_high import (
     activations,
     convolution,
@@ -29,6 +28,7 @@ from glow_mlir.dialects.glow_high import (
     resize,
 )
 from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.dialects.target import Target
 
 SLOW: dict[str, Any] = {
     "deadline": None,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from machines import target_named
 from scalar_functions import FLOATS, RUNNABLE, Array, compiled, ulps
 
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -16,7 +17,6 @@ from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.math.scalar_math import MATH
-from glow_mlir.codegen.target import target_named
 
 COUNT = 1 << 14
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from emitted import TARGETS, aligned, compiled, sum_and_relu
 from execute import Case, check_all, compile_module, module_of, runnable_targets, sample
+from machines import target_named
 from xdsl.dialects import arith
 from xdsl.ir import Block
 
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -23,7 +25,6 @@ from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import PRESETS, target_named
 from glow_mlir.constants.packing import pack_strassen, unpack_strassen
 from glow_mlir.constants.strassen import LEFT, RESULT, RIGHT
 from glow_mlir.dialects.glow_high.convolution import ConvOp

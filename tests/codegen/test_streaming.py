@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from execute import check, sample
 
+from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import f32, f64, i64, ptr, vector
@@ -15,8 +16,8 @@ from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels import elementwise
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
-from glow_mlir.codegen.target import PRESETS, Target, host_target
 from glow_mlir.dialects.glow_high import activations
+from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library
 
 TYPES = {"f4": f32, "f8": f64}

@@ -11,7 +11,9 @@ import pytest
 from dense_conv import conv_shape
 from emitted import TARGETS, aligned, compiled, convolution, sum_and_relu
 from execute import Case, check_all, module_of, runnable_targets, sample
+from machines import target_named
 
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -24,10 +26,10 @@ from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_win
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import PRESETS, Target, target_named
 from glow_mlir.constants.packing import pack_winograd, unpack_winograd
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from glow_mlir.analysis.activations import program_of
 from glow_mlir.analysis.program import child_size_order, peak, topological_order
-from glow_mlir.codegen.target import host_target
+from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import high_functions, low_functions

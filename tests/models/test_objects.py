@@ -20,5 +20,5 @@ def test_object_has_no_undefined_symbols(name: str, target: str) -> None:
     """No libc, no libm, no compiler run-time library."""
     compilation = Compilation(import_model(model_named(name)), target=target)
     compilation.run(until="allocated")
-    artifact = build_artifact(compilation.module, compilation.context, target)
+    artifact = build_artifact(compilation.module, compilation.context)
     assert set(undefined_symbols(artifact.code[0])) <= ALLOWED

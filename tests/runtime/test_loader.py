@@ -8,11 +8,11 @@ import weakref
 
 import pytest
 
+from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import host_target
 from glow_mlir.runtime.loader import Library
 
 

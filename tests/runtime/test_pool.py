@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -19,7 +20,6 @@ from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.parallel_pool import emit_pool
-from glow_mlir.codegen.target import PRESETS, host_target
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.loader import Library

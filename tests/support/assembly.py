@@ -9,10 +9,10 @@ from functools import cached_property
 
 from candidates import candidates_of, instructions_of, stacked
 from execute import Case
+from machines import target_named
 
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text
-from glow_mlir.codegen.target import target_named
 from glow_mlir.constants.storage import Storage
 from glow_mlir.driver.compiler import Compilation
 

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Iterator
 
 from execute import Case, module_of
+from machines import target_named
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.codegen.selection.candidate import Candidate
-from glow_mlir.codegen.target import target_named
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
@@ -36,4 +36,4 @@ def instructions_of(module: ModuleOp) -> Iterator[Instruction]:
 def candidates_of(op: Instruction, module: ModuleOp, target: str = "host", threads: int = 1) -> list[Candidate]:
     """All ways to execute an instruction."""
     machine = dataclasses.replace(target_named(target), threads=threads)
-    return list(CpuBackend().candidates(op, Storage(module), machine, "default"))
+    return list(CpuBackend().candidates(op, Storage(module), machine))

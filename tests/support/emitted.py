@@ -11,6 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Block
 
+from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -20,8 +21,8 @@ from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import PRESETS, Target, host_target
 from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library
 
 Array = np.ndarray[Any, Any]

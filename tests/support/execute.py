@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from machines import target_named
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
@@ -23,7 +24,6 @@ from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.host import detect_host
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.target import target_named
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import add_weights
 from glow_mlir.dialects.element_types import element_type, numpy_dtype

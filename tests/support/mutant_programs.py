@@ -12,10 +12,10 @@ from pathlib import Path
 from candidates import candidates_of
 from cut import however_small
 from execute import runnable_targets, sample
+from machines import target_named
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.codegen.target import target_named
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import Digest, add_weights, known_digest
 from glow_mlir.dialects.element_types import numpy_dtype

@@ -33,13 +33,13 @@ SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCh
 
 AROUND = (
     *("eliminate-copies", "stack", "fuse-epilogues", "fuse-prologues", "share-buffers", "eliminate-dead-stores"),
-    *("shorten-lifetimes", "select", "canonicalize", "cse", "tile-lines{cache=300}", "remove-unused-storage"),
+    *("shorten-lifetimes", "select", "canonicalize", "cse", "tile-lines", "remove-unused-storage"),
 )
 
 
 def staged(graph: Graph, cache: int, **options: Any) -> ModuleOp:
     """The graph as instructions, cut into blocks for a cache of that size; 0 for not at all."""
-    pipeline = get_backend("cpu").pipeline().with_options("tile-lines", cache=cache)
+    pipeline = get_backend("cpu").pipeline().with_options("assign-target", l2_bytes=cache)
     return Compilation(graph.module.clone(), pipeline=pipeline, **options).run(until="stacked")
 
 
@@ -111,8 +111,8 @@ def test_chains_as_machine_code(graph: Graph, cache: int) -> None:
 @given(graph=chains(), names=st.lists(st.sampled_from(AROUND), min_size=1, max_size=4))
 def test_passes_meet_loops(graph: Graph, names: list[str]) -> None:
     """Passes on instructions leave loops right, whatever runs around them."""
-    instructions = "decompose-data-movement,eliminate-copies,stack,fuse-epilogues,tile-lines{cache=1000}"
-    module = Compilation(graph.module.clone()).run(until="instructions")
+    instructions = "decompose-data-movement,eliminate-copies,stack,fuse-epilogues,tile-lines"
+    module = Compilation(graph.module.clone(), target="host,l2_bytes=1000").run(until="instructions")
     validate(module, ",".join((instructions, *names, "verify-low")), graph.inputs)
 
 

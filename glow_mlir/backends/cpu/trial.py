@@ -9,19 +9,19 @@ from typing import cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, f32, i64
+from xdsl.dialects.builtin import MemRefType, ModuleOp, f32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, signature
 from glow_mlir.codegen.selection.candidate import Candidate
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
 from glow_mlir.ir.traversal import operations
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry, aligned
@@ -79,28 +79,26 @@ class Trial:
                 arrays.append(array)
         return arrays
 
-    def executable(self, candidate: Candidate, target: Target, name: str) -> MachineEntry:
-        """The machine code of the instruction with a kernel and its tiles, for the target of that name."""
+    def executable(self, candidate: Candidate, target: Target) -> MachineEntry:
+        """The machine code of the instruction with a kernel and its tiles, for a target that this machine runs."""
         module, context = self.module.clone(), Context()
         (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
         (op,) = (op for op in operations(function) if isinstance(op, Instruction))
+        function.assigned = TargetAttr(target)
         candidate.write(op, Storage(module), target)
-        if "partitions" in op.properties:
-            function.attributes["threads"] = IntegerAttr(target.threads, i64)
         for item in (*passes_of(pass_specs(["remove-unused-storage"])), *ALLOCATED.passes()):
             item.apply(context, module)
-        code = (GlowLowToLlvmPass(target=name),)
-        code = MachineCode(build_artifact(module, context, name, passes=code), target.threads)
+        code = MachineCode(build_artifact(module, context, passes=(GlowLowToLlvmPass(),)), target.threads)
         return code.load(function.sym_name.data)
 
-    def runs(self, candidates: Sequence[Candidate], target: Target, name: str, spread: int) -> list[Callable[[], None]]:
+    def runs(self, candidates: Sequence[Candidate], target: Target, spread: int) -> list[Callable[[], None]]:
         """
         Functions that run the instruction once, with each of the candidates.
 
         With a `spread`, floats are not the constants but random, and read from another place each time, among as many
         bytes: in a network with as many weights they have left the cache since the last inference.
         """
-        programs = [self.executable(candidate, target, name) for candidate in candidates]
+        programs = [self.executable(candidate, target) for candidate in candidates]
         most = max(program.constants.nbytes for program in programs)
         reel = Reel.of(spread + most) if spread and self._has_floats_alone else None
         return [self._run(program, reel) for program in programs]

@@ -16,12 +16,12 @@ from importlib.metadata import version
 from glow_mlir.backends.cpu.trial import Trial, identity
 from glow_mlir.codegen.llvm.host import lacks
 from glow_mlir.codegen.selection.candidate import Candidate
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.runtime.cache import cache_key
@@ -43,27 +43,23 @@ Race = Callable[[Sequence[Callable[[], object]]], list[float]]
 
 @dataclass
 class Tuner:
-    """
-    Takes the fastest candidate of an instruction, and remembers it.
+    """Takes the fastest candidate of an instruction, and remembers it; `storage` is that of the model."""
 
-    `target` names the machine, which has to be this one or one that this one can run code for; raises `OptionError` for
-    every other. `storage` is that of the model.
-    """
-
-    target: str
     storage: Storage
     answers: JsonCache = field(default_factory=lambda: JsonCache("tuning"))
     race: Race = field(default_factory=lambda: race)
 
-    def __post_init__(self) -> None:
-        if missing := lacks(self.target):
+    def fastest(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> Candidate | None:
+        """
+        The fastest of the candidates, the first of which is the guess of the cost models; `None` of none.
+
+        Raises `OptionError` for a machine whose code this one cannot run.
+        """
+        if missing := lacks(machine):
             raise OptionError(
-                f"kernels for the target '{self.target}' cannot be measured here: this machine lacks {missing}",
+                f"kernels for such a target cannot be measured here: this machine lacks {missing}",
                 hint="compile without tuning, or on such a machine",
             )
-
-    def fastest(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> Candidate | None:
-        """The fastest of the candidates, the first of which is the guess of the cost models; `None` of none."""
         if len(candidates) < 2:
             return next(iter(candidates), None)
         key = self._key(op, machine, candidates)
@@ -72,7 +68,7 @@ class Tuner:
         if (chosen := named.get(str(known.get("chosen")))) is not None:
             return chosen
         statistics.count("instructions measured")
-        seconds = self.race(Trial(op, self.storage).runs(candidates, machine, self.target, self._spread(op)))
+        seconds = self.race(Trial(op, self.storage).runs(candidates, machine, self._spread(op)))
         best = min(range(len(candidates)), key=seconds.__getitem__)
         if seconds[best] > (1 - GAIN) * seconds[0]:
             best = 0

@@ -5,19 +5,23 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.ir.registry import backend
 
 
 @backend("interpreter")
 class InterpreterBackend(Backend):
-    """Executes every operator that has semantics, and lowers nothing."""
+    """Executes every operator that has semantics, and lowers nothing; it says what code for any target means."""
 
     name = "interpreter"
 
     def supports(self, op: Operation) -> bool:
         return True
 
-    def pipeline(self, target: str = "host", profile: bool = False) -> Pipeline:
+    def accepts(self, target: Target) -> bool:
+        return True
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
         """Optimization alone: the interpreter runs the graph."""
-        return OPTIMIZE.named(self.name)
+        return OPTIMIZE.named(self.name).for_target(target, self.name)

@@ -23,7 +23,7 @@ from xdsl.ir import Block, Region
 from glow_mlir.codegen.builder.atomics import Atomics
 from glow_mlir.codegen.builder.types import i64
 from glow_mlir.codegen.builder.value import Index, Number, Value
-from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.target import Target
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

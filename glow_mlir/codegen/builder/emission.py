@@ -21,8 +21,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.types import i32, i64, ptr, type_info, vector
 from glow_mlir.codegen.builder.value import Number, Value
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.llvm_ops import values
+from glow_mlir.dialects.target import Target
 
 if TYPE_CHECKING:
     from glow_mlir.codegen.builder.builder import Builder

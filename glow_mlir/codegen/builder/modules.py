@@ -35,7 +35,7 @@ from xdsl.ir import Attribute, Block, Region
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import NO_FAST_MATH, array, f32, f64, i8, i16, i32, i64
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.target import Target
 
 if TYPE_CHECKING:
     import numpy as np

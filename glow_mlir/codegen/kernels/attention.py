@@ -32,7 +32,6 @@ from glow_mlir.codegen.kernels.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -40,6 +39,7 @@ from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer, number
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.target import Target
 
 IN_CACHE = GemmOptions(block_rows=1 << 62, prefetch=False)
 """Operands of the products are in the cache already."""

@@ -37,7 +37,6 @@ from glow_mlir.codegen.selection.kernel import (
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
 from glow_mlir.constants.storage import Storage
@@ -49,6 +48,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 
 

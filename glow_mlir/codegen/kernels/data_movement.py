@@ -14,11 +14,11 @@ from glow_mlir.codegen.access import raw
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_high import data_movement as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.shapes import Shape, shape_of
+from glow_mlir.dialects.target import Target
 
 
 def cuts_of_box(self: Kernel, op: Instruction, target: Target) -> Mapping[str, int]:

@@ -26,7 +26,7 @@ from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.dialects.element_types import bit_width
 
 ROWS = 2
 """Lines of a tile."""
@@ -98,7 +98,7 @@ class DepthwiseKernel(SharedFunction):
             _Channels(b, self, given, channel, None).run()
         if not self.whole:
             with b.when(whole < channels):
-                mask = b.mask(channels - whole, lanes, element_bits(self.element))
+                mask = b.mask(channels - whole, lanes, bit_width(self.element))
                 _Channels(b, self, given, whole, mask).run()
 
 

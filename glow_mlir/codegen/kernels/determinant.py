@@ -13,10 +13,10 @@ from glow_mlir.codegen.builder.types import f64, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.target import Target
 
 
 @kernel("determinant")

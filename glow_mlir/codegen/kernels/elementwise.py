@@ -15,7 +15,6 @@ from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_con
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import byte_width, signless
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
@@ -26,6 +25,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.target import Target
 
 VECTORS = 4
 """Vectors computed side by side for each function whose operations wait for each other."""

@@ -23,7 +23,8 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Choice
-from glow_mlir.codegen.target import Target, element_bits
+from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.target import Target
 
 BLOCK_ROWS = 96
 """Rows of the input that one pass over all panels works on, where the input is too large to stay in the cache."""
@@ -200,7 +201,7 @@ def product_tiles(
     tile = tile_for(target, element)
     if rows <= tile.rows:
         return [{}]
-    half = target.l2_bytes * 4 // element_bits(element)
+    half = target.l2_bytes * 4 // bit_width(element)
     weights = columns * depth
     guess = {
         "rows": min(rows, BLOCK_ROWS) if weights <= half < rows * row_step else rows,
@@ -323,7 +324,7 @@ class Ahead:
 
     def applied(self, kernel: MicroKernel) -> MicroKernel:
         """The variant that fetches all lines of the cache on its way, not some of them."""
-        line = CACHE_LINE * 8 // element_bits(kernel.element)
+        line = CACHE_LINE * 8 // bit_width(kernel.element)
         return dataclasses.replace(kernel, prefetch=-(-self.step(kernel) // line))
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:

@@ -34,7 +34,6 @@ from glow_mlir.codegen.selection.kernel import (
 )
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.packing import pack_panels
 from glow_mlir.constants.storage import Storage
@@ -45,6 +44,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.target import Target
 
 
 def _flag(op: Operation, name: str) -> bool:

@@ -23,7 +23,7 @@ from glow_mlir.codegen.builder.types import i64, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Tile, balanced
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.dialects.element_types import bit_width
 
 if TYPE_CHECKING:
     from glow_mlir.codegen.kernels.gemm import Columns
@@ -157,7 +157,7 @@ class MicroKernel(SharedFunction):
 
 def _masks(b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> list[Value | None]:
     """Return for each vector the mask of its lanes that exist, None where all do."""
-    lanes, bits = kernel.tile.lanes, element_bits(kernel.element)
+    lanes, bits = kernel.tile.lanes, bit_width(kernel.element)
     if not kernel.partial:
         return [None] * kernel.vectors
     columns = given["columns"]
@@ -239,9 +239,7 @@ def _step(
     sums, (weights, *ahead) = list(loop.values[: size * kernel.ways]), loop.values[size * kernel.ways :]
     for way in range(elements):
         columns = [
-            weights.at(way * panel + v * lanes, element).load(
-                type_, align=kernel.lanes_of(v) * element_bits(element) // 8
-            )
+            weights.at(way * panel + v * lanes, element).load(type_, align=kernel.lanes_of(v) * bit_width(element) // 8)
             for v, type_ in enumerate(types)
         ]
         for row, address in enumerate(inputs):
@@ -254,6 +252,6 @@ def _step(
                 sums[place] = b.fma(spread[kernel.lanes_of(v)], column, sums[place])
     if ahead:
         for line in range(kernel.prefetch):
-            b.prefetch(ahead[0].at(line * CACHE_LINE * 8 // element_bits(element), element), level=2)
+            b.prefetch(ahead[0].at(line * CACHE_LINE * 8 // bit_width(element), element), level=2)
         ahead = [ahead[0].at(given["ahead_step"] * elements, element)]
     return [*sums, weights.at(elements * panel, element), *ahead]

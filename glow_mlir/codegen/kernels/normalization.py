@@ -15,12 +15,12 @@ from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
+from glow_mlir.dialects.target import Target
 
 VECTORS = 4
 """Vectors of independent work in the passes over lines: of as many lines, or else of one."""

@@ -13,7 +13,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.gemm import Columns, emit_panels
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.dialects.element_types import bit_width
 
 
 def emit_pack_panels(
@@ -62,7 +62,7 @@ def _copy_vector(
         address.store(value[0])
     else:
         left = columns.count - start
-        mask = b.mask(left, tile.lanes, element_bits(element))
+        mask = b.mask(left, tile.lanes, bit_width(element))
         address.store(b.load_masked(source.at(start, element), zero.type, mask))
 
 

@@ -18,12 +18,12 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
+from glow_mlir.dialects.target import Target
 
 Choose = Callable[[Builder, Value, Value], Value]
 

@@ -19,12 +19,12 @@ from glow_mlir.codegen.copies import Box, box_steps, copy_box
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 
 MOST_TAPS = 16

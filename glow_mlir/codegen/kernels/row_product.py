@@ -13,7 +13,7 @@ from glow_mlir.codegen.builder.types import i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.micro_gemm import LATENCY_COVER
 from glow_mlir.codegen.kernels.tiles import Tile
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.dialects.element_types import bit_width
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RowProduct(SharedFunction):
             spread = b.splat(source.load(element), lanes)
             for v in range(count):
                 address = weights.at(v * lanes, element)
-                column = address.load(vector(element, lanes), align=lanes * element_bits(element) // 8)
+                column = address.load(vector(element, lanes), align=lanes * bit_width(element) // 8)
                 sums[way * count + v] = b.fma(spread, column, sums[way * count + v])
             source, weights = source.at(given["input_step"], element), weights.at(given["weights_step"], element)
         return [*sums, source, weights]

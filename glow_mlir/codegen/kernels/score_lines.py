@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.nests import chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.math.exponentials import exp_falling
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.dialects.element_types import bit_width
 
 VECTORS = 4
 """Vectors of independent work in the passes over the scores of one query."""
@@ -106,7 +106,7 @@ class ScoreLines:
         count: Index = self.keys
         if self.past is not None:
             count = self.b.min(self.b.index(query + (self.past + 1)), self.keys)
-        return self.b.mask(count - i, lanes, element_bits(self.element))
+        return self.b.mask(count - i, lanes, bit_width(self.element))
 
     def _addend(self, mask: Plane, query: Index, i: Value, lanes: int, seen: Value | None) -> Value:
         """What is added to the scores of a query from key `i` on; nothing is read for keys that do not exist."""

@@ -45,10 +45,11 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
-from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.strassen import LEFT, PRODUCTS, RESULT
+from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.target import Target
 
 PADDING = 16
 """Elements between products in a buffer, and between rows: they would else meet in few lines of the cache."""
@@ -113,11 +114,11 @@ def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dic
     whole = sizes.columns % (2 * tile.panel) == sizes.depth % (2 * tile.lanes) == 0
     if not whole or sizes.rows < 2 or not sizes.items:
         return []
-    held = target.l2_bytes * 8 // element_bits(element) * 3 // 4
+    held = target.l2_bytes * 8 // bit_width(element) * 3 // 4
     half = max(8, held // (PRODUCTS * (sizes.depth // 2 + tile.panel)) // tile.rows) * tile.rows
     together = half // sizes.half
     blocks = -(-sizes.items // together) if together else sizes.items * -(-sizes.rows // (2 * half))
-    right_bytes = PRODUCTS * sizes.depth * sizes.columns // 4 * element_bits(element) // 8
+    right_bytes = PRODUCTS * sizes.depth * sizes.columns // 4 * bit_width(element) // 8
     found: list[dict[str, int]] = []
     for count in (blocks, 2 * blocks, -(-blocks // 2)):
         block = _block_rows(sizes, tile, count)

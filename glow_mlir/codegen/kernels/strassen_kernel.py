@@ -15,12 +15,12 @@ from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.packing import pack_strassen
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.target import Target
 
 
 class StrassenKernel(Kernel):

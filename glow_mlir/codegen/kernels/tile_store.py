@@ -12,7 +12,7 @@ from glow_mlir.codegen.bodies import Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.target import element_bits
+from glow_mlir.dialects.element_types import bit_width
 
 if TYPE_CHECKING:
     from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
@@ -153,7 +153,7 @@ class TileStore:
             with self.b.when(left > 0):
                 self._cell(value, addresses, column, None, {}, 0)
         else:
-            self._cell(value, addresses, column, self.b.mask(left, lanes, element_bits(self.kernel.element)), {}, 0)
+            self._cell(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
 
     def _next_row(self, values: Sequence[Value], moving: Sequence[int]) -> list[Value]:
         """The addresses of the next row, and its position in its line."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.target import Target
 
 
 @dataclass(frozen=True)

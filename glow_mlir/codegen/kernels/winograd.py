@@ -42,8 +42,9 @@ from glow_mlir.codegen.kernels.image_tiles import (
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import distinct, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
-from glow_mlir.codegen.target import Target, element_bits
 from glow_mlir.constants.winograd import OUTPUTS, TAPS, TileForm
+from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.target import Target
 
 PADDING = 16
 """Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
@@ -133,7 +134,7 @@ class WinogradShape:
 
     def _guess(self, target: Target, element: Attribute, form: TileForm) -> dict[str, int]:
         block = _block(self.tiles(form), target.threads)
-        held = math.prod(form.weights) * self.channels * self.filters * element_bits(element) // 8
+        held = math.prod(form.weights) * self.channels * self.filters * bit_width(element) // 8
         prefetch = block > tile_for(target, element).rows and held > target.l2_bytes // 2
         return {"height": form.height, "width": form.width, "block": block, "prefetch": int(prefetch)}
 

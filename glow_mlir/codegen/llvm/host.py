@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from glow_mlir.dialects.target import Target
+
+_ARM_64 = frozenset({"aarch64", "arm64"})
+"""Names of one architecture."""
+
+_ALWAYS = frozenset({"neon", "sse2"})
+"""Features without which there is no machine of their architecture; LLVM does not always list them."""
+
 
 @dataclass(frozen=True)
 class Host:
@@ -39,32 +47,13 @@ def detect_host() -> Host:
     )
 
 
-_X86_V3 = frozenset(["avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"])
-_X86_V4 = _X86_V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
-
-_NEEDED: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
-    "scalar": (("x86_64",), frozenset()),
-    "avx2": (("x86_64",), _X86_V3),
-    "avx512": (("x86_64",), _X86_V4),
-    "neon": (("aarch64", "arm64"), frozenset()),
-}
-"""Named target → the architectures, as triples begin, and the features of the machines that can run its code."""
-
-
-def lacks(target: str) -> str:
-    """What this machine lacks to run code for a target, in words; empty where it lacks nothing, or for other names."""
-    if target not in _NEEDED:
-        return ""
+def lacks(target: Target) -> str:
+    """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
     host = detect_host()
-    architectures, features = _NEEDED[target]
-    if not host.triple.startswith(architectures):
-        return f"the architecture {architectures[0]}"
-    return ", ".join(sorted(features - host.enabled))
-
-
-def runnable_targets() -> list[str]:
-    """The names of the targets, without `host`, whose code this machine can run."""
-    return [name for name in _NEEDED if not lacks(name)]
+    same = {target.architecture, host.triple.split("-", maxsplit=1)[0]}
+    if len(same) > 1 and not same <= _ARM_64:
+        return f"the architecture {target.architecture}"
+    return ", ".join(sorted(target.enabled - host.enabled - _ALWAYS))
 
 
 def _cache_bytes(level: int) -> int:

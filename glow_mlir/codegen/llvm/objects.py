@@ -12,7 +12,7 @@ import functools
 from typing import Any, cast
 
 from glow_mlir.codegen.llvm.text import EmissionError
-from glow_mlir.codegen.target import Target
+from glow_mlir.dialects.target import Target
 
 PASSES_ATTRIBUTE = "glow-passes"
 

@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
 from glow_mlir.codegen.selection.kernel import Kernel, Tiles, add_scratch, pack_constant
 from glow_mlir.codegen.selection.partitions import partition
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.target import Target
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.packed_form import PackedForm
-from glow_mlir.codegen.target import Target
 from glow_mlir.constants.deferred import Deferred, Packed, Stored
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.glow_high.base import operand_groups
@@ -36,6 +35,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import function_of, own_operations
 
 

@@ -7,11 +7,11 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.cost import work
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool_layout import MOST_PARTS
 
 PARTS_PER_THREAD = 4

@@ -17,11 +17,11 @@ from glow_mlir.codegen.kernels.gemm import ALL_ROWS
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of, widened
-from glow_mlir.codegen.target import Target
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool_layout import MOST_PARTS
 
 Fault = tuple[str, str]

@@ -1,8 +1,8 @@
 // Allocated instructions become functions, one for all that are equal, and an entry that calls them in order.
 
-// RUN: glow-opt %s -p "glow-low-to-llvm{target=avx2}" | filecheck %s
-// RUN: glow-opt %s -p "glow-low-to-llvm{target=scalar}" | filecheck %s --check-prefix=SCALAR
-// RUN: glow-opt %s -p "glow-low-to-llvm{target=avx2 profile=true}" | filecheck %s --check-prefix=PROFILE
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=scalar threads=2},glow-low-to-llvm' | filecheck %s --check-prefix=SCALAR
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm{profile=true}' | filecheck %s --check-prefix=PROFILE
 
 glow_high.constant @scale : tensor<20xf32> {weights = "sha256:0"}
 glow_high.placeholder @x : tensor<2x20xf32> {input}
@@ -28,7 +28,7 @@ glow_low.func @main(@x, @y, @z) attributes {activations = 192, activations_bound
 }
 
 // Cut into parts, for several threads: the task is a function of one of them, which finds its operands in an array.
-glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 64, constants = 0, threads = 2} {
+glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 64, constants = 0} {
   %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<2x20xf32>
   %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<2x20xf32>
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}

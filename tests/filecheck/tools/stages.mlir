@@ -37,7 +37,7 @@ glow_high.func @main(@x, @y) {
 // INSTRUCTIONS: glow_low.neg @out
 
 // ALLOCATED: builtin.module attributes {glow.stage = "allocated"}
-// ALLOCATED: glow_low.func @main(@x, @y) attributes {activations = 0, activations_bound = 0, constants = 0}
+// ALLOCATED: glow_low.func @main(@x, @y) attributes {target = #glow.target<{{.*}}>, activations = 0, activations_bound = 0, constants = 0}
 // ALLOCATED: glow_low.stack @out %{{.*}}, @in %x {{.*}}kernel =
 
 // LLVM-NOT: glow_low.func
@@ -60,15 +60,15 @@ glow_high.func @main(@x, @y) {
 
 // LIST:      optimize
 // LIST-NEXT: imported
-// LIST-NEXT: optimized canonicalize,fold-constants,
+// LIST-NEXT: optimized assign-target,canonicalize,fold-constants,
 // LIST:      cpu
 // LIST:      allocated {{.*}}allocate,verify-allocated
-// LIST-NEXT: llvm glow-low-to-llvm{target="host"}
+// LIST-NEXT: llvm glow-low-to-llvm
 // LIST-NEXT: interpreter
 // LIST-NEXT: imported
 // LIST-NEXT: optimized
 // LIST-NOT:  lowered
 
 // SHORT: glow-opt: error: no stage 'lowered' (hint: stages are imported, optimized)
-// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has canonicalize, fold-constants,
+// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has assign-target, canonicalize, fold-constants,
 // ESSENTIAL: glow-opt: error: the pass 'select' cannot be left out (hint: the stages behind it need it)

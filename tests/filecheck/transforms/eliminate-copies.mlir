@@ -1,6 +1,6 @@
 // What a copy would carry somewhere is written there at once, or read where it came from.
 
-// RUN: glow-opt %s -p eliminate-copies,verify-low --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},eliminate-copies,verify-low' --split-input-file | filecheck %s
 
 // CHECK-LABEL: glow_low.func @output(
 // CHECK-NEXT:    %x = glow_low.weight @x

@@ -1,8 +1,8 @@
 // Convolutions along three axes become convolutions of images.
 
-// RUN: glow-opt %s -p flatten-convolutions --split-input-file | filecheck %s
-// RUN: glow-opt %s -p flatten-convolutions,flatten-convolutions --split-input-file | filecheck %s
-// RUN: glow-opt %s -p 'flatten-convolutions{accuracy=strict}' --split-input-file | filecheck %s --check-prefix=STRICT
+// RUN: glow-opt %s -p 'assign-target{target=avx2},flatten-convolutions' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},flatten-convolutions,flatten-convolutions' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=strict},flatten-convolutions' --split-input-file | filecheck %s --check-prefix=STRICT
 
 // One tap along the first axis: every second image is an example of the batch.
 

@@ -1,7 +1,7 @@
 // A stack becomes the epilogue of the instruction whose result it alone reads.
 
-// RUN: glow-opt %s -p fuse-epilogues,shorten-lifetimes,verify-low --split-input-file | filecheck %s
-// RUN: glow-opt %s -p fuse-epilogues --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,shorten-lifetimes,verify-low' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues' --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
 
 // A residual sum and an activation behind a convolution; the sum's temporary goes.
 

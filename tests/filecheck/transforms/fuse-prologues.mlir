@@ -1,7 +1,7 @@
 // A stack becomes the prologue of the instruction that alone reads its result.
 
-// RUN: glow-opt %s -p fuse-prologues,shorten-lifetimes,verify-low --split-input-file | filecheck %s
-// RUN: glow-opt %s -p fuse-prologues --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-prologues,shorten-lifetimes,verify-low' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-prologues' --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
 
 // The sum of products of two tensors is one loop.
 

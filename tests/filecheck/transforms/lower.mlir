@@ -1,10 +1,10 @@
 // Operators that the backend does not execute become simpler ones, at the same place of the model.
 
-// RUN: glow-opt %s -p lower | filecheck %s
-// RUN: glow-opt %s -p 'lower{backend=cpu},verify-lowered' | filecheck %s
-// RUN: glow-opt %s -p lower --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
-// RUN: glow-opt %s -p 'lower{backend=interpreter}' | filecheck %s --check-prefix=INTERPRETER
-// RUN: not glow-opt %s -p 'lower{backend=no-such-backend}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: glow-opt %s -p 'assign-target{target=avx2},lower' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},lower,verify-lowered' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},lower' --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+// RUN: glow-opt %s -p 'assign-target{backend=interpreter},lower' | filecheck %s --check-prefix=INTERPRETER
+// RUN: not glow-opt %s -p 'assign-target{backend=no-such-backend},lower' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 glow_high.placeholder @scale : tensor<2xf32> {input}
 glow_high.placeholder @x : tensor<1x3x2xf32> {input}

@@ -1,16 +1,15 @@
 // Every instruction names its kernel; what no kernel executes is left as it is.
 
-// RUN: glow-opt %s -p select | filecheck %s
-// RUN: glow-opt %s -p 'select{backend=cpu target=host}' | filecheck %s
-// RUN: glow-opt %s -p select,select | filecheck %s
-// RUN: glow-opt %s -p 'select{backend=interpreter}' | filecheck %s --check-prefix=INTERPRETER
-// RUN: glow-opt %s -p 'select{target=avx2 accuracy=default}' | filecheck %s --check-prefix=WINOGRAD
-// RUN: glow-opt %s -p 'select{target=avx2 accuracy=strict}' | filecheck %s --check-prefix=STRICT
-// RUN: glow-opt %s -p 'select{target=avx2 threads=2}' | filecheck %s --check-prefix=PARTS
-// RUN: not glow-opt %s -p 'select{threads=0}' 2>&1 | filecheck %s --check-prefix=NO-THREADS
-// RUN: not glow-opt %s -p 'select{accuracy=loose}' 2>&1 | filecheck %s --check-prefix=LOOSE
-// RUN: not glow-opt %s -p 'select{backend=no-such-backend}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
-// RUN: not glow-opt %s -p 'select{target=no-such-machine}' 2>&1 | filecheck %s --check-prefix=MACHINE
+// RUN: glow-opt %s -p 'assign-target{target=avx2},select' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},select,select' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{backend=interpreter},select' | filecheck %s --check-prefix=INTERPRETER
+// RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=default},select' | filecheck %s --check-prefix=WINOGRAD
+// RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=strict},select' | filecheck %s --check-prefix=STRICT
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},select' | filecheck %s --check-prefix=PARTS
+// RUN: not glow-opt %s -p 'assign-target{target=avx2 threads=0},select' 2>&1 | filecheck %s --check-prefix=NO-THREADS
+// RUN: not glow-opt %s -p 'assign-target{target=avx2 accuracy=loose},select' 2>&1 | filecheck %s --check-prefix=LOOSE
+// RUN: not glow-opt %s -p 'assign-target{backend=no-such-backend},select' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not glow-opt %s -p 'assign-target{target=no-such-machine},select' 2>&1 | filecheck %s --check-prefix=MACHINE
 
 glow_high.constant @matrix : tensor<4x4xf32> {value = dense<1.0> : tensor<4x4xf32>}
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
@@ -56,7 +55,7 @@ glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @ha
 
 // What takes long is cut into parts, as scratch is, one for each thread; what is small stays whole.
 
-// PARTS-LABEL: glow_low.func @convolutions({{.*}} attributes {threads = 2} {
+// PARTS-LABEL: glow_low.func @convolutions({{.*}} threads = 2>} {
 // PARTS:         glow_low.alloc : memref<36x304xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x160xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x32xf32>

@@ -1,8 +1,8 @@
 // Instructions of which each alone reads the result of the one before are computed by blocks of lines.
 
-// RUN: glow-opt %s -p "tile-lines{cache=6000},verify-low,shorten-lifetimes" --split-input-file | filecheck %s
-// RUN: glow-opt %s -p "tile-lines{cache=1000000}" --split-input-file | filecheck %s --check-prefix=HELD
-// RUN: glow-opt %s -p "tile-lines{cache=6000}" --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+// RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000},tile-lines,verify-low,shorten-lifetimes' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=1000000},tile-lines' --split-input-file | filecheck %s --check-prefix=HELD
+// RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000},tile-lines' --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
 
 // What the cache holds stays as it is.
 

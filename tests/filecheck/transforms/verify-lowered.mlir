@@ -1,10 +1,10 @@
 // One error lists everything that the backend does not execute, by name or else by place.
 
-// RUN: not glow-opt %s -p verify-lowered 2>&1 | filecheck %s
-// RUN: not glow-opt %s -p 'verify-lowered{backend=cpu}' -o %t.mlir 2>&1 | filecheck %s
+// RUN: not glow-opt %s -p 'assign-target{target=avx2},verify-lowered' 2>&1 | filecheck %s
+// RUN: not glow-opt %s -p 'assign-target{target=avx2},verify-lowered' -o %t.mlir 2>&1 | filecheck %s
 // RUN: not ls %t.mlir
-// RUN: glow-opt %s -p lower,verify-lowered | filecheck %s --check-prefix=LOWERED
-// RUN: glow-opt %s -p 'verify-lowered{backend=interpreter}' | filecheck %s --check-prefix=INTERPRETER
+// RUN: glow-opt %s -p 'assign-target{target=avx2},lower,verify-lowered' | filecheck %s --check-prefix=LOWERED
+// RUN: glow-opt %s -p 'assign-target{backend=interpreter},verify-lowered' | filecheck %s --check-prefix=INTERPRETER
 
 // CHECK-NOT: Traceback
 // CHECK: verify-lowered.mlir: error: 2 operators are not supported by the backend 'cpu': glow_high.batch_normalization : tensor<1x3x2xf32> ('norm'), glow_high.hardmax : tensor<1x3x2xf32> ('{{.*}}verify-lowered.mlir:{{[0-9]+}}:3')

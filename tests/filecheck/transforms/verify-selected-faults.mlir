@@ -1,7 +1,7 @@
 // What does not fit to the kernel of an instruction: parts, tiles and scratch.
 
-// RUN: glow-opt %s -p 'verify-selected{target=avx2}' --split-input-file --verify-diagnostics | filecheck %s
-// RUN: not glow-opt %s -p 'verify-selected{target=avx2}' --split-input-file 2>&1 | filecheck %s --check-prefix=HINT
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},verify-selected' --split-input-file --verify-diagnostics | filecheck %s
+// RUN: not glow-opt %s -p 'assign-target{target=avx2 threads=2},verify-selected' --split-input-file 2>&1 | filecheck %s --check-prefix=HINT
 
 // HINT: verify-selected-faults.mlir:{{[0-9]+}}:3: error: there is no kernel 'no-such-kernel' (hint: remove 'kernel', and run 'select')
 
@@ -10,7 +10,7 @@
 // CHECK: partitions = {lines = 4}
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
@@ -23,7 +23,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -40,7 +40,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -54,7 +54,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{there is no kernel 'no-such-kernel'}}
@@ -65,7 +65,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{the kernel 'matmul' does not execute this glow_low.copy}}
@@ -78,7 +78,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{the kernel 'copy' has no axis 'foo' for 'partitions'}}
@@ -89,7 +89,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{'lines' of the partitions cannot be 0}}
@@ -100,7 +100,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{'lines' of the partitions cannot be -1}}
@@ -111,7 +111,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{'lines' of the partitions cannot be 65536}}
@@ -122,7 +122,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{'lines' of the partitions cannot be "all"}}
@@ -133,7 +133,7 @@ glow_low.func @main(@x, @y) attributes {threads = 2} {
 
 glow_high.placeholder @x : tensor<4096xf32> {input}
 glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {threads = 2} {
+glow_low.func @main(@x, @y) {
   %x = glow_low.weight @x : memref<4096xf32>
   %y = glow_low.weight @y {mutable} : memref<4096xf32>
   // expected-error @below {{'partitions' has none, not what the kernel 'copy' cuts this glow_low.copy along}}
@@ -147,46 +147,13 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{'partitions' has 'rows', not what the kernel 'conv' cuts this glow_low.conv along}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {rows = 4}}
-}
-
-// -----
-
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  // expected-error @below {{there are 'partitions' in a function for one thread}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
-}
-
-// -----
-
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-// expected-error @below {{@main cannot be for 0 : i64 threads}}
-glow_low.func @main(@x, @y) attributes {threads = 0} {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  glow_low.copy @out %y, @in %x {kernel = "copy"}
-}
-
-// -----
-
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-// expected-error @below {{@main cannot be for 1025 : i64 threads}}
-glow_low.func @main(@x, @y) attributes {threads = 1025} {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
-  glow_low.copy @out %y, @in %x {kernel = "copy"}
 }
 
 // -----
@@ -198,7 +165,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -214,7 +181,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -230,7 +197,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -246,7 +213,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -264,7 +231,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -282,7 +249,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -302,7 +269,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -318,7 +285,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -336,7 +303,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>

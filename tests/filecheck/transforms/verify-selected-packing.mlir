@@ -1,6 +1,6 @@
 // What is packed otherwise than the kernel of an instruction wants it.
 
-// RUN: glow-opt %s -p 'verify-selected{target=avx2}' --split-input-file --verify-diagnostics | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},verify-selected' --split-input-file --verify-diagnostics | filecheck %s
 
 // What fits.
 
@@ -30,7 +30,7 @@ glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @learned, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -48,7 +48,7 @@ glow_low.func @main(@image, @learned, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<1x36x32x16xf32> {value = dense<1.0> : tensor<1x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<1x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -64,7 +64,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -80,7 +80,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -96,7 +96,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -112,7 +112,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -128,7 +128,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -144,7 +144,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -160,7 +160,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<32x3x3x32xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>

@@ -1,7 +1,7 @@
 // One error lists every instruction without a kernel.
 
-// RUN: not glow-opt %s -p verify-selected 2>&1 | filecheck %s
-// RUN: glow-opt %s -p eliminate-copies,stack,select,verify-selected | filecheck %s --check-prefix=SELECTED
+// RUN: not glow-opt %s -p 'assign-target{target=avx2},verify-selected' 2>&1 | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},eliminate-copies,stack,select,verify-selected' | filecheck %s --check-prefix=SELECTED
 
 // CHECK-NOT: Traceback
 // CHECK: verify-selected.mlir: error: 2 operators are not supported by kernel selection: glow_low.relu ('activation'), glow_low.copy ('{{.*}}verify-selected.mlir:{{[0-9]+}}:3')

@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
-// RUN: glow-opt %s -p lower | filecheck %s --check-prefix=LOWERED
+// RUN: glow-opt %s -p 'assign-target{target=avx2},lower' | filecheck %s --check-prefix=LOWERED
 
 glow_high.placeholder @q : tensor<2x8x4x16xf32> {input}
 glow_high.placeholder @k : tensor<2x9x4x16xf32> {input}

@@ -20,7 +20,7 @@ glow_low.func @main(@x, @y) {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -36,7 +36,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -52,7 +52,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -68,7 +68,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -84,7 +84,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -100,7 +100,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -116,7 +116,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -132,7 +132,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -148,7 +148,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -164,7 +164,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
@@ -180,7 +180,7 @@ glow_low.func @main(@image, @features) attributes {threads = 2} {
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
 glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
 glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) attributes {threads = 2} {
+glow_low.func @main(@image, @features) {
   %image = glow_low.weight @image : memref<1x12x12x32xf32>
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
   %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>

@@ -1,0 +1,235 @@
+"""The machine that a function is compiled for: a value that passes and kernels ask, and the attribute that holds it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from xdsl.ir import Attribute, Data, Dialect
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.errors import OptionError
+
+ACCURACIES = ("default", "strict")
+"""What the sums of a function may round: docs/floating-point.md says what each guarantees."""
+
+POINTER_BITS = (32, 64)
+"""The sizes of pointers that there is code for."""
+
+LEAST_VECTOR = 64
+"""Bits of the narrowest vectors."""
+
+LEAST: Mapping[str, int] = {"vector_bits": 0, "vector_registers": 1, "l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}
+"""Field → the least number it may have."""
+
+_FAMILIES = {"x86_64": "x86", "aarch64": "aarch64", "arm64": "aarch64"}
+"""Architecture, as a triple begins → the family that `_CAPABILITIES` knows."""
+
+_CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "fma": {"x86": frozenset({"fma"}), "aarch64": frozenset({"neon"})},
+    "rounding": {"x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}), "aarch64": frozenset({"neon"})},
+    "scaling": {"x86": frozenset({"avx512vl"})},
+    "masked": {"x86": frozenset({"avx2", "avx512f"})},
+}
+"""What a processor can do → family of architectures → the features of which one is enough."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """
+    A processor as LLVM names it, the backend that compiles for it, and what passes and kernels have to know of it.
+
+    `features` are LLVM's, such as `+avx2,+fma`: a processor is known by them, never by its name. `vector_bits` is the
+    width of the vectors to use, 0 for none at all, and `vector_registers` how many of them there are. `l1_bytes` to
+    `l3_bytes` are the sizes of the caches of data, 0 where there is none. `threads` says for how many the work of one
+    inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`.
+
+    Raises `OptionError` for a value that a field cannot have.
+    """
+
+    backend: str
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+    vector_bits: int = 0
+    vector_registers: int = 16
+    l1_bytes: int = 0
+    l2_bytes: int = 0
+    l3_bytes: int = 0
+    pointer_bits: int = 64
+    threads: int = 1
+    accuracy: str = "default"
+
+    def __post_init__(self) -> None:
+        for name, kind in FIELDS.items():
+            if type(value := getattr(self, name)) is not kind:
+                raise OptionError(f"{name}={value!r} is no {'text' if kind is str else 'whole number'}")
+        for name, least in LEAST.items():
+            if getattr(self, name) < least:
+                raise OptionError(f"{name}={getattr(self, name)} is too little", hint=f"{least} or more")
+        if self.threads < 1:
+            raise threads_error(self.threads)
+        if self.accuracy not in ACCURACIES:
+            raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
+        if self.pointer_bits not in POINTER_BITS:
+            hint = f"it is {' or '.join(map(str, POINTER_BITS))}"
+            raise OptionError(f"pointer_bits={self.pointer_bits} is no size of a pointer", hint=hint)
+        if self.vector_bits.bit_count() > 1 or 0 < self.vector_bits < LEAST_VECTOR:
+            hint = f"a power of two from {LEAST_VECTOR} on, or 0 for none"
+            raise OptionError(f"vector_bits={self.vector_bits} is no width of vectors", hint=hint)
+        if wrong := [item for item in filter(None, self.features.split(",")) if item[0] not in "+-"]:
+            raise OptionError(f"the feature '{wrong[0]}' is neither on nor off", hint=f"+{wrong[0]} or -{wrong[0]}")
+
+    def vector_width(self, element: Attribute) -> int:
+        """
+        How many elements of a scalar type one vector holds, at least 1.
+
+        A bool counts as the byte it is in memory.
+        """
+        return max(1, self.vector_bits // bit_width(element))
+
+    @property
+    def architecture(self) -> str:
+        """The first part of the triple."""
+        return self.triple.split("-", maxsplit=1)[0]
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether x86 intrinsics may be used."""
+        return self.architecture == "x86_64"
+
+    @cached_property
+    def enabled(self) -> frozenset[str]:
+        """The features that are on."""
+        return frozenset(item[1:] for item in self.features.split(",") if item.startswith("+"))
+
+    @cached_property
+    def fma(self) -> bool:
+        """Whether an instruction multiplies and adds with one rounding."""
+        return self._can("fma")
+
+    @cached_property
+    def rounding(self) -> bool:
+        """Whether an instruction rounds floats to integral values."""
+        return self._can("rounding")
+
+    @cached_property
+    def scaling(self) -> bool:
+        """Whether an instruction multiplies floats by powers of two (AVX-512's `vscalef`)."""
+        return self._can("scaling")
+
+    @cached_property
+    def masked(self) -> bool:
+        """Whether masked loads and stores are instructions."""
+        return self._can("masked")
+
+    def _can(self, capability: str) -> bool:
+        """
+        Whether an instruction does it.
+
+        What a processor cannot do is built from other instructions, never called from a library.
+        """
+        family = _FAMILIES.get(self.architecture, "")
+        return not self.enabled.isdisjoint(_CAPABILITIES[capability].get(family, frozenset()))
+
+
+FIELDS: Mapping[str, type[str | int]] = {
+    field.name: str if field.type == "str" else int for field in dataclasses.fields(Target)
+}
+"""Field of a `Target` → its type."""
+
+
+def threads_error(threads: int, most: int | None = None) -> OptionError:
+    """The error for a number of threads that no function can be for."""
+    return OptionError(f"threads={threads} is no number of threads", hint=f"1 {f'to {most}' if most else 'or more'}")
+
+
+def with_fields(target: Target, fields: Mapping[str, str | int]) -> Target:
+    """A target with other values for some of its fields; raises `OptionError` for one that it cannot have."""
+    for name in fields:
+        if name not in FIELDS:
+            raise OptionError(f"a target has no field '{name}'", hint=f"it has {', '.join(FIELDS)}")
+    return dataclasses.replace(target, **fields) if fields else target
+
+
+def named_fields(text: str) -> tuple[str, dict[str, str | int]]:
+    """
+    Name and fields in a text such as `avx2,vector_bits=128,features=+avx2,+fma`.
+
+    Raises `OptionError` for what is neither, and for a field of numbers with something else.
+    """
+    name, *parts = text.split(",")
+    found: dict[str, str | int] = {}
+    last = ""
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals and last == "features" and part[:1] in ("+", "-"):
+            found[last] = f"{found[last]},{part}"
+            continue
+        if not equals:
+            raise OptionError(f"'{part}' is no field of the target '{text}'", hint="name,field=value,…")
+        last = key
+        found[key] = int(value) if FIELDS.get(key) is int and value.isdecimal() else value
+    return name, found
+
+
+@irdl_attr_definition
+class TargetAttr(Data[Target]):
+    """
+    The target of a function. Fields that have their defaults are not printed.
+
+    ```mlir
+    #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64-v3", features = "+avx2,+fma", …>
+    ```
+    """
+
+    name = "glow.target"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Target:
+        with parser.in_angle_brackets():
+            given: dict[str, Any] = {}
+            parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_field(parser, given))
+        if "backend" not in given:
+            parser.raise_error("a target names its backend")
+        try:
+            return Target(**given)
+        except OptionError as error:
+            parser.raise_error(str(error))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(str_of(self.data))
+
+
+def _parse_field(parser: AttrParser, given: dict[str, Any]) -> None:
+    """Parse one `name = value` of a target."""
+    name = parser.parse_identifier()
+    if name not in FIELDS:
+        parser.raise_error(f"a target has no field '{name}'; it has {', '.join(FIELDS)}")
+    if name in given:
+        parser.raise_error(f"the field '{name}' is given twice")
+    parser.parse_punctuation("=")
+    given[name] = parser.parse_str_literal() if FIELDS[name] is str else parser.parse_integer()
+
+
+def str_of(target: Target) -> str:
+    """The fields of a target that do not have their defaults, as its attribute prints them."""
+    plain = Target(target.backend)
+    shown = [name for name in FIELDS if name == "backend" or getattr(target, name) != getattr(plain, name)]
+    return ", ".join(f"{name} = {_literal(getattr(target, name))}" for name in shown)
+
+
+def _literal(value: str | int) -> str:
+    return json.dumps(value) if isinstance(value, str) else str(value)
+
+
+GLOW = Dialect("glow", [], [TargetAttr])
+"""What both dialects of ours share: the target of a function."""

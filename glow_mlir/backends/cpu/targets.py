@@ -1,0 +1,57 @@
+"""The machines that the CPU backend knows by name: an entry of the table adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from glow_mlir.dialects.target import Target
+
+NAME = "cpu"
+"""The name of the backend."""
+
+_X86_64_V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+_X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
+
+_ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
+"""What is assumed of a machine whose caches nothing tells."""
+
+_X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
+
+PRESETS: Mapping[str, Target] = {
+    "avx2": replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256),
+    "avx512": replace(
+        _X86, cpu="x86-64-v4", features=_X86_64_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20
+    ),
+    "sse2": replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128),
+    "neon": replace(
+        _ANY,
+        triple="aarch64-unknown-linux-gnu",
+        cpu="generic",
+        features="+neon",
+        vector_bits=128,
+        vector_registers=32,
+    ),
+    # What any x86-64 machine can run, without vectors: stands in for a microcontroller in the tests.
+    "scalar": replace(_X86, cpu="x86-64"),
+}
+"""Name → machine."""
+
+
+def host_target() -> Target:
+    """The machine this process runs on, with every feature LLVM detects, and kernels for the widest preset it runs."""
+    # The host is asked through llvmlite, which a compile for a named target need not load.
+    from glow_mlir.codegen.llvm.host import detect_host, lacks
+
+    host = detect_host()
+    runnable = [preset for preset in PRESETS.values() if not lacks(preset)]
+    preset = max(runnable, key=lambda preset: preset.vector_bits, default=PRESETS["scalar"])
+    return replace(
+        preset,
+        triple=host.triple,
+        cpu=host.cpu,
+        features=host.features,
+        l1_bytes=host.l1_bytes or preset.l1_bytes,
+        l2_bytes=host.l2_bytes or preset.l2_bytes,
+        l3_bytes=host.l3_bytes or preset.l3_bytes,
+    )

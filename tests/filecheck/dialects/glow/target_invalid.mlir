@@ -1,0 +1,61 @@
+// What a target cannot say.
+
+// RUN: glow-opt %s --parsing-diagnostics --split-input-file | filecheck %s
+
+// CHECK: target_invalid.mlir:6:{{[0-9]+}}: {{.*}}a target names its backend
+glow_high.func @main() attributes {target = #glow.target<triple = "x86_64-unknown-linux-gnu">} {
+}
+
+// -----
+
+// CHECK: a target has no field 'lanes'; it has backend, triple, cpu,
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", lanes = 8>} {
+}
+
+// -----
+
+// CHECK: the field 'threads' is given twice
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", threads = 1, threads = 2>} {
+}
+
+// -----
+
+// CHECK: threads=0 is no number of threads (hint: 1 or more)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", threads = 0>} {
+}
+
+// -----
+
+// CHECK: no accuracy 'loose' (hint: there are default, strict)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", accuracy = "loose">} {
+}
+
+// -----
+
+// CHECK: vector_bits=100 is no width of vectors
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", vector_bits = 100>} {
+}
+
+// -----
+
+// CHECK: pointer_bits=16 is no size of a pointer (hint: it is 32 or 64)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", pointer_bits = 16>} {
+}
+
+// -----
+
+// CHECK: l2_bytes=-1 is too little (hint: 0 or more)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", l2_bytes = -1>} {
+}
+
+// -----
+
+// CHECK: the feature 'avx2' is neither on nor off (hint: +avx2 or -avx2)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", features = "avx2">} {
+}
+
+// -----
+
+// CHECK: string literal expected
+glow_high.func @main() attributes {target = #glow.target<backend = 7>} {
+}

@@ -1,0 +1,36 @@
+// Functions that say their target themselves: parts and threads have to fit to it.
+
+// RUN: glow-opt %s -p verify-selected --split-input-file --verify-diagnostics | filecheck %s
+
+// What fits.
+
+// CHECK-COUNT-1: glow_low.copy
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", threads = 2>} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu">} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  // expected-error @below {{there are 'partitions' in a function for one thread}}
+  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4096xf32> {input}
+glow_high.placeholder @y : tensor<4096xf32> {output}
+// expected-error @below {{the target of @main cannot be: threads=1025 is no number of threads}}
+glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", threads = 1025>} {
+  %x = glow_low.weight @x : memref<4096xf32>
+  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+  glow_low.copy @out %y, @in %x {kernel = "copy"}
+}
