@@ -35,9 +35,12 @@ def element_of(value: SSAValue | Attribute) -> Attribute:
     return cast("Attribute", type_.element_type)
 
 
-def rank_of(value: SSAValue) -> int:
+def rank_of(value: SSAValue | Attribute) -> int:
     """The number of dimensions of a tensor or buffer."""
-    return len(shape_of(value))
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if not isinstance(type_, SHAPED):
+        raise VerifyException(f"expected a tensor or a buffer, got {type_}")
+    return type_.get_num_dims()
 
 
 def size_of(value: SSAValue | Attribute) -> int:
@@ -100,12 +103,6 @@ def normalize_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise VerifyException(f"axis {axis} is out of range for rank {rank}")
     return axis % max(rank, 1)
-
-
-def verify_axes(type_: Attribute) -> None:
-    """Check that a tensor has no more axes than numpy works on; raises `VerifyException`."""
-    rank = len(shape_of(type_))
-    require(rank <= MOST_AXES, f"a tensor has at most {MOST_AXES} axes, not {rank}")
 
 
 def require(condition: bool, message: str) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition
+from xdsl.irdl import irdl_op_definition, operand_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high import activation_functions as functions
-from glow_mlir.dialects.glow_high.elementwise import FLOAT, NUMERIC, Binary, Unary
+from glow_mlir.dialects.glow_high.elementwise import Binary, Unary
+from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import require
@@ -20,7 +20,7 @@ from glow_mlir.dialects.shapes import require
 class Activation(Unary):
     """An activation function: one float operand."""
 
-    DOMAIN: ClassVar[str] = FLOAT
+    input = operand_def(FLOATS)
 
 
 @irdl_op_definition
@@ -28,7 +28,6 @@ class ReluOp(Unary):
     """max(x, 0) (ONNX Relu)."""
 
     name = "glow_high.relu"
-    DOMAIN: ClassVar[str] = NUMERIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.relu(b, x)
@@ -199,7 +198,6 @@ class ShrinkOp(Unary):
     """x moved towards zero by `bias` beyond ±`lambd`, 0 between (ONNX Shrink); in f64, truncated, for integers."""
 
     name = "glow_high.shrink"
-    DOMAIN: ClassVar[str] = NUMERIC
     bias = float_prop(0.0)
     lambd = float_prop(0.5)
 

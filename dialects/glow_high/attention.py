@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
+from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, size_of, tensor
 
@@ -33,10 +33,10 @@ class AttentionOp(HighOp):
 
     name = "glow_high.attention"
 
-    query = operand_def(TENSOR)
-    key = operand_def(TENSOR)
-    value = operand_def(TENSOR)
-    mask = opt_operand_def(TENSOR)
+    query = operand_def(FLOATS.from_rank(2))
+    key = operand_def(FLOATS.from_rank(2))
+    value = operand_def(FLOATS.from_rank(2))
+    mask = opt_operand_def(FLOATS)
     scale = float_prop(1.0)
     causal = flag_prop()
     past = int_prop(0)
@@ -45,7 +45,6 @@ class AttentionOp(HighOp):
     def scores_shape(self) -> Shape:
         """The shape of the scores: batch…, M, N."""
         query, key, value = shape_of(self.query), shape_of(self.key), shape_of(self.value)
-        require(min(map(len, (query, key, value))) >= 2, "attention needs matrices")
         require(query[-1] == key[-1], f"queries have {query[-1]} elements, keys {key[-1]}")
         require(key[-2] == value[-2], f"there are {key[-2]} keys for {value[-2]} values")
         batch = broadcast(broadcast(query[:-2], key[:-2]), value[:-2])
@@ -53,7 +52,6 @@ class AttentionOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element, scores = element_of(self.query), self.scores_shape()
-        require(is_float(element), f"attention takes floats, not {element}")
         require(integer(self.past) >= 0, "past must not be negative")
         # Without it every query sees all keys, those of the past as well.
         require(not integer(self.past) or flag(self.causal), "past is where causal attention begins: it needs causal")

@@ -18,8 +18,9 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     OptionalDef,
+    RangeLengthConstraint,
+    RangeOf,
     VariadicDef,
-    base,
     traits_def,
 )
 from xdsl.parser import Parser
@@ -36,10 +37,8 @@ from glow_mlir.dialects.attribute_syntax import (
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of, verify_axes
-
-TENSOR = base(TensorType)
-"""Constraint of operands and results: any tensor. `infer_types` says more."""
+from glow_mlir.dialects.operand_types import TensorConstraint
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 """`irdl_options` of an operator with more than one optional or variadic operand."""
@@ -139,12 +138,11 @@ class HighOp(IRDLOperation, ABC):
         """Build the operator from flat operands and complete properties; raises `VerifyException` like `make`."""
         placeholders = [NoneAttr()] * len(cls.get_irdl_definition().results)
         op = cls.create(operands=operands, result_types=placeholders, properties=properties, location=location)
+        verify_operands(op, cls)
         op.results = SSAValues(OpResult(type_, op, index) for index, type_ in enumerate(op.infer_types()))
         return op
 
     def verify_(self) -> None:
-        for result in self.results:
-            verify_axes(result.type)
         for result, expected in zip(self.results, self.infer_types(), strict=True):
             if result.type != expected:
                 raise VerifyException(f"result has type {result.type}, but {expected} follows from the operands")
@@ -259,6 +257,30 @@ def _decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) 
         spans.append(OperandSpan(name, start, start + size, is_variadic(declared)))
         start += size
     return tuple(spans)
+
+
+@cache
+def _constraints(operator: type[IRDLOperation]) -> dict[str, TensorConstraint]:
+    """Operand name → its constraint, of an operator."""
+    found: dict[str, TensorConstraint] = {}
+    for name, declared in operator.get_irdl_definition().operands:
+        each = declared.constr
+        if isinstance(each, RangeLengthConstraint):
+            each = each.constraint
+        if isinstance(each, RangeOf) and isinstance(each.constr, TensorConstraint):
+            found[name] = each.constr
+    return found
+
+
+def verify_operands(op: IRDLOperation, operator: type[IRDLOperation]) -> None:
+    """Check operands, tensors or buffers, against the definition of `operator`; raises `VerifyException`."""
+    operands, constraints = tuple(op.operands), _constraints(operator)
+    for name, start, stop, _ in operand_spans(op):
+        if (constraint := constraints.get(name)) is None:
+            continue
+        for value in operands[start:stop]:
+            if fault := constraint.fault(value.type):
+                raise VerifyException(f"operand '{name}' {fault}")
 
 
 def operand_groups(op: IRDLOperation) -> list[tuple[str, list[SSAValue | None]]]:

@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
+from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
+from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import Shape, require, shape_of, size_of, tensor
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, is_channels_last, join_image, split_image
 
 
@@ -26,7 +27,8 @@ class ConvOp(HighOp):
 
     `input` is [N, spatial…, C] and `filter` [O, kernel…, C / group] in the layout `channels_last`, or
     [N, C, spatial…] and [O, C / group, kernel…] in `channels_first`; `bias` is [O]. Channels are split into `group`
-    groups that do not mix. `pads` holds all leading paddings, then all trailing ones.
+    groups that do not mix. `pads` holds all leading paddings, then all trailing ones. Element types are those of a
+    `ProductSignature`.
 
     ```mlir
     %y = glow_high.conv %x, %filter, %bias {strides = [2, 2], pads = [3, 3, 3, 3]} : tensor<1x112x112x64xf32>
@@ -36,9 +38,9 @@ class ConvOp(HighOp):
     name = "glow_high.conv"
     COMBINES_ROWS: ClassVar[bool] = True
 
-    input = operand_def(TENSOR)
-    filter = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
+    input = operand_def(NUMBERS.from_rank(2))
+    filter = operand_def(NUMBERS.from_rank(2))
+    bias = opt_operand_def(NUMBERS.of_rank(1))
     strides = optional_ints_prop()
     pads = optional_ints_prop()
     dilations = optional_ints_prop()
@@ -55,15 +57,13 @@ class ConvOp(HighOp):
         batch, spatial, channels = split_image(self.input, self.layout)
         outputs, kernel, depth = split_image(self.filter, self.layout)
         group = integer(self.group)
-        require(is_float(element_of(self.input)), f"conv takes floats, not {element_of(self.input)}")
-        require(element_of(self.filter) == element_of(self.input), "filter and input have different element types")
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
         require(group > 0 and channels % group == 0 and outputs % group == 0, f"{group} groups do not divide channels")
         require(depth * group == channels, f"the filter reads {depth} channels a group, the input has {channels}")
         if self.bias is not None:
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         shape = join_image(batch, self.window().outputs(spatial), outputs, self.layout)
-        return (tensor(shape, element_of(self.input)),)
+        return (tensor(shape, ProductSignature.of(self.input, self.filter, self.bias).output),)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [_convolved(operands, shape_of(self.result), self.layout)]
@@ -107,9 +107,9 @@ class ConvTransposeOp(HighOp):
 
     name = "glow_high.conv_transpose"
 
-    input = operand_def(TENSOR)
-    filter = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
+    input = operand_def(NUMBERS.from_rank(2))
+    filter = operand_def(NUMBERS.from_rank(2))
+    bias = opt_operand_def(NUMBERS.of_rank(1))
     strides = optional_ints_prop()
     pads = optional_ints_prop()
     dilations = optional_ints_prop()
@@ -136,10 +136,8 @@ class ConvTransposeOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_image(self.input, self.layout)
         depth, kernel, per_group = split_image(self.filter, self.layout)
-        require(is_float(element_of(self.input)), f"conv_transpose takes floats, not {element_of(self.input)}")
         require(depth == channels, f"the filter reads {depth} channels, the input has {channels}")
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
-        require(element_of(self.filter) == element_of(self.input), "filter and input have different element types")
         group = integer(self.group)
         require(group > 0 and channels % group == 0, f"{group} groups do not divide {channels} channels")
         window = self.window()
@@ -149,7 +147,8 @@ class ConvTransposeOp(HighOp):
         outputs = per_group * group
         if self.bias is not None:
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
-        return (tensor(join_image(batch, sizes, outputs, self.layout), element_of(self.input)),)
+        signature = ProductSignature.of(self.input, self.filter, self.bias)
+        return (tensor(join_image(batch, sizes, outputs, self.layout), signature.output),)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [_convolved(operands, shape_of(self.result), self.layout)]

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
 from xdsl.pattern_rewriter import RewritePattern
 
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import (
     Samples,
     assembled_axis,
@@ -32,6 +32,7 @@ from glow_mlir.dialects.glow_high.transposition import (
     split_pairs,
     untransposed_reshape,
 )
+from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, optional_ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import (
     Shape,

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, result_def, var_operand_def
 
-from glow_mlir.dialects.element_types import is_bool
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
 
@@ -82,7 +82,7 @@ class EinsumOp(HighOp):
 
     name = "glow_high.einsum"
 
-    terms = var_operand_def(TENSOR)
+    terms = var_operand_def(NUMBERS)
     equation = text_prop()
     result = result_def(TENSOR)
 
@@ -95,6 +95,5 @@ class EinsumOp(HighOp):
         elements = {element_of(term) for term in self.terms}
         require(len(elements) == 1, "operands have different element types")
         (element,) = elements
-        require(not is_bool(element), "einsum takes numbers, not truth values")
         sizes = contraction.sizes([shape_of(term) for term in self.terms])
         return (tensor([sizes[label] for label in contraction.result], element),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1
@@ -12,33 +12,12 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
+from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
-
-
-def is_numeric(element: Attribute) -> bool:
-    """Floats and integers, but no truth values."""
-    return is_float(element) or is_integer(element)
-
-
-def is_anything(_: Attribute) -> bool:
-    """Every element type."""
-    return True
-
-
-FLOAT, INTEGER, BOOL, NUMERIC, ANY = "float", "integer", "bool", "numeric", "any"
-DOMAINS: dict[str, Callable[[Attribute], bool]] = {
-    FLOAT: is_float,
-    INTEGER: is_integer,
-    BOOL: is_bool,
-    NUMERIC: is_numeric,
-    ANY: is_anything,
-}
-"""Name of a domain → whether an element type belongs to it."""
 
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -48,8 +27,6 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
     Operands broadcast as in numpy. The meaning is `scalar`: there is no kernel and no semantics to write.
     """
 
-    DOMAIN: ClassVar[str] = NUMERIC
-    """Element types of the operands, a key of `DOMAINS`."""
     TRUTH: ClassVar[bool] = False
     """Whether the result is a truth value whatever the operands are."""
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "*"),)
@@ -72,7 +49,6 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
             all(element == elements[0] for element in elements),
             f"operands have different element types: {', '.join(map(str, elements))}",
         )
-        require(DOMAINS[self.DOMAIN](elements[0]), f"{elements[0]} is not a {self.DOMAIN} element type")
         return elements[0]
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
@@ -99,13 +75,13 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
 
 
 class Unary(Elementwise):
-    """An elementwise operator with one operand."""
+    """An elementwise operator with one operand, by default of numbers."""
 
-    input = operand_def(TENSOR)
+    input = operand_def(NUMBERS)
 
 
 class Binary(Elementwise):
-    """An elementwise operator with two operands that broadcast."""
+    """An elementwise operator with two operands that broadcast, by default of numbers."""
 
-    left = operand_def(TENSOR)
-    right = operand_def(TENSOR)
+    left = operand_def(NUMBERS)
+    right = operand_def(NUMBERS)

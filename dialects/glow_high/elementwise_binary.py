@@ -7,9 +7,10 @@ from typing import ClassVar
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
 
-from glow_mlir.dialects.element_types import byte_width, is_bool, is_float, is_unsigned
-from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
-from glow_mlir.dialects.glow_high.elementwise import ANY, BOOL, DOMAINS, INTEGER, Binary, Elementwise
+from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
+from glow_mlir.dialects.glow_high.base import SEGMENTS
+from glow_mlir.dialects.glow_high.elementwise import Binary, Elementwise
+from glow_mlir.dialects.operand_types import BOOLS, INTEGERS, NUMBERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require
@@ -85,7 +86,6 @@ class PowOp(Binary):
     name = "glow_high.pow"
 
     def check_elements(self) -> Attribute:
-        require(DOMAINS[self.DOMAIN](element_of(self.right)), "the exponent must be numeric")
         return element_of(self.left)
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
@@ -114,6 +114,20 @@ class MinOp(Binary):
         return b.minimum(x, y)
 
 
+class _Logical(Binary):
+    """An operator on truth values."""
+
+    left = operand_def(BOOLS)
+    right = operand_def(BOOLS)
+
+
+class _Bitwise(Binary):
+    """An operator on the bits of integers."""
+
+    left = operand_def(INTEGERS)
+    right = operand_def(INTEGERS)
+
+
 class _Comparison(Binary):
     """A comparison, with a truth value as result."""
 
@@ -126,7 +140,9 @@ class EqualOp(_Comparison):
     """x = y (ONNX Equal)."""
 
     name = "glow_high.equal"
-    DOMAIN: ClassVar[str] = ANY
+
+    left = operand_def(SCALARS)
+    right = operand_def(SCALARS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x.equals(y)
@@ -173,73 +189,67 @@ class GreaterOrEqualOp(_Comparison):
 
 
 @irdl_op_definition
-class AndOp(Binary):
+class AndOp(_Logical):
     """Logical and (ONNX And)."""
 
     name = "glow_high.and"
-    DOMAIN: ClassVar[str] = BOOL
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x & y
 
 
 @irdl_op_definition
-class OrOp(Binary):
+class OrOp(_Logical):
     """Logical or (ONNX Or)."""
 
     name = "glow_high.or"
-    DOMAIN: ClassVar[str] = BOOL
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x | y
 
 
 @irdl_op_definition
-class XorOp(Binary):
+class XorOp(_Logical):
     """Logical exclusive or (ONNX Xor)."""
 
     name = "glow_high.xor"
-    DOMAIN: ClassVar[str] = BOOL
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x ^ y
 
 
 @irdl_op_definition
-class BitwiseAndOp(Binary):
+class BitwiseAndOp(_Bitwise):
     """And of all bits (ONNX BitwiseAnd)."""
 
     name = "glow_high.bitwise_and"
-    DOMAIN: ClassVar[str] = INTEGER
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x & y
 
 
 @irdl_op_definition
-class BitwiseOrOp(Binary):
+class BitwiseOrOp(_Bitwise):
     """Or of all bits (ONNX BitwiseOr)."""
 
     name = "glow_high.bitwise_or"
-    DOMAIN: ClassVar[str] = INTEGER
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x | y
 
 
 @irdl_op_definition
-class BitwiseXorOp(Binary):
+class BitwiseXorOp(_Bitwise):
     """Exclusive or of all bits (ONNX BitwiseXor)."""
 
     name = "glow_high.bitwise_xor"
-    DOMAIN: ClassVar[str] = INTEGER
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x ^ y
 
 
 @irdl_op_definition
-class BitShiftOp(Binary):
+class BitShiftOp(_Bitwise):
     """
     x shifted by y bits, `direction` `left` or `right` (ONNX BitShift).
 
@@ -248,7 +258,6 @@ class BitShiftOp(Binary):
     """
 
     name = "glow_high.bit_shift"
-    DOMAIN: ClassVar[str] = INTEGER
     direction = text_prop("left")
 
     def check_elements(self) -> Attribute:
@@ -270,14 +279,12 @@ class WhereOp(Elementwise):
     """`yes` where `condition` holds, else `no` (ONNX Where)."""
 
     name = "glow_high.where"
-    DOMAIN: ClassVar[str] = ANY
 
-    condition = operand_def(TENSOR)
-    yes = operand_def(TENSOR)
-    no = operand_def(TENSOR)
+    condition = operand_def(BOOLS)
+    yes = operand_def(SCALARS)
+    no = operand_def(SCALARS)
 
     def check_elements(self) -> Attribute:
-        require(is_bool(element_of(self.condition)), "the condition must be truth values")
         require(element_of(self.yes) == element_of(self.no), "both branches must have one element type")
         return element_of(self.yes)
 
@@ -291,9 +298,9 @@ class ClipOp(Elementwise):
 
     name = "glow_high.clip"
 
-    input = operand_def(TENSOR)
-    low = opt_operand_def(TENSOR)
-    high = opt_operand_def(TENSOR)
+    input = operand_def(NUMBERS)
+    low = opt_operand_def(NUMBERS)
+    high = opt_operand_def(NUMBERS)
 
     irdl_options = SEGMENTS
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.ir import Attribute, TypeAttribute
-from xdsl.irdl import irdl_op_definition, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
-from glow_mlir.dialects.glow_high.elementwise import ANY, BOOL, FLOAT, INTEGER, Unary
+from glow_mlir.dialects.glow_high.elementwise import Unary
+from glow_mlir.dialects.operand_types import BOOLS, FLOATS, INTEGERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require
@@ -52,7 +53,8 @@ class ReciprocalOp(Unary):
     """1 / x (ONNX Reciprocal)."""
 
     name = "glow_high.reciprocal"
-    DOMAIN: ClassVar[str] = FLOAT
+
+    input = operand_def(FLOATS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return 1.0 / x
@@ -61,8 +63,9 @@ class ReciprocalOp(Unary):
 class _FloatFunction(Unary):
     """A function of `UNARY_MATH` on floats."""
 
-    DOMAIN: ClassVar[str] = FLOAT
     FUNCTION: ClassVar[str]
+
+    input = operand_def(FLOATS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.unary(self.FUNCTION, x)
@@ -217,7 +220,8 @@ class NotOp(Unary):
     """Logical negation (ONNX Not)."""
 
     name = "glow_high.not"
-    DOMAIN: ClassVar[str] = BOOL
+
+    input = operand_def(BOOLS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.logical_not(x)
@@ -228,7 +232,8 @@ class BitwiseNotOp(Unary):
     """All bits flipped (ONNX BitwiseNot)."""
 
     name = "glow_high.bitwise_not"
-    DOMAIN: ClassVar[str] = INTEGER
+
+    input = operand_def(INTEGERS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.logical_not(x)
@@ -239,8 +244,9 @@ class IsNanOp(Unary):
     """Whether x is NaN (ONNX IsNaN)."""
 
     name = "glow_high.is_nan"
-    DOMAIN: ClassVar[str] = FLOAT
     TRUTH: ClassVar[bool] = True
+
+    input = operand_def(FLOATS)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return x.differs(x)
@@ -251,9 +257,9 @@ class IsInfOp(Unary):
     """Whether x is an infinity (ONNX IsInf); `positive` and `negative` say which of the two count."""
 
     name = "glow_high.is_inf"
-    DOMAIN: ClassVar[str] = FLOAT
     TRUTH: ClassVar[bool] = True
 
+    input = operand_def(FLOATS)
     positive = flag_prop(True)
     negative = flag_prop(True)
 
@@ -275,9 +281,9 @@ class CastOp(Unary):
     """
 
     name = "glow_high.cast"
-    DOMAIN: ClassVar[str] = ANY
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
 
+    input = operand_def(SCALARS)
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
@@ -298,8 +304,8 @@ class BitCastOp(Unary):
     """
 
     name = "glow_high.bit_cast"
-    DOMAIN: ClassVar[str] = ANY
 
+    input = operand_def(SCALARS)
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:

@@ -10,26 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, i32, i64
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
+from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
 
 REDUCTIONS = ("none", "add", "mul", "max", "min")
 """How an update meets the element that it replaces; `none` overwrites it."""
-
-
-def check_indices(indices: SSAValue) -> None:
-    """Raise `VerifyException` unless `indices` has an element type that counts."""
-    element = element_of(indices)
-    require(element in (i32, i64), f"indices must be i32 or i64, not {element}")
 
 
 def check_reduction(reduction: Attribute, element: Attribute) -> None:
@@ -54,12 +49,11 @@ class GatherOp(DataMovement):
     name = "glow_high.gather"
 
     input = operand_def(TENSOR)
-    indices = operand_def(TENSOR)
+    indices = operand_def(INDICES)
     axis = int_prop(0)
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        check_indices(self.indices)
         shape = shape_of(self.input)
         require(len(shape) > 0, "gather needs an input with at least one axis")
         axis = normalize_axis(integer(self.axis), len(shape))
@@ -100,12 +94,11 @@ class GatherElementsOp(HighOp):
     TRANSPOSES_ALL: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
-    indices = operand_def(TENSOR)
+    indices = operand_def(INDICES)
     axis = int_prop(0)
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        check_indices(self.indices)
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(shape_of(self.indices), element_of(self.input)),)
 
@@ -138,12 +131,11 @@ class GatherNDOp(HighOp):
     name = "glow_high.gather_nd"
 
     input = operand_def(TENSOR)
-    indices = operand_def(TENSOR)
+    indices = operand_def(INDICES)
     batch_dims = int_prop(0)
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        check_indices(self.indices)
         shape, indices, batch = shape_of(self.input), shape_of(self.indices), integer(self.batch_dims)
         require(() not in (shape, indices), "gather_nd needs operands with at least one axis")
         require(0 <= batch < min(len(shape), len(indices)), f"batch_dims {batch} is out of range")
@@ -165,14 +157,13 @@ class Scatter(HighOp):
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
 
     input = operand_def(TENSOR)
-    indices = operand_def(TENSOR)
+    indices = operand_def(INDICES)
     updates = operand_def(TENSOR)
     reduction = text_prop("none")
     result = result_def(TENSOR)
 
     def check(self) -> None:
         """Raise `VerifyException` where element types or the reduction do not fit."""
-        check_indices(self.indices)
         check_reduction(self.reduction, element_of(self.input))
         require(element_of(self.updates) == element_of(self.input), "updates have another element type than the input")
 
@@ -245,13 +236,12 @@ class ReverseSequenceOp(HighOp):
     name = "glow_high.reverse_sequence"
 
     input = operand_def(TENSOR)
-    lengths = operand_def(TENSOR)
+    lengths = operand_def(INDICES)
     batch_axis = int_prop(1)
     time_axis = int_prop(0)
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        check_indices(self.lengths)
         shape, rank = shape_of(self.input), rank_of(self.input)
         require(rank >= 2, f"reverse_sequence needs a batch and a time axis, got shape {shape}")
         batch, time = (normalize_axis(integer(axis), rank) for axis in (self.batch_axis, self.time_axis))

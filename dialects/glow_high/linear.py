@@ -11,10 +11,11 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
-from glow_mlir.dialects.element_types import is_bool, is_float
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
+from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
+from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, size_of, tensor
 
@@ -31,7 +32,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
 
     `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
-    of that operand are swapped. Operands have at least two axes; `bias`, if present, is [N].
+    of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`.
 
     ```mlir
     %c = glow_high.matmul %a, %b {transpose_right = true} : tensor<8x128x128xf32>
@@ -41,9 +42,9 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     name = "glow_high.matmul"
     COMBINES_ROWS: ClassVar[bool] = True
 
-    left = operand_def(TENSOR)
-    right = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
+    left = operand_def(NUMBERS.from_rank(2))
+    right = operand_def(NUMBERS.from_rank(2))
+    bias = opt_operand_def(NUMBERS.of_rank(1))
     transpose_left = flag_prop()
     transpose_right = flag_prop()
     result = result_def(TENSOR)
@@ -51,7 +52,6 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     def extents(self) -> tuple[Shape, int, int, int]:
         """Batch shape, M, N and K."""
         left, right = shape_of(self.left), shape_of(self.right)
-        require(len(left) >= 2 and len(right) >= 2, f"matmul needs matrices, got shapes {left} and {right}")
         rows, depth = _matrix(left, flag(self.transpose_left))
         inner, columns = _matrix(right, flag(self.transpose_right))
         require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
@@ -59,12 +59,10 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()
-        element = element_of(self.left)
-        require(element == element_of(self.right), "operands have different element types")
-        require(not is_bool(element), "matmul takes numbers, not truth values")
+        signature = ProductSignature.of(self.left, self.right, self.bias)
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
-        return (tensor((*batch, rows, columns), element),)
+        return (tensor((*batch, rows, columns), signature.output),)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         left, right, *biases = operands
@@ -111,17 +109,17 @@ class FullyConnectedOp(HighOp):
 
     name = "glow_high.fully_connected"
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    bias = operand_def(TENSOR)
+    input = operand_def(NUMBERS.of_rank(2))
+    weights = operand_def(NUMBERS.of_rank(2))
+    bias = operand_def(NUMBERS.of_rank(1))
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         left, right = shape_of(self.input), shape_of(self.weights)
-        require(len(left) == 2 and len(right) == 2, f"fully_connected needs matrices, got {left} and {right}")
         require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
         require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
-        return (tensor((left[0], right[1]), element_of(self.input)),)
+        signature = ProductSignature.of(self.input, self.weights, self.bias)
+        return (tensor((left[0], right[1]), signature.output),)
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.input)[1])
@@ -143,11 +141,10 @@ class DetOp(HighOp):
 
     name = "glow_high.det"
 
-    input = operand_def(TENSOR)
+    input = operand_def(FLOATS.from_rank(2))
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = shape_of(self.input), element_of(self.input)
-        require(len(shape) >= 2 and shape[-1] == shape[-2], f"det needs square matrices, got shape {shape}")
-        require(is_float(element), f"det takes floats, not {element}")
+        require(shape[-1] == shape[-2], f"det needs square matrices, got shape {shape}")
         return (tensor(shape[:-2], element),)

@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, like_first
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
+from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer
 from glow_mlir.dialects.shapes import (
     Shape,
@@ -26,9 +26,8 @@ from glow_mlir.dialects.shapes import (
 
 
 def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[Attribute], ...]:
-    """The type of a float operand, which the result shares; raises for other element types."""
+    """The type of an operand, which the result shares; raises where others have another element type."""
     element = element_of(input_)
-    require(is_float(element), f"{what} takes floats, not {element}")
     for operand in op.inputs():
         require(element_of(operand) == element, f"{what}: operands have different element types")
     return (tensor(shape_of(input_), element),)
@@ -50,7 +49,7 @@ class Normalization(HighOp):
 class AlongAxis(Normalization):
     """A function of all elements along `axis`, with a result for each of them; floats only."""
 
-    input = operand_def(TENSOR)
+    input = operand_def(FLOATS)
     axis = int_prop(-1)
     result = result_def(TENSOR)
 
@@ -99,11 +98,11 @@ class BatchNormalizationOp(Normalization):
 
     name = "glow_high.batch_normalization"
 
-    input = operand_def(TENSOR)
-    scale = operand_def(TENSOR)
-    offset = operand_def(TENSOR)
-    mean = operand_def(TENSOR)
-    variance = operand_def(TENSOR)
+    input = operand_def(FLOATS)
+    scale = operand_def(FLOATS)
+    offset = operand_def(FLOATS)
+    mean = operand_def(FLOATS)
+    variance = operand_def(FLOATS)
     epsilon = float_prop(1e-5)
     axis = int_prop(-1)
     result = result_def(TENSOR)
@@ -121,9 +120,9 @@ class BatchNormalizationOp(Normalization):
 class OverImages(Normalization):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
-    input = operand_def(TENSOR)
-    scale = operand_def(TENSOR)
-    offset = operand_def(TENSOR)
+    input = operand_def(FLOATS)
+    scale = operand_def(FLOATS)
+    offset = operand_def(FLOATS)
     epsilon = float_prop(1e-5)
     axis = int_prop(-1)
     result = result_def(TENSOR)
@@ -204,9 +203,9 @@ class LayerNormalizationOp(Normalization):
 
     name = "glow_high.layer_normalization"
 
-    input = operand_def(TENSOR)
-    scale = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS)
+    scale = operand_def(FLOATS)
+    bias = opt_operand_def(FLOATS)
     axis = int_prop(-1)
     epsilon = float_prop(1e-5)
     result = result_def(TENSOR)
@@ -234,8 +233,8 @@ class RmsNormalizationOp(Normalization):
 
     name = "glow_high.rms_normalization"
 
-    input = operand_def(TENSOR)
-    scale = operand_def(TENSOR)
+    input = operand_def(FLOATS)
+    scale = operand_def(FLOATS)
     axis = int_prop(-1)
     epsilon = float_prop(1e-5)
     result = result_def(TENSOR)
@@ -267,7 +266,7 @@ class LrnOp(Normalization):
 
     name = "glow_high.lrn"
 
-    input = operand_def(TENSOR)
+    input = operand_def(FLOATS)
     size = int_prop()
     alpha = float_prop(1e-4)
     beta = float_prop(0.75)

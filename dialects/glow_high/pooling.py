@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -31,7 +31,7 @@ WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
 class Pool(HighOp):
     """An operator that reduces each window of each channel to one element."""
 
-    input = operand_def(TENSOR)
+    input = operand_def(NUMBERS.from_rank(2))
     kernel_shape = ints_prop()
     strides = optional_ints_prop()
     pads = optional_ints_prop()
@@ -93,11 +93,8 @@ class AvgPoolOp(Pool):
 
     name = "glow_high.avg_pool"
 
+    input = operand_def(FLOATS.from_rank(2))
     count_include_pad = flag_prop()
-
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        require(is_float(element_of(self.input)), f"avg_pool takes floats, not {element_of(self.input)}")
-        return Pool.infer_types(self)
 
 
 @irdl_op_definition

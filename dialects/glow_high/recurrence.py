@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, i32
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
+from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.gated import Function, Gated
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
+from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
@@ -57,16 +57,13 @@ def recurrence_types(
     require_one_element(op, lengths)
     op.functions()
     element, shape = element_of(inputs), shape_of(inputs)
-    require(is_float(element), f"a recurrence takes floats, not {element}")
-    require(len(shape) == 3, f"the input must be [steps, batch, gates], not of shape {shape}")
     steps, batch, width = shape
     hidden = width // op.GATES
     require(shape_of(weights) == (hidden, width) and hidden * op.GATES == width, _misfit("weights", (hidden, width)))
     for state in states:
         require(shape_of(state) == (batch, hidden), _misfit("an initial state", (batch, hidden)))
     if lengths is not None:
-        fits = shape_of(lengths) == (batch,) and element_of(lengths) == i32
-        require(fits, f"sequence_lens must be ({batch},) of i32")
+        require(shape_of(lengths) == (batch,), f"sequence_lens must have shape ({batch},)")
     last = tensor((batch, hidden), element)
     return (tensor((steps, batch, hidden), element), *(last for _ in states))
 
@@ -103,12 +100,12 @@ class LstmRecurrenceOp(Recurrence):
     FUNCTIONS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh", "tanh")
     UNCLIPPED: ClassVar[tuple[int, ...]] = (2,)
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    initial_h = operand_def(TENSOR)
-    initial_c = operand_def(TENSOR)
-    peepholes = opt_operand_def(TENSOR)
-    sequence_lens = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(FLOATS)
+    initial_h = operand_def(FLOATS)
+    initial_c = operand_def(FLOATS)
+    peepholes = opt_operand_def(FLOATS)
+    sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
     input_forget = flag_prop()
     states = result_def(TENSOR)
     last_h = result_def(TENSOR)
@@ -152,11 +149,11 @@ class GruRecurrenceOp(Recurrence):
     GATES: ClassVar[int] = 3
     FUNCTIONS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh")
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    initial_h = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    sequence_lens = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(FLOATS)
+    initial_h = operand_def(FLOATS)
+    bias = opt_operand_def(FLOATS)
+    sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
     states = result_def(TENSOR)
     last_h = result_def(TENSOR)
 
@@ -190,10 +187,10 @@ class RnnRecurrenceOp(Recurrence):
     GATES: ClassVar[int] = 1
     FUNCTIONS: ClassVar[tuple[str, ...]] = ("tanh",)
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    initial_h = operand_def(TENSOR)
-    sequence_lens = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(FLOATS)
+    initial_h = operand_def(FLOATS)
+    sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
     states = result_def(TENSOR)
     last_h = result_def(TENSOR)
 

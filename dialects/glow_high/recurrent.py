@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType, i32
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import SEGMENTS, TENSOR
+from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.gated import Gated, names_of
 from glow_mlir.dialects.glow_high.recurrence import (
     GruRecurrenceOp,
@@ -20,6 +19,7 @@ from glow_mlir.dialects.glow_high.recurrence import (
     RnnRecurrenceOp,
     require_one_element,
 )
+from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
 
@@ -88,9 +88,7 @@ def layer_types(
     """
     op.gate_names()
     shape, element, directions = shape_of(operands[0]), element_of(operands[0]), len(op.directions())
-    require(is_float(element), f"a recurrent layer takes floats, not {element}")
     require_one_element(op, lengths)
-    require(len(shape) == 3, f"the input must have 3 axes, not the shape {shape}")
     batch_first = flag(op.batch_first)
     batch, steps = (shape[0], shape[1]) if batch_first else (shape[1], shape[0])
     hidden = shape_of(operands[2])[-1]
@@ -99,7 +97,6 @@ def layer_types(
     require_shape(operands[2], (directions, gates, hidden), "recurrence")
     require_shape(bias, (directions, 2 * gates), "bias")
     require_shape(lengths, (batch,), "sequence_lens")
-    require(lengths is None or element_of(lengths) == i32, "sequence_lens must have the element type i32")
     all_shape = (batch, steps, directions, hidden) if batch_first else (steps, directions, batch, hidden)
     last_shape = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
     for name, state in initial.items():
@@ -129,14 +126,14 @@ class LstmOp(Recurrent):
     name = "glow_high.lstm"
     RECURRENCE: ClassVar[type[Recurrence]] = LstmRecurrenceOp
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    recurrence = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    sequence_lens = opt_operand_def(TENSOR)
-    initial_h = opt_operand_def(TENSOR)
-    initial_c = opt_operand_def(TENSOR)
-    peepholes = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(FLOATS.of_rank(3))
+    recurrence = operand_def(FLOATS.of_rank(3))
+    bias = opt_operand_def(FLOATS)
+    sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
+    initial_h = opt_operand_def(FLOATS)
+    initial_c = opt_operand_def(FLOATS)
+    peepholes = opt_operand_def(FLOATS)
     input_forget = flag_prop()
     states = result_def(TENSOR)
     last_h = result_def(TENSOR)
@@ -168,12 +165,12 @@ class GruOp(Recurrent):
     name = "glow_high.gru"
     RECURRENCE: ClassVar[type[Recurrence]] = GruRecurrenceOp
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    recurrence = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    sequence_lens = opt_operand_def(TENSOR)
-    initial_h = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(FLOATS.of_rank(3))
+    recurrence = operand_def(FLOATS.of_rank(3))
+    bias = opt_operand_def(FLOATS)
+    sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
+    initial_h = opt_operand_def(FLOATS)
     linear_before_reset = flag_prop()
     states = result_def(TENSOR)
     last_h = result_def(TENSOR)
@@ -192,12 +189,12 @@ class RnnOp(Recurrent):
     name = "glow_high.rnn"
     RECURRENCE: ClassVar[type[Recurrence]] = RnnRecurrenceOp
 
-    input = operand_def(TENSOR)
-    weights = operand_def(TENSOR)
-    recurrence = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    sequence_lens = opt_operand_def(TENSOR)
-    initial_h = opt_operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(FLOATS.of_rank(3))
+    recurrence = operand_def(FLOATS.of_rank(3))
+    bias = opt_operand_def(FLOATS)
+    sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
+    initial_h = opt_operand_def(FLOATS)
     states = result_def(TENSOR)
     last_h = result_def(TENSOR)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
-from glow_mlir.dialects.glow_high.elementwise import ANY, DOMAINS, NUMERIC
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
+from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, tensor
 
@@ -39,10 +38,7 @@ class Reduction(HighOp):
     `keepdims` is false.
     """
 
-    DOMAIN: ClassVar[str] = NUMERIC
-    """Element types of the operand, a key of `DOMAINS`."""
-
-    input = operand_def(TENSOR)
+    input = operand_def(NUMBERS)
     axes = ints_prop()
     keepdims = flag_prop(True)
     result = result_def(TENSOR)
@@ -55,10 +51,8 @@ class Reduction(HighOp):
         return axes
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        element = element_of(self.input)
-        require(DOMAINS[self.DOMAIN](element), f"{element} is not a {self.DOMAIN} element type")
         shape = reduced_shape(shape_of(self.input), self.reduced_axes(), flag(self.keepdims))
-        return (tensor(shape, element),)
+        return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         reduced = self.reduced_axes()
@@ -101,7 +95,8 @@ class ReduceMaxOp(Reduction):
     """The largest element (ONNX ReduceMax, GlobalMaxPool); NaN if any is, the type's smallest value over nothing."""
 
     name = "glow_high.reduce_max"
-    DOMAIN: ClassVar[str] = ANY
+
+    input = operand_def(SCALARS)
 
 
 @irdl_op_definition
@@ -109,7 +104,8 @@ class ReduceMinOp(Reduction):
     """The smallest element (ONNX ReduceMin); NaN if any is, the type's largest value over nothing."""
 
     name = "glow_high.reduce_min"
-    DOMAIN: ClassVar[str] = ANY
+
+    input = operand_def(SCALARS)
 
 
 @irdl_op_definition
@@ -150,15 +146,13 @@ class ReduceLogSumExpOp(Reduction):
 class _Position(HighOp):
     """The position of an extreme along `axis`, as i64."""
 
-    input = operand_def(TENSOR)
+    input = operand_def(NUMBERS)
     axis = int_prop()
     keepdims = flag_prop(True)
     select_last_index = flag_prop()
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        element = element_of(self.input)
-        require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
         shape = shape_of(self.input)
         axis = normalize_axis(integer(self.axis), len(shape))
         require(bool(shape) and shape[axis] > 0, f"there is nothing along axis {axis} of shape {shape}")
@@ -193,17 +187,15 @@ class ArgMinOp(_Position):
 class _Running(HighOp):
     """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
 
-    input = operand_def(TENSOR)
+    input = operand_def(NUMBERS)
     axis = int_prop()
     exclusive = flag_prop()
     reverse = flag_prop()
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        element = element_of(self.input)
-        require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
         normalize_axis(integer(self.axis), rank_of(self.input))
-        return (tensor(shape_of(self.input), element),)
+        return (tensor(shape_of(self.input), element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
@@ -244,7 +236,7 @@ class TopKOp(HighOp):
 
     name = "glow_high.top_k"
 
-    input = operand_def(TENSOR)
+    input = operand_def(NUMBERS)
     k = int_prop()
     axis = int_prop(-1)
     largest = flag_prop(True)
@@ -254,7 +246,6 @@ class TopKOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = shape_of(self.input), element_of(self.input)
-        require(DOMAINS[NUMERIC](element), f"{element} is not a {NUMERIC} element type")
         axis, k = normalize_axis(integer(self.axis), len(shape)), integer(self.k)
         require(bool(shape) and 0 <= k <= shape[axis], f"cannot take {k} elements along axis {axis} of shape {shape}")
         taken = (*shape[:axis], k, *shape[axis + 1 :])

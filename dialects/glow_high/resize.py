@@ -10,10 +10,10 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
-from glow_mlir.dialects.glow_high.base import TENSOR
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.glow_high.samples import Samples, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.operand_types import SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -62,7 +62,7 @@ class ResizeOp(DataMovement):
 
     name = "glow_high.resize"
 
-    input = operand_def(TENSOR)
+    input = operand_def(SCALARS)
     shape = ints_prop()
     scales = optional_floats_prop()
     mode = text_prop("nearest")

@@ -46,7 +46,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, parse_properties, print_properties, to_attribute
 from glow_mlir.dialects.glow_high.base import (
-    TENSOR,
     HighOp,
     Operand,
     parse_defined_value,
@@ -54,7 +53,8 @@ from glow_mlir.dialects.glow_high.base import (
     visible_properties,
 )
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
-from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_axes, verify_storable
+from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_storable
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
 
@@ -63,12 +63,11 @@ class StorageOp(IRDLOperation):
     """A named tensor that outlives a call: common form of constants and placeholders."""
 
     sym_name = prop_def(SymbolNameConstraint())
-    type = prop_def(base(TensorType))
+    type = prop_def(TENSOR)
 
     traits = traits_def(SymbolOpInterface())
 
     def verify_(self) -> None:
-        verify_axes(self.tensor_type)
         verify_storable(self.tensor_type, "a tensor")
 
     @property

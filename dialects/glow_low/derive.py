@@ -31,7 +31,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups
+from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups, verify_operands
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LineWindow
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
 from glow_mlir.dialects.glow_low.body import (
@@ -284,7 +284,9 @@ class DerivedInstruction(Instruction):
             require(splits, f"{rows} rows do not split into {integer(self.samples)} samples")
         if self.packing is not None:
             _verify_packing(self, self.packing)
-        expected = list(cast(Any, self.OPERATOR).infer_types(self._plain()))
+        plain = self._plain()
+        verify_operands(plain, self.OPERATOR)
+        expected = list(cast(Any, self.OPERATOR).infer_types(plain))
         epilogue = self.epilogue
         stored = [element_of(value) for value in self.outputs()]
         if epilogue is not None:

@@ -1,13 +1,16 @@
-"""Meaning of convolutions: sums in f64, rounded once."""
+"""Meaning of convolutions: sums in f64, rounded once, or in the accumulator of integers, where they wrap."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.windows import Window, is_channels_last
+from glow_mlir.interpreter.linear import factors, wide
 from glow_mlir.ir.registry import semantics
 
 
@@ -41,8 +44,8 @@ def channels_last(array: np.ndarray) -> np.ndarray:
 def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """Each output is the bias plus the products of its window with the filter."""
     last = is_channels_last(op.layout)
-    image = x if last else channels_last(x)
-    weights = (filter_ if last else channels_last(filter_)).astype(np.float64)
+    signature = ProductSignature.of(op.input, op.filter, op.bias)
+    image, weights = factors(signature, *(array if last else channels_last(array) for array in (x, filter_)))
     window = Window.of(weights.shape[1:-1], op.strides, op.pads, op.dilations)
     outputs = window.outputs(image.shape[1:-1])
     patches = windows_of(image, window, 0.0, outputs)
@@ -55,22 +58,22 @@ def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None
     for index in range(group):
         chosen = patches[(..., slice(index * depth, (index + 1) * depth), *[slice(None)] * rank)]
         kernel = np.moveaxis(weights[index * per_group : (index + 1) * per_group], -1, 1)
-        parts.append(np.tensordot(chosen.astype(np.float64), kernel, (axes, list(range(1, rank + 2)))))
+        parts.append(np.tensordot(chosen, kernel, (axes, list(range(1, rank + 2)))))
     result = np.concatenate(parts, axis=-1)
     if bias is not None:
-        result = result + bias.astype(np.float64)
-    return (result if last else np.moveaxis(result, -1, 1)).astype(x.dtype)
+        result = result + wide(bias)
+    return (result if last else np.moveaxis(result, -1, 1)).astype(numpy_dtype(signature.output))
 
 
 @semantics(ConvTransposeOp)
 def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """Each input element adds its products with the filter to a window of the output, from which the pads are cut."""
     last = is_channels_last(op.layout)
-    image = (x if last else channels_last(x)).astype(np.float64)
-    weights = (filter_ if last else channels_last(filter_)).astype(np.float64)
+    signature = ProductSignature.of(op.input, op.filter, op.bias)
+    image, weights = factors(signature, *(array if last else channels_last(array) for array in (x, filter_)))
     window, group, spatial = op.window(), integer(op.group), image.shape[1:-1]
     extents = op.extents(spatial)
-    result = np.zeros((image.shape[0], *extents, weights.shape[-1] * group))
+    result = np.zeros((image.shape[0], *extents, weights.shape[-1] * group), image.dtype)
     inputs, kernels = np.split(image, group, axis=-1), np.split(weights, group, axis=0)
     for place in np.ndindex(*window.kernel):
         products = [part @ kernel[(slice(None), *place)] for part, kernel in zip(inputs, kernels, strict=True)]
@@ -84,5 +87,5 @@ def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias
     kept = [slice(before, extent - after) for extent, (before, after) in zip(extents, pads, strict=True)]
     result = result[(slice(None), *kept)]
     if bias is not None:
-        result = result + bias.astype(np.float64)
-    return (result if last else np.moveaxis(result, -1, 1)).astype(x.dtype)
+        result = result + wide(bias)
+    return (result if last else np.moveaxis(result, -1, 1)).astype(numpy_dtype(signature.output))

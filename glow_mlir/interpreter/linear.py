@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.ir.registry import semantics
 from glow_mlir.support.dtypes import is_float_dtype
@@ -18,21 +20,30 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if is_float_dtype(array.dtype) else array
 
 
+def factors(signature: ProductSignature, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Operands of a product in the type in which it is summed: f64 for floats, the accumulator for integers."""
+    accumulator = numpy_dtype(signature.accumulator)
+    return [array.astype(np.float64 if is_float_dtype(accumulator) else accumulator) for array in arrays]
+
+
 @semantics(MatMulOp)
 def matmul(op: MatMulOp, left: np.ndarray, right: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """The batched product, plus the bias."""
     a = np.swapaxes(left, -1, -2) if flag(op.transpose_left) else left
     b = np.swapaxes(right, -1, -2) if flag(op.transpose_right) else right
-    product = np.matmul(wide(a), wide(b))
+    signature = ProductSignature.of(op.left, op.right, op.bias)
+    product = np.matmul(*factors(signature, a, b))
     if bias is not None:
         product = product + wide(bias)
-    return product.astype(left.dtype)
+    return product.astype(numpy_dtype(signature.output))
 
 
 @semantics(FullyConnectedOp)
 def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """The product plus the bias."""
-    return (wide(x) @ wide(weights) + wide(bias)).astype(x.dtype)
+    signature = ProductSignature.of(op.input, op.weights, op.bias)
+    product = np.matmul(*factors(signature, x, weights))
+    return (product + wide(bias)).astype(numpy_dtype(signature.output))
 
 
 @semantics(DetOp)

@@ -16,7 +16,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
 
@@ -67,6 +67,8 @@ def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
     constants = [op.right] if op.bias is None else [op.right, op.bias]
     if rank_of(op.right) != 2 or flag(op.transpose_left) or flag(op.transpose_right):
         return False
+    if element_of(op.right) != element_of(op.result):
+        return False  # Narrow integers, whose signs may differ from matrix to matrix.
     return all(map(storage.is_constant, constants))
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import TENSOR, HighOp
-from glow_mlir.dialects.glow_high.elementwise import FLOAT, Unary
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.elementwise import Unary
+from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, number
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
@@ -27,7 +25,8 @@ class LogitOp(Unary):
     """
 
     name = "glow_high.logit"
-    DOMAIN: ClassVar[str] = FLOAT
+
+    input = operand_def(FLOATS)
     epsilon = float_prop(1e-6)
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
@@ -48,15 +47,15 @@ class BiasGeluOp(HighOp):
 
     name = "glow_high.bias_gelu"
 
-    input = operand_def(TENSOR)
-    bias = operand_def(TENSOR)
+    input = operand_def(FLOATS.from_rank(1))
+    bias = operand_def(FLOATS.of_rank(1))
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = shape_of(self.input), element_of(self.input)
-        require(is_float(element) and element_of(self.bias) == element, "bias_gelu takes floats of one type")
+        require(element_of(self.bias) == element, "bias_gelu takes floats of one type")
         bias = shape_of(self.bias)
-        require(len(shape) > 0 and bias == shape[-1:], f"bias must have shape {shape[-1:]}, not {bias}")
+        require(bias == shape[-1:], f"bias must have shape {shape[-1:]}, not {bias}")
         return (tensor(shape, element),)
 
 
@@ -74,12 +73,10 @@ class PairwiseDotProductOp(HighOp):
 
     name = "glow_high.pairwise_dot_product"
 
-    input = operand_def(TENSOR)
+    input = operand_def(FLOATS.of_rank(3))
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = shape_of(self.input), element_of(self.input)
-        require(len(shape) == 3, f"pairwise_dot_product takes [batch, rows, width], not shape {shape}")
-        require(is_float(element), f"pairwise_dot_product takes floats, not {element}")
         batch, rows, _ = shape
         return (tensor((batch, rows * (rows - 1) // 2), element),)

@@ -37,7 +37,7 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.packing import pack_panels
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.element_types import byte_width, is_float, signless
+from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -295,7 +295,7 @@ def _merged_rows(shapes: Sequence[Shape], strides: Sequence[Shape]) -> int | Non
 
 @kernel("matmul-plain")
 class PlainMatMulKernel(Kernel):
-    """Products of integers, which wrap: the result row is a sum of rows of the right operand, in vectors."""
+    """Products of integers, which wrap in the result: its row is a sum of rows of the right operand, in vectors."""
 
     name = "matmul-plain"
 
@@ -338,12 +338,17 @@ class PlainMatMulKernel(Kernel):
 def _sum(
     b: Builder, a: Value, base: Value, left: Operand, right: Operand, m: Index, n: Index, width: int, start: Value
 ) -> Value:
-    """The sum over the inner axis for `width` columns of one row."""
-    element = signless(left.element)
+    """The sum over the inner axis for `width` columns of one row, in the type of `start`."""
+    accumulator = start.info.element
+
+    def factor_of(pointer: Value, operand: Operand, lanes: int) -> Value:
+        loaded = pointer.load(vector(signless(operand.element), lanes))
+        return b.cast(loaded, accumulator, signed=not is_unsigned(operand.element))
+
     with b.loop(0, left.shape[-1], 1, carried=[start]) as loop:
         k = loop.index
-        factor = a.at(k * left.strides[-1] + m * left.strides[-2], element).load(element)
-        line = base.at(n * right.strides[-1] + k * right.strides[-2], element).load(vector(element, width))
+        factor = factor_of(a.at(k * left.strides[-1] + m * left.strides[-2], signless(left.element)), left, 1)
+        line = factor_of(base.at(n * right.strides[-1] + k * right.strides[-2], signless(right.element)), right, width)
         spread = b.splat(factor, width) if width > 1 else factor
         loop.set(loop.values[0] + spread * line)
     return loop.results[0]

@@ -7,8 +7,9 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 
@@ -23,6 +24,8 @@ def matmul(node: Node) -> SSAValue:
     if right_vector:
         right = node.emit(ReshapeOp, right, shape=(*node.shape(1), 1))
     result = node.emit(MatMulOp, left, right)
+    if (element := element_of(left)) != element_of(result):  # ONNX keeps the type of narrow integers, and wraps.
+        result = node.emit(CastOp, result, to=element)
     shape = list(shape_of(result))
     if right_vector:
         shape.pop()

@@ -11,9 +11,10 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp, Labels
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
-from glow_mlir.dialects.shapes import Shape, broadcast, shape_of
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, shape_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -83,6 +84,9 @@ def _product(left: _Term, right: _Term, needed: Collection[str], emit: Emitter) 
     left_matrix = _matrices(left, batch, rows, inner, emit)
     right_matrix = _matrices(right, batch, *((columns, inner) if transposed else (inner, columns)), emit)
     product = emit(MatMulOp, left_matrix, right_matrix, transpose_right=transposed)
+    if (element := element_of(left.value)) != element_of(product):
+        # Narrow integers: the sum, which has more bits, wraps here.
+        product = emit(CastOp, product, to=element)
     sizes = (*broadcast(left.sizes(batch), right.sizes(batch)), *left.sizes(rows), *right.sizes(columns))
     return _Term(labels, emit(ReshapeOp, product, shape=sizes))
 

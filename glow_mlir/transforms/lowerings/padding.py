@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
@@ -33,7 +33,7 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
         return _sum_of_nothing(op, emit, last)
     if not last:
         return _channels_last(op, emit)
-    if byte_width(element) < 4:
+    if is_float(element) and byte_width(element) < 4:
         wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.input, op.filter, op.bias)]
         return emit(CastOp, emit(ConvOp, *wide, **_without(op)), to=element)
     if any(window.pads):

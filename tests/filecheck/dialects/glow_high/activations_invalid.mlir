@@ -4,7 +4,7 @@
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
-  // expected-error@+1 {{i32 is not a float element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes floats, not i32}}
   %y = glow_high.sigmoid %x : tensor<2x3xi32>
 }
 
@@ -12,7 +12,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<2x3xi1>
-  // expected-error@+1 {{i1 is not a numeric element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes numbers, not i1}}
   %y = glow_high.relu %x : tensor<2x3xi1>
 }
 

@@ -22,7 +22,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %q = glow_high.splat {value = 1.0} : tensor<3xf32>
-  // expected-error@+1 {{attention needs matrices}}
+  // expected-error@+1 {{operand 'query' at position 0 does not verify: takes 2 axes or more, not 1}}
   %y = glow_high.attention %q, %q, %q : tensor<3xf32>
 }
 
@@ -39,7 +39,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %q = glow_high.splat {value = 1 : i32} : tensor<3x8xi32>
-  // expected-error@+1 {{attention takes floats, not i32}}
+  // expected-error@+1 {{operand 'query' at position 0 does not verify: takes floats, not i32}}
   %y = glow_high.attention %q, %q, %q : tensor<3x8xi32>
 }
 

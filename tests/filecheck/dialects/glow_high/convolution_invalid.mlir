@@ -3,10 +3,38 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.func @main() {
-  %x = glow_high.splat {value = 1 : i32} : tensor<1x8x8x4xi32>
-  %w = glow_high.splat {value = 1 : i32} : tensor<6x3x3x4xi32>
-  // expected-error@+1 {{conv takes floats, not i32}}
+  %x = glow_high.splat {value = true} : tensor<1x8x8x4xi1>
+  %w = glow_high.splat {value = true} : tensor<6x3x3x4xi1>
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes numbers, not i1}}
+  %y = glow_high.conv %x, %w : tensor<1x6x6x6xi1>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1 : i8} : tensor<1x8x8x4xi8>
+  %w = glow_high.splat {value = 1 : ui8} : tensor<6x3x3x4xui8>
+  // expected-error@+1 {{result has type tensor<1x6x6x6xi8>, but tensor<1x6x6x6xi32> follows from the operands}}
+  %y = glow_high.conv %x, %w : tensor<1x6x6x6xi8>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1 : i8} : tensor<1x8x8x4xi8>
+  %w = glow_high.splat {value = 1 : i16} : tensor<6x3x3x4xi16>
+  // expected-error@+1 {{operands have different element types: i8 and i16}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xi32>
+}
+
+// -----
+
+glow_high.func @main() {
+  %x = glow_high.splat {value = 1 : i8} : tensor<1x8x8x4xi8>
+  %w = glow_high.splat {value = 1 : i8} : tensor<6x3x3x4xi8>
+  %b = glow_high.splat {value = 1 : i8} : tensor<6xi8>
+  // expected-error@+1 {{the bias of a product of i32 cannot be i8}}
+  %y = glow_high.conv %x, %w, %b : tensor<1x6x6x6xi32>
 }
 
 // -----
@@ -14,7 +42,7 @@ glow_high.func @main() {
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<1x8x8x4xf32>
   %w = glow_high.splat {value = 1.000000e+00 : f64} : tensor<6x3x3x4xf64>
-  // expected-error@+1 {{filter and input have different element types}}
+  // expected-error@+1 {{operands have different element types: f32 and f64}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
 

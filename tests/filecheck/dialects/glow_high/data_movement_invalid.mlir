@@ -246,6 +246,6 @@ glow_high.func @wrong(@x) {
 glow_high.placeholder @x : tensor<1xf32> {input}
 glow_high.func @wide(@x) {
   %x = glow_high.get @x : tensor<1xf32>
-  // expected-error @below {{a tensor has at most 32 axes, not 33}}
+  // expected-error @below {{result 'result' at position 0 does not verify: has at most 32 axes, not 33}}
   %0 = glow_high.reshape %x {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]} : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
 }

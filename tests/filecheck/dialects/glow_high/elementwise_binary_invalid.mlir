@@ -22,7 +22,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{f32 is not a bool element type}}
+  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes truth values, not f32}}
   %y = glow_high.and %x, %x : tensor<2x3xf32>
 }
 
@@ -30,7 +30,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{f32 is not a integer element type}}
+  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes integers, not f32}}
   %y = glow_high.bitwise_or %x, %x : tensor<2x3xf32>
 }
 
@@ -38,7 +38,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{the condition must be truth values}}
+  // expected-error@+1 {{operand 'condition' at position 0 does not verify: takes truth values, not f32}}
   %y = glow_high.where %x, %x, %x : tensor<2x3xf32>
 }
 
@@ -57,7 +57,7 @@ glow_high.func @main() {
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %z = glow_high.splat {value = true} : tensor<2x3xi1>
-  // expected-error@+1 {{the exponent must be numeric}}
+  // expected-error@+1 {{operand 'right' at position 1 does not verify: takes numbers, not i1}}
   %y = glow_high.pow %x, %z : tensor<2x3xf32>
 }
 

@@ -4,7 +4,7 @@
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{f32 is not a bool element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes truth values, not f32}}
   %y = glow_high.not %x : tensor<2x3xf32>
 }
 
@@ -12,7 +12,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1 : i32} : tensor<2x3xi32>
-  // expected-error@+1 {{i32 is not a float element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes floats, not i32}}
   %y = glow_high.exp %x : tensor<2x3xi32>
 }
 
@@ -20,7 +20,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{f32 is not a integer element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes integers, not f32}}
   %y = glow_high.bitwise_not %x : tensor<2x3xf32>
 }
 
@@ -28,7 +28,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<2x3xi1>
-  // expected-error@+1 {{i1 is not a numeric element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes numbers, not i1}}
   %y = glow_high.neg %x : tensor<2x3xi1>
 }
 

@@ -13,7 +13,7 @@ glow_high.placeholder @y : tensor<2x4xf32> {input}
 glow_high.func @wrong(@x, @y) {
   %x = glow_high.get @x : tensor<2x3xf32>
   %y = glow_high.get @y : tensor<2x4xf32>
-  // expected-error @below {{indices must be i32 or i64, not f32}}
+  // expected-error @below {{operand 'indices' at position 1 does not verify: takes i32 or i64, not f32}}
   %0 = glow_high.gather %x, %y : tensor<2x4x3xf32>
 }
 

@@ -13,7 +13,7 @@ glow_high.func @main() {
 glow_high.func @main() {
   %v = glow_high.splat {value = 1.0} : tensor<3xf32>
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{matmul needs matrices, got shapes (3,) and (2, 3)}}
+  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes 2 axes or more, not 1}}
   %y = glow_high.matmul %v, %x : tensor<2x3xf32>
 }
 
@@ -30,7 +30,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<2x2xi1>
-  // expected-error@+1 {{matmul takes numbers, not truth values}}
+  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes numbers, not i1}}
   %y = glow_high.matmul %x, %x : tensor<2x2xi1>
 }
 
@@ -49,7 +49,7 @@ glow_high.func @main() {
   %v = glow_high.splat {value = 1.0} : tensor<3xf32>
   %w = glow_high.splat {value = 1.0} : tensor<3x2xf32>
   %b = glow_high.splat {value = 1.0} : tensor<2xf32>
-  // expected-error@+1 {{fully_connected needs matrices, got (3,) and (3, 2)}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes 2 axes, not 1}}
   %y = glow_high.fully_connected %v, %w, %b : tensor<2xf32>
 }
 
@@ -84,7 +84,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1 : i32} : tensor<2x2xi32>
-  // expected-error@+1 {{det takes floats, not i32}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes floats, not i32}}
   %y = glow_high.det %x : tensor<i32>
 }
 

@@ -12,7 +12,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = 1 : i32} : tensor<1x8x8x4xi32>
-  // expected-error@+1 {{avg_pool takes floats, not i32}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes floats, not i32}}
   %y = glow_high.avg_pool %x {kernel_shape = [2, 2]} : tensor<1x7x7x4xi32>
 }
 

@@ -16,7 +16,7 @@ glow_high.func @main() {
   %x = glow_high.splat {value = 1 : i32} : tensor<7x2x5xi32>
   %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
   %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
-  // expected-error@+1 {{a recurrent layer takes floats, not i32}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes floats, not i32}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
 
@@ -26,7 +26,7 @@ glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
   %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
-  // expected-error@+1 {{the input must have 3 axes, not the shape (2, 3)}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes 3 axes, not 2}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
 
@@ -68,7 +68,7 @@ glow_high.func @main() {
   %w = glow_high.splat {value = 1.0} : tensor<1x12x5xf32>
   %r = glow_high.splat {value = 1.0} : tensor<1x12x3xf32>
   %l = glow_high.splat {value = 1} : tensor<2xi64>
-  // expected-error@+1 {{sequence_lens must have the element type i32}}
+  // expected-error@+1 {{operand 'sequence_lens' at position 3 does not verify: takes i32, not i64}}
   %y, %last, %cell = glow_high.lstm %x, %w, %r, none, %l : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
 }
 
@@ -161,7 +161,7 @@ glow_high.func @main() {
   %m = glow_high.splat {value = 1.0} : tensor<3x12xf32>
   %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %l = glow_high.splat {value = 1 : i32} : tensor<7xi32>
-  // expected-error@+1 {{sequence_lens must be (2,) of i32}}
+  // expected-error@+1 {{sequence_lens must have shape (2,)}}
   %y, %last, %cell = glow_high.lstm_recurrence %g, %m, %h, %h, none, %l : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
 
@@ -170,7 +170,7 @@ glow_high.func @main() {
 glow_high.func @main() {
   %m = glow_high.splat {value = 1.0} : tensor<3x12xf32>
   %h = glow_high.splat {value = 1.0} : tensor<2x3xf32>
-  // expected-error@+1 {{the input must be [steps, batch, gates], not of shape (3, 12)}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes 3 axes, not 2}}
   %y, %last, %cell = glow_high.lstm_recurrence %m, %m, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
 

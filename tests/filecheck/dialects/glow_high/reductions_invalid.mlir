@@ -20,7 +20,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<2x3xi1>
-  // expected-error@+1 {{i1 is not a numeric element type}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes numbers, not i1}}
   %y = glow_high.reduce_sum %x {axes = [0]} : tensor<1x3xi1>
 }
 

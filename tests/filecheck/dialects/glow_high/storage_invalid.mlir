@@ -66,5 +66,5 @@ glow_high.func @fine() {
 
 // -----
 
-// expected-error@+1 {{a tensor has at most 32 axes, not 33}}
+// expected-error@+1 {{has at most 32 axes, not 33}}
 glow_high.placeholder @wide : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32> {input}

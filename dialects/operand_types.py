@@ -1,0 +1,81 @@
+"""What operands accept, as constraints of operator definitions: element types, as ONNX constrains them, and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self, cast
+
+from typing_extensions import TypeVar
+from xdsl.dialects.builtin import TensorType, i32, i64
+from xdsl.ir import Attribute
+from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
+from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
+
+
+def _is_index(element: Attribute) -> bool:
+    return element in (i32, i64)
+
+
+def _is_number(element: Attribute) -> bool:
+    return is_float(element) or is_integer(element)
+
+
+def _is_scalar(element: Attribute) -> bool:
+    return is_float(element) or is_integer(element) or is_bool(element)
+
+
+def _is_anything(_: Attribute) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
+    """A tensor whose elements are of one kind, `noun` in messages, and which has from `least` up to `most` axes."""
+
+    noun: str
+    accepts: Callable[[Attribute], bool]
+    least: int = 0
+    most: int = MOST_AXES
+
+    def of_rank(self, rank: int) -> Self:
+        """The same with exactly that many axes."""
+        return replace(self, least=rank, most=rank)
+
+    def from_rank(self, rank: int) -> Self:
+        """The same with that many axes or more."""
+        return replace(self, least=rank)
+
+    def fault(self, type_: Attribute) -> str:
+        """What is wrong with the type of an operand, a tensor or a buffer; empty where it fits."""
+        if not self.accepts(element := element_of(type_)):
+            return f"takes {self.noun}, not {element}"
+        rank = rank_of(type_)
+        if self.least <= rank <= self.most:
+            return ""
+        if rank > MOST_AXES:
+            return f"has at most {MOST_AXES} axes, not {rank}"
+        return f"takes {self.least}{' axes' if self.most == self.least else ' axes or more'}, not {rank}"
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        if not isinstance(attr, TensorType):
+            raise VerifyException(f"takes a tensor, not {attr}")
+        if fault := self.fault(cast(Attribute, attr)):
+            raise VerifyException(fault)
+
+    def mapping_type_vars(self, type_var_mapping: Mapping[TypeVar, AttrConstraint[Attribute] | IntConstraint]) -> Self:
+        return self
+
+
+TENSOR = TensorConstraint("anything", _is_anything)
+"""Any tensor: what moves elements does not look at them."""
+SCALARS = TensorConstraint("numbers and truth values", _is_scalar)
+NUMBERS = TensorConstraint("numbers", _is_number)
+FLOATS = TensorConstraint("floats", is_float)
+INTEGERS = TensorConstraint("integers", is_integer)
+BOOLS = TensorConstraint("truth values", is_bool)
+INDICES = TensorConstraint("i32 or i64", _is_index)
+LENGTHS = TensorConstraint("i32", i32.__eq__)

@@ -1,0 +1,58 @@
+"""
+The signature of products — matrix products and convolutions —: left, right, accumulator and output element types.
+
+Which element types may be multiplied, in which type their products are summed, and which one the sum has is decided
+here, once for all operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, is_float, is_integer
+from glow_mlir.dialects.shapes import element_of, require
+
+
+@dataclass(frozen=True)
+class ProductSignature:
+    """
+    The element types of a product.
+
+    | left and right | accumulator | output |
+    |---|---|---|
+    | f32, f64, integers of 32 and 64 bits: two alike | the same | the same |
+    | f16, bf16: two alike | f32 | the same as left |
+    | integers of 8 and 16 bits of one width, signs may differ | i32 | i32 |
+
+    Sums of integers wrap in the accumulator, as those of ONNX MatMulInteger and ConvInteger do. A bias has the type of
+    the output.
+    """
+
+    left: Attribute
+    right: Attribute
+    accumulator: Attribute
+    output: Attribute
+
+    @staticmethod
+    def of(left: SSAValue, right: SSAValue, bias: SSAValue | None = None) -> ProductSignature:
+        """The signature of a product of these operands; raises `VerifyException` where their element types differ."""
+        first, second = element_of(left), element_of(right)
+        signature = _signature(first, second)
+        if bias is not None:
+            added = element_of(bias)
+            require(added == signature.output, f"the bias of a product of {signature.output} cannot be {added}")
+        return signature
+
+
+@cache
+def _signature(left: Attribute, right: Attribute) -> ProductSignature:
+    narrow = is_integer(left) and byte_width(left) < 4
+    if narrow and is_integer(right) and byte_width(right) == byte_width(left):
+        return ProductSignature(left, right, i32, i32)
+    require(left == right, f"operands have different element types: {left} and {right}")
+    wide = f32 if is_float(left) and byte_width(left) < 4 else left
+    return ProductSignature(left, right, wide, left)
