@@ -3,7 +3,7 @@
 // RUN: GLOW_ROUNDTRIP
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 // RUN: glow-opt %s -p glow-high-to-glow-low | filecheck %s --check-prefix=LOW
-// RUN: not glow-opt %s -p 'lower,verify-lowered' 2>&1 | filecheck %s --check-prefix=CPU
+// RUN: not glow-opt %s -p 'assign-target,lower,verify-lowered' 2>&1 | filecheck %s --check-prefix=CPU
 
 glow_high.placeholder @a : tensor<2x3xi8> {input}
 glow_high.placeholder @b : tensor<3x4xui8> {input}
