@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from glow_mlir.api import onnx_backend
     from glow_mlir.api.session import InferenceSession
     from glow_mlir.errors import GlowError
 
-__all__ = ["GlowError", "InferenceSession"]
+__all__ = ["GlowError", "InferenceSession", "onnx_backend"]
 
-_HOMES = {"GlowError": "glow_mlir.errors", "InferenceSession": "glow_mlir.api.session"}
+_HOMES = {
+    "GlowError": "glow_mlir.errors:GlowError",
+    "InferenceSession": "glow_mlir.api.session:InferenceSession",
+    "onnx_backend": "glow_mlir.api.onnx_backend",
+}
+"""Public name → the module that it is, or that has it."""
 
 
 def __getattr__(name: str) -> Any:
@@ -18,5 +24,6 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
-        return getattr(import_module(_HOMES[name]), name)
+        home, _, member = _HOMES[name].partition(":")
+        return getattr(import_module(home), member) if member else import_module(home)
     raise AttributeError(f"module 'glow_mlir' has no attribute '{name}'")

@@ -10,7 +10,7 @@ import pytest
 from hostile_names import renamed
 from models import BUILT, LIGHT, model_named, random_inputs
 
-from glow_mlir.api import onnx_backend
+from glow_mlir import onnx_backend
 
 TRIALS = 3
 

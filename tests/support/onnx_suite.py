@@ -16,7 +16,7 @@ from typing import Any
 import onnx.backend.test
 from checkout import ROOT
 
-from glow_mlir.api import onnx_backend
+from glow_mlir import onnx_backend
 from glow_mlir.errors import CompilerBugError, GlowError
 
 FOLDER = ROOT / "tests" / "onnx_backend"
@@ -46,7 +46,7 @@ class MissError(Exception):
 
 
 class UncachedBackend(onnx_backend.GlowBackend):
-    """The backend of `glow_mlir.api.onnx_backend`; each test compiles its own model."""
+    """The backend of `glow_mlir.onnx_backend`; each test compiles its own model."""
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
