@@ -92,6 +92,10 @@ class HighOp(IRDLOperation, ABC):
         """How it reads lines of an image; on a derived instruction, too. `None` where it does not compute by lines."""
         return None
 
+    def stated_batch(self) -> int:
+        """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""
+        return 0
+
     def linear_form(self) -> LinearForm | None:
         """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""
         return None

@@ -40,6 +40,9 @@ class Recurrence(Gated):
 
     reverse = flag_prop()
 
+    def stated_batch(self) -> int:
+        return shape_of(self.inputs()[0])[1]
+
     def arithmetic(self) -> Arithmetic:
         # Elements of the results are the states: of all steps, and the last ones once more.
         outputs = self.outputs()

@@ -65,6 +65,7 @@ _OWN = {
     "untransposed",
     "result_samples",
     "linear_form",
+    "stated_batch",
 }
 """Members that the instruction has itself."""
 

@@ -8,7 +8,6 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.recurrence import Recurrence
 from glow_mlir.dialects.glow_high.samples import Samples, apart_axis, one_axis
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import Shape, shape_of
@@ -20,7 +19,8 @@ def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
     Where samples lie in each tensor of a function or block.
 
     A model does not say what its batch is. Samples are taken to lie along the first axis of inputs, outputs and state,
-    and along the batch of recurrent layers; and in inputs and state, along every axis that is as long as one of those.
+    and along the batch that an operator states; and in inputs and state, along every axis that is as long as one of
+    those.
     Where all of these have the size one, there is one sample.
     """
     batches = batch_sizes(scope, storage)
@@ -44,8 +44,8 @@ def batch_sizes(scope: Scope, storage: Storage) -> frozenset[int]:
             place = storage.by_name[op.storage_name]
             bound += [place.tensor_type.get_shape()] if isinstance(place, PlaceholderOp) else []
     leading = [shape[0] for shape in bound if shape]
-    recurrent = [shape_of(op.operands[0])[1] for op in operations(scope) if isinstance(op, Recurrence)]
-    return frozenset(size for size in (*leading, *recurrent) if size > 1)
+    stated = [op.stated_batch() for op in operations(scope) if isinstance(op, HighOp)]
+    return frozenset(size for size in (*leading, *stated) if size > 1)
 
 
 def _bound(shape: Shape, batches: frozenset[int]) -> Samples:
