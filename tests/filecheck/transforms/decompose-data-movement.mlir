@@ -8,13 +8,7 @@
 // CHECK-NEXT:    %[[B:.*]] = glow_low.view %z : memref<2x5xf32> to memref<2x2xf32, strided<[5, 1], offset: 3>>
 // CHECK-NEXT:    glow_low.copy @out %[[B]], @in %y
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @y : tensor<2x2xf32> {input}
-glow_high.placeholder @z : tensor<2x5xf32> {output}
-glow_low.func @concat(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<2x3xf32>
-  %y = glow_low.weight @y : memref<2x2xf32>
-  %z = glow_low.weight @z {mutable} : memref<2x5xf32>
+glow_low.func @concat(@in %x: memref<2x3xf32>, @in %y: memref<2x2xf32>, @out %z: memref<2x5xf32>) {
   glow_low.concat @out %z, @in %x, @in %y {axis = 1}
 }
 
@@ -25,11 +19,7 @@ glow_low.func @concat(@x, @y, @z) {
 // CHECK-LABEL: glow_low.func @slice(
 // CHECK:         %[[V:.*]] = glow_low.view %0 : memref<2x4xf32, strided<[8, 2], offset: 1>> to memref<1x2xf32, strided<[8, 4], offset: 11>>
 // CHECK-NEXT:    glow_low.copy @out %y, @in %[[V]]
-glow_high.placeholder @x : tensor<2x8xf32> {input}
-glow_high.placeholder @y : tensor<1x2xf32> {output}
-glow_low.func @slice(@x, @y) {
-  %x = glow_low.weight @x : memref<2x8xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x2xf32>
+glow_low.func @slice(@in %x: memref<2x8xf32>, @out %y: memref<1x2xf32>) {
   %0 = glow_low.view %x : memref<2x8xf32> to memref<2x4xf32, strided<[8, 2], offset: 1>>
   glow_low.slice @out %y, @in %0 {starts = [1, 1], ends = [2, 4], steps = [1, 2]}
 }
@@ -39,11 +29,7 @@ glow_low.func @slice(@x, @y) {
 // CHECK-LABEL: glow_low.func @transpose(
 // CHECK:         %[[V:.*]] = glow_low.view %x : memref<2x3x4xf32> to memref<4x2x3xf32, strided<[1, 12, 4]>>
 // CHECK-NEXT:    glow_low.copy @out %y, @in %[[V]]
-glow_high.placeholder @x : tensor<2x3x4xf32> {input}
-glow_high.placeholder @y : tensor<4x2x3xf32> {output}
-glow_low.func @transpose(@x, @y) {
-  %x = glow_low.weight @x : memref<2x3x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x2x3xf32>
+glow_low.func @transpose(@in %x: memref<2x3x4xf32>, @out %y: memref<4x2x3xf32>) {
   glow_low.transpose @out %y, @in %x {permutation = [2, 0, 1]}
 }
 
@@ -54,11 +40,7 @@ glow_low.func @transpose(@x, @y) {
 // CHECK-LABEL: glow_low.func @expand(
 // CHECK:         %[[V:.*]] = glow_low.view %x : memref<2x1xf32> to memref<3x2x4xf32, strided<[0, 1, 0]>>
 // CHECK-NEXT:    glow_low.copy @out %y, @in %[[V]]
-glow_high.placeholder @x : tensor<2x1xf32> {input}
-glow_high.placeholder @y : tensor<3x2x4xf32> {output}
-glow_low.func @expand(@x, @y) {
-  %x = glow_low.weight @x : memref<2x1xf32>
-  %y = glow_low.weight @y {mutable} : memref<3x2x4xf32>
+glow_low.func @expand(@in %x: memref<2x1xf32>, @out %y: memref<3x2x4xf32>) {
   glow_low.expand @out %y, @in %x {shape = [3, 2, 4]}
 }
 
@@ -77,16 +59,8 @@ glow_low.func @expand(@x, @y) {
 // CHECK:         glow_low.fill @out %{{.*}} {value = -1.5}
 // CHECK:         glow_low.fill @out %{{.*}} {value = 2.0}
 glow_high.constant @c : tensor<f32> {value = dense<-1.5> : tensor<f32>}
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @y : tensor<4x5xf32> {output}
-glow_high.placeholder @z : tensor<3x3xf32> {output}
-glow_high.placeholder @w : tensor<3x3xf32> {output}
-glow_low.func @pad(@x, @y, @z, @w) {
+glow_low.func @pad(@in %x: memref<2x3xf32>, @out %y: memref<4x5xf32>, @out %z: memref<3x3xf32>, @out %w: memref<3x3xf32>) {
   %c = glow_low.weight @c : memref<f32>
-  %x = glow_low.weight @x : memref<2x3xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x5xf32>
-  %z = glow_low.weight @z {mutable} : memref<3x3xf32>
-  %w = glow_low.weight @w {mutable} : memref<3x3xf32>
   %s = glow_low.alloc : memref<f32>
   glow_low.splat @out %s {value = 2.0 : f32}
   glow_low.pad @out %y, @in %x {pads = [1, 1, 1, 1]}
@@ -104,17 +78,7 @@ glow_low.func @pad(@x, @y, @z, @w) {
 // CHECK-NEXT:    glow_low.pad @out %r
 // CHECK-NEXT:    glow_low.pad @out %s
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @v : tensor<f32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @r : tensor<6xf32> {output}
-glow_high.placeholder @s : tensor<6xf32> {output}
-glow_low.func @stays(@x, @v, @y, @r, @s) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %v = glow_low.weight @v : memref<f32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %r = glow_low.weight @r {mutable} : memref<6xf32>
-  %s = glow_low.weight @s {mutable} : memref<6xf32>
+glow_low.func @stays(@in %x: memref<4xf32>, @in %v: memref<f32>, @out %y: memref<4xf32>, @out %r: memref<6xf32>, @out %s: memref<6xf32>) {
   glow_low.slice @out %y, @in %x {starts = [3], ends = [-1], steps = [-1]}
   glow_low.pad @out %r, @in %x {pads = [1, 1], mode = "reflect"}
   glow_low.pad @out %s, @in %x, @in %v {pads = [1, 1]}
@@ -128,12 +92,6 @@ glow_low.func @stays(@x, @v, @y, @r, @s) {
 // CHECK-NOT:     glow_low.concat
 // CHECK:         glow_low.copy @out %y, @in %x
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @e : tensor<0xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @empty(@x, @e, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %e = glow_low.weight @e : memref<0xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @empty(@in %x: memref<4xf32>, @in %e: memref<0xf32>, @out %y: memref<4xf32>) {
   glow_low.concat @out %y, @in %e, @in %x, @in %e {axis = 0}
 }

@@ -3,15 +3,9 @@
 // RUN: glow-opt %s -p 'assign-target{target=avx2},eliminate-copies,verify-low' --split-input-file | filecheck %s
 
 // CHECK-LABEL: glow_low.func @output(
-// CHECK-NEXT:    %x = glow_low.weight @x
-// CHECK-NEXT:    %y = glow_low.weight @y {mutable}
 // CHECK-NEXT:    glow_low.relu @out %y, @in %x
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @output(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @output(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   glow_low.relu @out %0, @in %x
   glow_low.copy @out %y, @in %0
@@ -23,18 +17,12 @@ glow_low.func @output(@x, @y) {
 // Through a view, the allocation becomes a view of the output; a weight declared too late moves up.
 
 // CHECK-LABEL: glow_low.func @view(
-// CHECK-NEXT:    %x = glow_low.weight @x
-// CHECK-NEXT:    %y = glow_low.weight @y {mutable}
 // CHECK-NEXT:    %[[V:.*]] = glow_low.view %y : memref<2x2xf32> to memref<4xf32>
 // CHECK-NEXT:    glow_low.relu @out %[[V]], @in %x
 // CHECK-NOT:     glow_low.copy
 // CHECK-NOT:     glow_low.dealloc
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<2x2xf32> {output}
-glow_low.func @view(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
+glow_low.func @view(@in %x: memref<4xf32>, @out %y: memref<2x2xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x2xf32>
   glow_low.relu @out %0, @in %x
   %1 = glow_low.view %0 : memref<4xf32> to memref<2x2xf32>
   glow_low.copy @out %y, @in %1
@@ -49,13 +37,7 @@ glow_low.func @view(@x, @y) {
 // CHECK:         glow_low.relu @out %z, @in %x
 // CHECK-NEXT:    glow_low.copy @out %y, @in %z
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @z : tensor<4xf32> {output}
-glow_low.func @two(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4xf32>
+glow_low.func @two(@in %x: memref<4xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   glow_low.relu @out %0, @in %x
   glow_low.copy @out %y, @in %0
@@ -85,13 +67,7 @@ glow_low.func @state(@s) {
 // CHECK-LABEL: glow_low.func @written_again(
 // CHECK:         glow_low.copy @out %y,
 // CHECK-NOT:     glow_low.copy
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @z : tensor<4xf32> {output}
-glow_low.func @written_again(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4xf32>
+glow_low.func @written_again(@in %x: memref<4xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   glow_low.relu @out %0, @in %x
   glow_low.copy @out %y, @in %0
@@ -107,13 +83,7 @@ glow_low.func @written_again(@x, @y, @z) {
 // CHECK-LABEL: glow_low.func @part(
 // CHECK:         glow_low.copy @out %y,
 // CHECK:         glow_low.copy @out %z, @in %x
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<2xf32> {output}
-glow_high.placeholder @z : tensor<4xf32> {output}
-glow_low.func @part(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<2xf32>
-  %z = glow_low.weight @z {mutable} : memref<4xf32>
+glow_low.func @part(@in %x: memref<4xf32>, @out %y: memref<2xf32>, @out %z: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   glow_low.relu @out %0, @in %x
   %1 = glow_low.view %0 : memref<4xf32> to memref<2xf32, strided<[1], offset: 2>>
@@ -136,11 +106,7 @@ glow_low.func @part(@x, @y, @z) {
 // CHECK-NEXT:    %c = glow_low.view %y : memref<2x6xf32> to memref<2x2xf32, strided<[6, 1], offset: 4>>
 // CHECK-NEXT:    glow_low.reduce_sum @out %c, @in %[[AB]]
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @y : tensor<2x6xf32> {output}
-glow_low.func @dense_block(@x, @y) {
-  %x = glow_low.weight @x : memref<2x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x6xf32>
+glow_low.func @dense_block(@in %x: memref<2x2xf32>, @out %y: memref<2x6xf32>) {
   %a = glow_low.alloc : memref<2x2xf32>
   glow_low.relu @out %a, @in %x
   %b = glow_low.alloc : memref<2x2xf32>
@@ -176,13 +142,7 @@ glow_low.func @dense_block(@x, @y) {
 // CHECK-NEXT:    glow_low.add @out %y, @in %[[A]], @in %x
 // CHECK-NEXT:    glow_low.dealloc @out %p
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @y : tensor<2x2xf32> {output}
-glow_high.placeholder @z : tensor<4x4xf32> {output}
-glow_low.func @pad(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<2x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x2xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+glow_low.func @pad(@in %x: memref<2x2xf32>, @out %y: memref<2x2xf32>, @out %z: memref<4x4xf32>) {
   %a = glow_low.alloc : memref<2x2xf32>
   glow_low.relu @out %a, @in %x
   %p = glow_low.alloc : memref<4x4xf32>
@@ -210,13 +170,7 @@ glow_low.func @pad(@x, @y, @z) {
 // CHECK-NEXT:    glow_low.relu @out %y, @in %[[V]]
 // CHECK-NEXT:    glow_low.neg @out %z, @in %[[W]]
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @y : tensor<2x4xf32> {output}
-glow_high.placeholder @z : tensor<8xf32> {output}
-glow_low.func @slice(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<8xf32>
+glow_low.func @slice(@in %x: memref<4x4xf32>, @out %y: memref<2x4xf32>, @out %z: memref<8xf32>) {
   %a = glow_low.alloc : memref<2x4xf32>
   %0 = glow_low.view %x : memref<4x4xf32> to memref<2x4xf32, strided<[4, 1], offset: 4>>
   glow_low.copy @out %a, @in %0
@@ -236,11 +190,7 @@ glow_low.func @slice(@x, @y, @z) {
 // CHECK-NEXT:    glow_low.copy @out %{{.*}}, @in %[[T]]
 // CHECK-NOT:     glow_low.copy
 // CHECK:       }
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @y : tensor<4x2xf32> {output}
-glow_low.func @transpose_and_pad(@x, @y) {
-  %x = glow_low.weight @x : memref<2x3xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x2xf32>
+glow_low.func @transpose_and_pad(@in %x: memref<2x3xf32>, @out %y: memref<4x2xf32>) {
   %a = glow_low.alloc : memref<3x2xf32>
   %0 = glow_low.view %x : memref<2x3xf32> to memref<3x2xf32, strided<[1, 3]>>
   glow_low.copy @out %a, @in %0
@@ -262,17 +212,7 @@ glow_low.func @transpose_and_pad(@x, @y) {
 // CHECK:         glow_low.copy @out %b
 // CHECK:         glow_low.copy @out %f
 // CHECK:         glow_low.conv @out %w, @in %x, @in %f
-glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
-glow_high.placeholder @y : tensor<2x1x4x4xf32> {output}
-glow_high.placeholder @z : tensor<16xf32> {output}
-glow_high.placeholder @g : tensor<4x1x1x4xf32> {input}
-glow_high.placeholder @w : tensor<1x4x4x4xf32> {output}
-glow_low.func @dense(@x, @y, @z, @g, @w) {
-  %x = glow_low.weight @x : memref<1x4x4x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x1x4x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<16xf32>
-  %g = glow_low.weight @g : memref<4x1x1x4xf32>
-  %w = glow_low.weight @w {mutable} : memref<1x4x4x4xf32>
+glow_low.func @dense(@in %x: memref<1x4x4x2xf32>, @out %y: memref<2x1x4x4xf32>, @out %z: memref<16xf32>, @in %g: memref<4x1x1x4xf32>, @out %w: memref<1x4x4x4xf32>) {
   %a = glow_low.alloc : memref<2x1x4x4xf32>
   %0 = glow_low.view %x : memref<1x4x4x2xf32> to memref<2x1x4x4xf32, strided<[1, 32, 8, 2]>>
   glow_low.copy @out %a, @in %0

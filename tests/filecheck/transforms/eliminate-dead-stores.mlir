@@ -10,11 +10,7 @@
 // CHECK-NOT:     glow_low.exp
 // CHECK:         glow_low.relu @out %y, @in %x
 // CHECK-NEXT:    glow_low.dealloc
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @unread(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @unread(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %a = glow_low.alloc : memref<4xf32>
   %b = glow_low.alloc : memref<4xf32>
   glow_low.tanh @out %a, @in %x
@@ -35,15 +31,7 @@ glow_low.func @unread(@x, @y) {
 // CHECK-NEXT:    glow_low.relu @out %a
 // CHECK-NEXT:    glow_low.exp @out %middle
 // CHECK-NEXT:    glow_low.sqrt @out %y
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @w : tensor<2x4xf32> {input}
-glow_high.placeholder @y : tensor<2x2xf32> {output}
-glow_high.placeholder @z : tensor<2x4xf32> {output}
-glow_low.func @parts(@x, @w, @y, @z) {
-  %x = glow_low.weight @x : memref<2x2xf32>
-  %w = glow_low.weight @w : memref<2x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x2xf32>
-  %z = glow_low.weight @z {mutable} : memref<2x4xf32>
+glow_low.func @parts(@in %x: memref<2x2xf32>, @in %w: memref<2x4xf32>, @out %y: memref<2x2xf32>, @out %z: memref<2x4xf32>) {
   %b = glow_low.alloc : memref<2x4xf32>
   %left = glow_low.view %b : memref<2x4xf32> to memref<2x2xf32, strided<[4, 1]>>
   %right = glow_low.view %b : memref<2x4xf32> to memref<2x2xf32, strided<[4, 1], offset: 2>>

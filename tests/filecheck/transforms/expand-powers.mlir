@@ -11,27 +11,18 @@
 // CHECK-NEXT:    %[[THREE_QUARTERS:.*]] = glow_high.mul %[[ROOT]], %[[FOURTH_ROOT]]
 // CHECK-NEXT:    %[[INVERSE_ROOT:.*]] = glow_high.sqrt %x
 // CHECK-NEXT:    %[[INVERSE:.*]] = glow_high.reciprocal %[[INVERSE_ROOT]]
-// CHECK-NEXT:    glow_high.save %[[CUBE]], @cube
-// CHECK-NEXT:    glow_high.save %[[THREE_QUARTERS]], @quarters
-// CHECK-NEXT:    glow_high.save %[[INVERSE]], @inverse
+// CHECK-NEXT:    glow_high.return %[[CUBE]], %[[THREE_QUARTERS]], %[[INVERSE]]
 
 // LOCATIONS: glow_high.mul {{.*}} loc("power")
 // LOCATIONS: glow_high.mul {{.*}} loc("power")
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @cube : tensor<4xf32> {output}
-glow_high.placeholder @quarters : tensor<4xf32> {output}
-glow_high.placeholder @inverse : tensor<4xf32> {output}
-glow_high.func @powers(@x, @cube, @quarters, @inverse) {
-  %x = glow_high.get @x : tensor<4xf32>
+glow_high.func @powers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %three = glow_high.splat {value = 3 : i64} : tensor<1xi64>
   %quarters = glow_high.splat {value = 0.75} : tensor<f32>
   %inverse = glow_high.splat {value = -0.5} : tensor<f32>
   %1 = glow_high.pow %x, %three : tensor<4xf32> loc("power")
   %2 = glow_high.pow %x, %quarters : tensor<4xf32>
   %3 = glow_high.pow %x, %inverse : tensor<4xf32>
-  glow_high.save %1, @cube
-  glow_high.save %2, @quarters
-  glow_high.save %3, @inverse
+  glow_high.return %1, %2, %3
 }
 
 // -----
@@ -45,17 +36,7 @@ glow_high.func @powers(@x, @cube, @quarters, @inverse) {
 // CHECK-NEXT:    glow_high.pow %x, %x
 // CHECK-NEXT:    glow_high.pow %i, %two
 // CHECK-NEXT:    glow_high.pow %x, %wide
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @i : tensor<4xi32> {input}
-glow_high.placeholder @a : tensor<4xf32> {output}
-glow_high.placeholder @b : tensor<4xf32> {output}
-glow_high.placeholder @c : tensor<4xf32> {output}
-glow_high.placeholder @d : tensor<4xf32> {output}
-glow_high.placeholder @e : tensor<4xi32> {output}
-glow_high.placeholder @f : tensor<2x4xf32> {output}
-glow_high.func @stay(@x, @i, @a, @b, @c, @d, @e, @f) {
-  %x = glow_high.get @x : tensor<4xf32>
-  %i = glow_high.get @i : tensor<4xi32>
+glow_high.func @stay(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<2x4xf32>) {
   %third = glow_high.splat {value = 0.333} : tensor<f32>
   %large = glow_high.splat {value = 5.0} : tensor<f32>
   %zero = glow_high.splat {value = 0.0} : tensor<f32>
@@ -67,10 +48,5 @@ glow_high.func @stay(@x, @i, @a, @b, @c, @d, @e, @f) {
   %4 = glow_high.pow %x, %x : tensor<4xf32>
   %5 = glow_high.pow %i, %two : tensor<4xi32>
   %6 = glow_high.pow %x, %wide : tensor<2x4xf32>
-  glow_high.save %1, @a
-  glow_high.save %2, @b
-  glow_high.save %3, @c
-  glow_high.save %4, @d
-  glow_high.save %5, @e
-  glow_high.save %6, @f
+  glow_high.return %1, %2, %3, %4, %5, %6
 }

@@ -12,16 +12,9 @@
 // CHECK-NEXT:    %[[TAPS:.*]] = glow_high.reshape %w {{.*}} : tensor<8x3x3x2xf32>
 // CHECK-NEXT:    %[[RESULT:.*]] = glow_high.conv %[[IMAGES]], %[[TAPS]], %b {strides = [1, 2], pads = [1, 1, 1, 1], {{.*}}group = 2{{.*}} : tensor<4x5x3x8xf32>
 // CHECK-NEXT:    glow_high.reshape %[[RESULT]] {{.*}} : tensor<2x2x5x3x8xf32>
-glow_high.placeholder @x : tensor<2x3x5x6x4xf32> {input}
-glow_high.placeholder @w : tensor<8x1x3x3x2xf32> {input}
-glow_high.placeholder @b : tensor<8xf32> {input}
-glow_high.placeholder @y : tensor<2x2x5x3x8xf32> {output}
-glow_high.func @batch(@x, @w, @b, @y) {
-  %x = glow_high.get @x : tensor<2x3x5x6x4xf32>
-  %w = glow_high.get @w : tensor<8x1x3x3x2xf32>
-  %b = glow_high.get @b : tensor<8xf32>
+glow_high.func @batch(%x: tensor<2x3x5x6x4xf32>, %w: tensor<8x1x3x3x2xf32>, %b: tensor<8xf32>) -> tensor<2x2x5x3x8xf32> {
   %1 = glow_high.conv %x, %w, %b {strides = [2, 1, 2], pads = [0, 1, 1, 0, 1, 1], group = 2} : tensor<2x2x5x3x8xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // -----
@@ -32,14 +25,9 @@ glow_high.func @batch(@x, @w, @b, @y) {
 // CHECK:         %[[LINES:.*]] = glow_high.reshape %x {{.*}} : tensor<1x4x30x2xf32>
 // CHECK-NEXT:    %[[TAPS:.*]] = glow_high.reshape %w {{.*}} : tensor<3x3x1x2xf32>
 // CHECK-NEXT:    glow_high.conv %[[LINES]], %[[TAPS]] {{.*}}pads = [1, 0, 1, 0]{{.*}} : tensor<1x4x30x3xf32>
-glow_high.placeholder @x : tensor<1x4x5x6x2xf32> {input}
-glow_high.placeholder @w : tensor<3x3x1x1x2xf32> {input}
-glow_high.placeholder @y : tensor<1x4x5x6x3xf32> {output}
-glow_high.func @merged(@x, @w, @y) {
-  %x = glow_high.get @x : tensor<1x4x5x6x2xf32>
-  %w = glow_high.get @w : tensor<3x3x1x1x2xf32>
+glow_high.func @merged(%x: tensor<1x4x5x6x2xf32>, %w: tensor<3x3x1x1x2xf32>) -> tensor<1x4x5x6x3xf32> {
   %1 = glow_high.conv %x, %w {pads = [1, 0, 0, 1, 0, 0]} : tensor<1x4x5x6x3xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // -----
@@ -57,14 +45,9 @@ glow_high.func @merged(@x, @w, @y) {
 // CHECK-NEXT:    %[[TAPS:.*]] = glow_high.reshape %[[ORDERED]] {{.*}} : tensor<32x3x3x48xf32>
 // CHECK-NEXT:    %[[IMAGES:.*]] = glow_high.reshape %[[ALL]] {{.*}} : tensor<4x5x6x48xf32>
 // CHECK-NEXT:    glow_high.conv %[[IMAGES]], %[[TAPS]] {{.*}}pads = [1, 1, 1, 1]{{.*}} : tensor<4x5x6x32xf32>
-glow_high.placeholder @x : tensor<1x4x5x6x16xf32> {input}
-glow_high.placeholder @w : tensor<32x3x3x3x16xf32> {input}
-glow_high.placeholder @y : tensor<1x4x5x6x32xf32> {output}
-glow_high.func @channels(@x, @w, @y) {
-  %x = glow_high.get @x : tensor<1x4x5x6x16xf32>
-  %w = glow_high.get @w : tensor<32x3x3x3x16xf32>
+glow_high.func @channels(%x: tensor<1x4x5x6x16xf32>, %w: tensor<32x3x3x3x16xf32>) -> tensor<1x4x5x6x32xf32> {
   %1 = glow_high.conv %x, %w {pads = [1, 1, 1, 1, 1, 1]} : tensor<1x4x5x6x32xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // -----

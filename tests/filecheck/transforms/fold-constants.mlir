@@ -7,21 +7,17 @@
 // A chain of operators folds as a whole; what depends on an input stays.
 
 // CHECK-LABEL: glow_high.func @chain(
-// CHECK-NEXT:    %x = glow_high.get @x
 // CHECK-NEXT:    %[[SUM:.*]] = glow_high.get @[[NAME:.*]] : tensor<2xf32>
 // CHECK-NEXT:    %{{.*}} = glow_high.mul %x, %[[SUM]]
 glow_high.constant @a : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
 glow_high.constant @b : tensor<2xf32> {value = dense<[0.5, -2.0]> : tensor<2xf32>}
-glow_high.placeholder @x : tensor<2xf32> {input}
-glow_high.placeholder @y : tensor<2xf32> {output}
-glow_high.func @chain(@x, @y) {
-  %x = glow_high.get @x : tensor<2xf32>
+glow_high.func @chain(%x: tensor<2xf32>) -> tensor<2xf32> {
   %a = glow_high.get @a : tensor<2xf32>
   %b = glow_high.get @b : tensor<2xf32>
   %sum = glow_high.add %a, %b : tensor<2xf32>
   %negative = glow_high.neg %sum : tensor<2xf32>
   %y = glow_high.mul %x, %negative : tensor<2xf32>
-  glow_high.save %y, @y
+  glow_high.return %y
 }
 
 // -----
@@ -30,13 +26,12 @@ glow_high.func @chain(@x, @y) {
 
 // CHECK-LABEL: glow_high.func @splat(
 // CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 3.0} : tensor<1x1xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 glow_high.constant @a : tensor<1x2xf32> {value = dense<[[1.0, 2.0]]> : tensor<1x2xf32>}
-glow_high.placeholder @y : tensor<1x1xf32> {output}
-glow_high.func @splat(@y) {
+glow_high.func @splat() -> tensor<1x1xf32> {
   %a = glow_high.get @a : tensor<1x2xf32>
   %1 = glow_high.reduce_sum %a {axes = [1], keepdims = true} : tensor<1x1xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // -----
@@ -45,13 +40,12 @@ glow_high.func @splat(@y) {
 
 // CHECK-LABEL: glow_high.func @integers(
 // CHECK-NEXT:    %[[Y:.*]] = glow_high.splat {value = 7 : i32} : tensor<i32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
-glow_high.placeholder @y : tensor<i32> {output}
-glow_high.func @integers(@y) {
+// CHECK-NEXT:    glow_high.return %[[Y]]
+glow_high.func @integers() -> tensor<i32> {
   %1 = glow_high.splat {value = 3 : i32} : tensor<i32>
   %2 = glow_high.splat {value = 4 : i32} : tensor<i32>
   %3 = glow_high.add %1, %2 : tensor<i32>
-  glow_high.save %3, @y
+  glow_high.return %3
 }
 
 // -----
@@ -101,16 +95,15 @@ glow_high.func @state(@s) {
 // CHECK: glow_high.func @second(
 // CHECK: glow_high.get @neg_1
 glow_high.constant @neg : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
-glow_high.placeholder @y : tensor<2xf32> {output}
-glow_high.func @first(@y) {
+glow_high.func @first() -> tensor<2xf32> {
   %0 = glow_high.get @neg : tensor<2xf32>
   %1 = glow_high.neg %0 : tensor<2xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
-glow_high.func @second(@y) {
+glow_high.func @second() -> tensor<2xf32> {
   %0 = glow_high.get @neg : tensor<2xf32>
   %1 = glow_high.neg %0 : tensor<2xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // OPTION: glow-opt: error: pass pipeline 'fold-constants{limit=much}':

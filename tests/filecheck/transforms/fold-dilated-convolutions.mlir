@@ -9,17 +9,10 @@
 // CHECK-LABEL: glow_high.func @batch(
 // CHECK-NOT:     glow_high.reshape
 // CHECK:         %[[Y:.*]] = glow_high.conv %x, %f, %bias {strides = [1, 1], pads = [2, 0, 0, 3], dilations = [4, 3]} : tensor<5x2x9x2xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 
 // LOCATIONS: glow_high.conv {{.*}} loc(fused["deal", "conv", "gather"])
-glow_high.placeholder @x : tensor<5x4x9x3xf32> {input}
-glow_high.placeholder @f : tensor<2x2x2x3xf32> {input}
-glow_high.placeholder @bias : tensor<2xf32> {input}
-glow_high.placeholder @y : tensor<5x2x9x2xf32> {output}
-glow_high.func @batch(@x, @f, @bias, @y) {
-  %x = glow_high.get @x : tensor<5x4x9x3xf32>
-  %f = glow_high.get @f : tensor<2x2x2x3xf32>
-  %bias = glow_high.get @bias : tensor<2xf32>
+glow_high.func @batch(%x: tensor<5x4x9x3xf32>, %f: tensor<2x2x2x3xf32>, %bias: tensor<2xf32>) -> tensor<5x2x9x2xf32> {
   %1 = glow_high.reshape %x {shape = [5, 2, 2, 3, 3, 3]} : tensor<5x2x2x3x3x3xf32> loc("deal")
   %2 = glow_high.transpose %1 {permutation = [2, 4, 0, 1, 3, 5]} : tensor<2x3x5x2x3x3xf32> loc("deal")
   %3 = glow_high.reshape %2 {shape = [30, 2, 3, 3]} : tensor<30x2x3x3xf32> loc("deal")
@@ -27,7 +20,7 @@ glow_high.func @batch(@x, @f, @bias, @y) {
   %5 = glow_high.reshape %4 {shape = [2, 3, 5, 1, 3, 2]} : tensor<2x3x5x1x3x2xf32> loc("gather")
   %6 = glow_high.transpose %5 {permutation = [2, 3, 0, 4, 1, 5]} : tensor<5x1x2x3x3x2xf32> loc("gather")
   %7 = glow_high.reshape %6 {shape = [5, 2, 9, 2]} : tensor<5x2x9x2xf32> loc("gather")
-  glow_high.save %7, @y
+  glow_high.return %7
 }
 
 // -----
@@ -39,13 +32,8 @@ glow_high.func @batch(@x, @f, @bias, @y) {
 // CHECK:         %[[X:.*]] = glow_high.transpose %x {permutation = [1, 2, 3, 0]} : tensor<2x4x6x3xf32>
 // CHECK-NEXT:    %[[Y:.*]] = glow_high.conv %[[X]], %f {strides = [1, 1], pads = [0, 0, 0, 0], dilations = [2, 2], group = 3} : tensor<2x2x4x3xf32>
 // CHECK-NEXT:    %[[R:.*]] = glow_high.transpose %[[Y]] {permutation = [3, 0, 1, 2]} : tensor<3x2x2x4xf32>
-// CHECK-NEXT:    glow_high.save %[[R]], @y
-glow_high.placeholder @x : tensor<3x2x4x6xf32> {input}
-glow_high.placeholder @f : tensor<3x2x2x1xf32> {input}
-glow_high.placeholder @y : tensor<3x2x2x4xf32> {output}
-glow_high.func @depth(@x, @f, @y) {
-  %x = glow_high.get @x : tensor<3x2x4x6xf32>
-  %f = glow_high.get @f : tensor<3x2x2x1xf32>
+// CHECK-NEXT:    glow_high.return %[[R]]
+glow_high.func @depth(%x: tensor<3x2x4x6xf32>, %f: tensor<3x2x2x1xf32>) -> tensor<3x2x2x4xf32> {
   %1 = glow_high.reshape %x {shape = [3, 2, 2, 2, 3, 2]} : tensor<3x2x2x2x3x2xf32>
   %2 = glow_high.transpose %1 {permutation = [0, 3, 5, 1, 2, 4]} : tensor<3x2x2x2x2x3xf32>
   %3 = glow_high.reshape %2 {shape = [3, 8, 2, 3]} : tensor<3x8x2x3xf32>
@@ -55,7 +43,7 @@ glow_high.func @depth(@x, @f, @y) {
   %7 = glow_high.reshape %6 {shape = [3, 2, 2, 2, 1, 2]} : tensor<3x2x2x2x1x2xf32>
   %8 = glow_high.transpose %7 {permutation = [0, 3, 4, 1, 5, 2]} : tensor<3x2x1x2x2x2xf32>
   %9 = glow_high.reshape %8 {shape = [3, 2, 2, 4]} : tensor<3x2x2x4xf32>
-  glow_high.save %9, @y
+  glow_high.return %9
 }
 
 // -----
@@ -66,13 +54,8 @@ glow_high.func @depth(@x, @f, @y) {
 // CHECK:         %[[X:.*]] = glow_high.reshape %x {shape = [1, 1, 12, 2]}
 // CHECK-NEXT:    %[[Y:.*]] = glow_high.conv %[[X]], %f {strides = [2, 1], pads = [0, 0, 0, 0], dilations = [1, 4]} : tensor<1x1x8x5xf32>
 // CHECK-NEXT:    %[[R:.*]] = glow_high.reshape %[[Y]] {shape = [1, 8, 5]}
-// CHECK-NEXT:    glow_high.save %[[R]], @y
-glow_high.placeholder @x : tensor<1x12x2xf32> {input}
-glow_high.placeholder @f : tensor<5x1x2x2xf32> {input}
-glow_high.placeholder @y : tensor<1x8x5xf32> {output}
-glow_high.func @sequence(@x, @f, @y) {
-  %x = glow_high.get @x : tensor<1x12x2xf32>
-  %f = glow_high.get @f : tensor<5x1x2x2xf32>
+// CHECK-NEXT:    glow_high.return %[[R]]
+glow_high.func @sequence(%x: tensor<1x12x2xf32>, %f: tensor<5x1x2x2xf32>) -> tensor<1x8x5xf32> {
   %1 = glow_high.reshape %x {shape = [3, 4, 2]} : tensor<3x4x2xf32>
   %2 = glow_high.transpose %1 {permutation = [1, 0, 2]} : tensor<4x3x2xf32>
   %3 = glow_high.reshape %2 {shape = [4, 1, 3, 2]} : tensor<4x1x3x2xf32>
@@ -80,7 +63,7 @@ glow_high.func @sequence(@x, @f, @y) {
   %5 = glow_high.reshape %4 {shape = [4, 2, 5]} : tensor<4x2x5xf32>
   %6 = glow_high.transpose %5 {permutation = [1, 0, 2]} : tensor<2x4x5xf32>
   %7 = glow_high.reshape %6 {shape = [1, 8, 5]} : tensor<1x8x5xf32>
-  glow_high.save %7, @y
+  glow_high.return %7
 }
 
 // -----

@@ -8,18 +8,15 @@
 
 // CHECK-LABEL: glow_high.func @batch_norm(
 // CHECK:         %[[Y:.*]] = glow_high.conv %x, %{{.*}}, %{{.*}} {strides = [1, 1]} : tensor<1x2x2x2xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 glow_high.constant @filter : tensor<2x1x1x1xf32> {value = dense<1.0> : tensor<2x1x1x1xf32>}
 glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
-glow_high.placeholder @x : tensor<1x2x2x1xf32> {input}
-glow_high.placeholder @y : tensor<1x2x2x2xf32> {output}
-glow_high.func @batch_norm(@x, @y) {
-  %x = glow_high.get @x : tensor<1x2x2x1xf32>
+glow_high.func @batch_norm(%x: tensor<1x2x2x1xf32>) -> tensor<1x2x2x2xf32> {
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
   %two = glow_high.get @two : tensor<2xf32>
   %1 = glow_high.conv %x, %filter {strides = [1, 1]} : tensor<1x2x2x2xf32>
   %2 = glow_high.batch_normalization %1, %two, %two, %two, %two : tensor<1x2x2x2xf32>
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // -----
@@ -28,16 +25,13 @@ glow_high.func @batch_norm(@x, @y) {
 
 // CHECK-LABEL: glow_high.func @chain(
 // CHECK:         %[[Y:.*]] = glow_high.conv %x, %{{.*}}, %{{.*}} : tensor<1x2x2x2xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 
 // LOCATIONS: glow_high.conv {{.*}} loc(fused["convolution", {{.*}}, "quotient", {{.*}}])
 glow_high.constant @filter : tensor<2x1x1x1xf32> {value = dense<1.0> : tensor<2x1x1x1xf32>}
 glow_high.constant @bias : tensor<2xf32> {value = dense<1.0> : tensor<2xf32>}
 glow_high.constant @channel : tensor<1x1x2xf32> {value = dense<[[[2.0, 4.0]]]> : tensor<1x1x2xf32>}
-glow_high.placeholder @x : tensor<1x2x2x1xf32> {input}
-glow_high.placeholder @y : tensor<1x2x2x2xf32> {output}
-glow_high.func @chain(@x, @y) {
-  %x = glow_high.get @x : tensor<1x2x2x1xf32>
+glow_high.func @chain(%x: tensor<1x2x2x1xf32>) -> tensor<1x2x2x2xf32> {
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
   %bias = glow_high.get @bias : tensor<2xf32>
   %channel = glow_high.get @channel : tensor<1x1x2xf32>
@@ -49,7 +43,7 @@ glow_high.func @chain(@x, @y) {
   %5 = glow_high.div %4, %half : tensor<1x2x2x2xf32> loc("quotient")
   %6 = glow_high.sub %channel, %5 : tensor<1x2x2x2xf32>
   %7 = glow_high.neg %6 : tensor<1x2x2x2xf32>
-  glow_high.save %7, @y
+  glow_high.return %7
 }
 
 // -----
@@ -120,15 +114,12 @@ glow_high.func @not_alone(@x, @free, @image, @y, @z, @v, @w) {
 // CHECK-LABEL: glow_high.func @infinite(
 // CHECK:         glow_high.div
 glow_high.constant @filter : tensor<2x1x1x1xf32> {value = dense<0.0> : tensor<2x1x1x1xf32>}
-glow_high.placeholder @x : tensor<1x2x2x1xf32> {input}
-glow_high.placeholder @y : tensor<1x2x2x2xf32> {output}
-glow_high.func @infinite(@x, @y) {
-  %x = glow_high.get @x : tensor<1x2x2x1xf32>
+glow_high.func @infinite(%x: tensor<1x2x2x1xf32>) -> tensor<1x2x2x2xf32> {
   %filter = glow_high.get @filter : tensor<2x1x1x1xf32>
   %zero = glow_high.splat {value = 0.0} : tensor<f32>
   %1 = glow_high.conv %x, %filter : tensor<1x2x2x2xf32>
   %2 = glow_high.div %1, %zero : tensor<1x2x2x2xf32>
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // -----
@@ -174,17 +165,10 @@ glow_high.func @products(@x, @y, @z, @w) {
 // CHECK-LABEL: glow_high.func @vector(
 // CHECK:         %[[PRODUCT:.*]] = glow_high.matmul %x, %u : tensor<3x2xf32>
 // CHECK-NEXT:    glow_high.add %v, %[[PRODUCT]] : tensor<3x2xf32>
-glow_high.placeholder @x : tensor<3x2xf32> {input}
-glow_high.placeholder @u : tensor<2x2xf32> {input}
-glow_high.placeholder @v : tensor<1x2xf32> {input}
-glow_high.placeholder @y : tensor<3x2xf32> {output}
-glow_high.func @vector(@x, @u, @v, @y) {
-  %x = glow_high.get @x : tensor<3x2xf32>
-  %u = glow_high.get @u : tensor<2x2xf32>
-  %v = glow_high.get @v : tensor<1x2xf32>
+glow_high.func @vector(%x: tensor<3x2xf32>, %u: tensor<2x2xf32>, %v: tensor<1x2xf32>) -> tensor<3x2xf32> {
   %1 = glow_high.matmul %x, %u : tensor<3x2xf32>
   %2 = glow_high.add %v, %1 : tensor<3x2xf32>
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // -----
@@ -222,18 +206,15 @@ glow_high.func @before(@x, @y, @z) {
 
 // CHECK-LABEL: glow_high.func @transposed(
 // CHECK:         %[[Y:.*]] = glow_high.conv_transpose %x, %{{.*}}, %{{.*}} {strides = [2], group = 2} : tensor<1x6x2xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 glow_high.constant @filter : tensor<2x2x1xf32> {value = dense<[[[1.0], [2.0]], [[3.0], [4.0]]]> : tensor<2x2x1xf32>}
 glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
-glow_high.placeholder @x : tensor<1x3x2xf32> {input}
-glow_high.placeholder @y : tensor<1x6x2xf32> {output}
-glow_high.func @transposed(@x, @y) {
-  %x = glow_high.get @x : tensor<1x3x2xf32>
+glow_high.func @transposed(%x: tensor<1x3x2xf32>) -> tensor<1x6x2xf32> {
   %filter = glow_high.get @filter : tensor<2x2x1xf32>
   %two = glow_high.get @two : tensor<2xf32>
   %1 = glow_high.conv_transpose %x, %filter {strides = [2], group = 2} : tensor<1x6x2xf32>
   %2 = glow_high.batch_normalization %1, %two, %two, %two, %two : tensor<1x6x2xf32>
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // -----
@@ -243,17 +224,12 @@ glow_high.func @transposed(@x, @y) {
 // CHECK-LABEL: glow_high.func @attention(
 // CHECK-NOT:     glow_high.div
 // CHECK:         %[[SCORES:.*]] = glow_high.matmul %{{.*}}, %k : tensor<2x3x3xf32>
-// CHECK-NEXT:    glow_high.save %[[SCORES]], @y
+// CHECK-NEXT:    glow_high.return %[[SCORES]]
 
 // LOCATIONS: glow_high.matmul %x, %{{.*}}, %{{.*}} {{.*}} loc(fused["queries", "scale"])
 glow_high.constant @weights : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
 glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
-glow_high.placeholder @x : tensor<3x2xf32> {input}
-glow_high.placeholder @k : tensor<2x1x3xf32> {input}
-glow_high.placeholder @y : tensor<2x3x3xf32> {output}
-glow_high.func @attention(@x, @k, @y) {
-  %x = glow_high.get @x : tensor<3x2xf32>
-  %k = glow_high.get @k : tensor<2x1x3xf32>
+glow_high.func @attention(%x: tensor<3x2xf32>, %k: tensor<2x1x3xf32>) -> tensor<2x3x3xf32> {
   %weights = glow_high.get @weights : tensor<2x2xf32>
   %two = glow_high.get @two : tensor<2xf32>
   %root = glow_high.splat {value = 1.5} : tensor<f32>
@@ -262,7 +238,7 @@ glow_high.func @attention(@x, @k, @y) {
   %3 = glow_high.transpose %2 {permutation = [1, 0, 2]} : tensor<2x3x1xf32>
   %4 = glow_high.matmul %3, %k : tensor<2x3x3xf32>
   %5 = glow_high.div %4, %root : tensor<2x3x3xf32> loc("scale")
-  glow_high.save %5, @y
+  glow_high.return %5
 }
 
 // -----
@@ -272,15 +248,12 @@ glow_high.func @attention(@x, @k, @y) {
 // CHECK-LABEL: glow_high.func @too_small(
 // CHECK:         %[[P:.*]] = glow_high.matmul %{{.*}}, %w : tensor<2x4xf16>
 // CHECK-NEXT:    %[[Q:.*]] = glow_high.mul %[[P]], %small : tensor<2x4xf16>
-// CHECK-NEXT:    glow_high.save %[[Q]], @y
+// CHECK-NEXT:    glow_high.return %[[Q]]
 glow_high.constant @w : tensor<3x4xf16> {value = dense<1.0e-3> : tensor<3x4xf16>}
-glow_high.placeholder @x : tensor<2x3xf16> {input}
-glow_high.placeholder @y : tensor<2x4xf16> {output}
-glow_high.func @too_small(@x, @y) {
-  %x = glow_high.get @x : tensor<2x3xf16>
+glow_high.func @too_small(%x: tensor<2x3xf16>) -> tensor<2x4xf16> {
   %w = glow_high.get @w : tensor<3x4xf16>
   %small = glow_high.splat {value = 1.0e-3 : f16} : tensor<f16>
   %1 = glow_high.matmul %x, %w : tensor<2x4xf16>
   %2 = glow_high.mul %1, %small : tensor<2x4xf16>
-  glow_high.save %2, @y
+  glow_high.return %2
 }

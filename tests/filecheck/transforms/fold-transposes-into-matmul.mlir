@@ -7,27 +7,17 @@
 // An exchange of the last two axes becomes the flag, also where the transpose has other uses, or takes the flag away.
 
 // CHECK-LABEL: glow_high.func @exchange(
-// CHECK-NEXT:    %x = glow_high.get @x
-// CHECK-NEXT:    %w = glow_high.get @w
 // CHECK-NEXT:    %[[A:.*]] = glow_high.matmul %x, %w {transpose_right = true} : tensor<2x4x5xf32>
 // CHECK-NEXT:    %[[B:.*]] = glow_high.matmul %[[A]], %w : tensor<2x4x3xf32>
-// CHECK-NEXT:    glow_high.save %[[A]], @y
-// CHECK-NEXT:    glow_high.save %[[B]], @z
+// CHECK-NEXT:    glow_high.return %[[A]], %[[B]]
 
 // LOCATIONS: glow_high.matmul %x, %w {transpose_right = true} {{.*}} loc(fused["turn", "first"])
 // LOCATIONS: glow_high.matmul {{.*}} loc(fused["turn", "second"])
-glow_high.placeholder @x : tensor<2x4x3xf32> {input}
-glow_high.placeholder @w : tensor<5x3xf32> {input}
-glow_high.placeholder @y : tensor<2x4x5xf32> {output}
-glow_high.placeholder @z : tensor<2x4x3xf32> {output}
-glow_high.func @exchange(@x, @w, @y, @z) {
-  %x = glow_high.get @x : tensor<2x4x3xf32>
-  %w = glow_high.get @w : tensor<5x3xf32>
+glow_high.func @exchange(%x: tensor<2x4x3xf32>, %w: tensor<5x3xf32>) -> (tensor<2x4x5xf32>, tensor<2x4x3xf32>) {
   %1 = glow_high.transpose %w {permutation = [1, 0]} : tensor<3x5xf32> loc("turn")
   %2 = glow_high.matmul %x, %1 : tensor<2x4x5xf32> loc("first")
   %3 = glow_high.matmul %2, %1 {transpose_right = true} : tensor<2x4x3xf32> loc("second")
-  glow_high.save %2, @y
-  glow_high.save %3, @z
+  glow_high.return %2, %3
 }
 
 // -----
@@ -40,17 +30,10 @@ glow_high.func @exchange(@x, @w, @y, @z) {
 
 // LOCATIONS: glow_high.transpose %k {{.*}} loc("turn")
 // LOCATIONS: glow_high.matmul %q, {{.*}} loc(fused["turn", "scores"])
-glow_high.placeholder @q : tensor<1x4x8x16xf32> {input}
-glow_high.placeholder @k : tensor<1x9x4x16xf32> {input}
-glow_high.placeholder @bias : tensor<9xf32> {input}
-glow_high.placeholder @y : tensor<1x4x8x9xf32> {output}
-glow_high.func @attention(@q, @k, @bias, @y) {
-  %q = glow_high.get @q : tensor<1x4x8x16xf32>
-  %k = glow_high.get @k : tensor<1x9x4x16xf32>
-  %bias = glow_high.get @bias : tensor<9xf32>
+glow_high.func @attention(%q: tensor<1x4x8x16xf32>, %k: tensor<1x9x4x16xf32>, %bias: tensor<9xf32>) -> tensor<1x4x8x9xf32> {
   %1 = glow_high.transpose %k {permutation = [0, 2, 3, 1]} : tensor<1x4x16x9xf32> loc("turn")
   %2 = glow_high.matmul %q, %1, %bias : tensor<1x4x8x9xf32> loc("scores")
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // -----
@@ -89,18 +72,8 @@ glow_high.func @layer(@x, @w, @b, @y) {
 // CHECK-NEXT:    %[[ALL:.*]] = glow_high.transpose %x {permutation = [1, 0, 3, 2]}
 // CHECK-NEXT:    glow_high.matmul %{{.*}}, %[[ALL]] : tensor<3x2x4x4xf32>
 glow_high.constant @c : tensor<2x5xf32> {value = dense<1.0> : tensor<2x5xf32>}
-glow_high.placeholder @x : tensor<2x3x4x5xf32> {input}
-glow_high.placeholder @i : tensor<3x4xi32> {input}
-glow_high.placeholder @r : tensor<2x3x5x5xf32> {output}
-glow_high.placeholder @s : tensor<3x2x5x5xf32> {output}
-glow_high.placeholder @t : tensor<2x3x4x2xf32> {output}
-glow_high.placeholder @u : tensor<3x3xi32> {output}
-glow_high.placeholder @v : tensor<3x2x4x4xf32> {output}
-glow_high.placeholder @w : tensor<3x2x5x4xf32> {output}
-glow_high.func @stay(@x, @i, @r, @s, @t, @u, @v, @w) {
-  %x = glow_high.get @x : tensor<2x3x4x5xf32>
+glow_high.func @stay(%x: tensor<2x3x4x5xf32>, %i: tensor<3x4xi32>) -> (tensor<2x3x5x5xf32>, tensor<3x2x5x5xf32>, tensor<2x3x4x2xf32>, tensor<3x3xi32>, tensor<3x2x4x4xf32>, tensor<3x2x5x4xf32>) {
   %c = glow_high.get @c : tensor<2x5xf32>
-  %i = glow_high.get @i : tensor<3x4xi32>
   %wide = glow_high.splat {value = 1.0} : tensor<3x2x5x4xf32>
   %tall = glow_high.splat {value = 1.0} : tensor<3x2x4x5xf32>
   %1 = glow_high.transpose %x {permutation = [0, 1, 3, 2]} : tensor<2x3x5x4xf32>
@@ -113,12 +86,7 @@ glow_high.func @stay(@x, @i, @r, @s, @t, @u, @v, @w) {
   %8 = glow_high.matmul %i, %7 : tensor<3x3xi32>
   %9 = glow_high.transpose %x {permutation = [1, 0, 3, 2]} : tensor<3x2x5x4xf32>
   %10 = glow_high.matmul %tall, %9 : tensor<3x2x4x4xf32>
-  glow_high.save %2, @r
-  glow_high.save %4, @s
-  glow_high.save %6, @t
-  glow_high.save %8, @u
-  glow_high.save %10, @v
-  glow_high.save %9, @w
+  glow_high.return %2, %4, %6, %8, %10, %9
 }
 
 // -----

@@ -17,15 +17,7 @@
 
 // LOCATIONS: glow_low.conv
 // LOCATIONS: } loc(fused["conv", "sum"])
-glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
-glow_high.placeholder @f : tensor<3x1x1x2xf32> {input}
-glow_high.placeholder @r : tensor<1x4x4x3xf32> {input}
-glow_high.placeholder @y : tensor<1x4x4x3xf32> {output}
-glow_low.func @residual(@x, @f, @r, @y) {
-  %x = glow_low.weight @x : memref<1x4x4x2xf32>
-  %f = glow_low.weight @f : memref<3x1x1x2xf32>
-  %r = glow_low.weight @r : memref<1x4x4x3xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x4x4x3xf32>
+glow_low.func @residual(@in %x: memref<1x4x4x2xf32>, @in %f: memref<3x1x1x2xf32>, @in %r: memref<1x4x4x3xf32>, @out %y: memref<1x4x4x3xf32>) {
   %0 = glow_low.alloc : memref<1x4x4x3xf32>
   glow_low.conv @out %0, @in %x, @in %f loc("conv")
   glow_low.stack @out %y, @in %r, @in %0 {maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterators = ["parallel", "parallel", "parallel", "parallel"]} {
@@ -46,17 +38,7 @@ glow_low.func @residual(@x, @f, @r, @y) {
 // CHECK:         %[[Y:.*]] = glow_low.view %y : memref<12xf32> to memref<2x2x3xf32>
 // CHECK:         %[[V:.*]] = glow_low.view %v : memref<3xf32> to memref<1x1x3xf32>
 // CHECK-NEXT:    glow_low.matmul @out %[[Z]], @in %a, @in %b epilogue(@out %[[Y]], @in %[[V]]) [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (0, 0, d2)>] {
-glow_high.placeholder @a : tensor<2x2x5xf32> {input}
-glow_high.placeholder @b : tensor<2x5x3xf32> {input}
-glow_high.placeholder @v : tensor<3xf32> {input}
-glow_high.placeholder @y : tensor<12xf32> {output}
-glow_high.placeholder @z : tensor<4x3xf32> {output}
-glow_low.func @reshaped(@a, @b, @v, @y, @z) {
-  %a = glow_low.weight @a : memref<2x2x5xf32>
-  %b = glow_low.weight @b : memref<2x5x3xf32>
-  %v = glow_low.weight @v : memref<3xf32>
-  %y = glow_low.weight @y {mutable} : memref<12xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x3xf32>
+glow_low.func @reshaped(@in %a: memref<2x2x5xf32>, @in %b: memref<2x5x3xf32>, @in %v: memref<3xf32>, @out %y: memref<12xf32>, @out %z: memref<4x3xf32>) {
   %0 = glow_low.alloc : memref<2x2x3xf32>
   glow_low.matmul @out %0, @in %a, @in %b
   %1 = glow_low.view %0 : memref<2x2x3xf32> to memref<4x3xf32>
@@ -76,11 +58,7 @@ glow_low.func @reshaped(@a, @b, @v, @y, @z) {
 // CHECK-LABEL: glow_low.func @later(
 // CHECK:         glow_low.matmul @out %[[A:.*]], @in %x, @in %x{{$}}
 // CHECK:         glow_low.matmul @out %y, @in %x, @in %x {transpose_right = true} epilogue(@in %[[A]])
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @y : tensor<4x4xf32> {output}
-glow_low.func @later(@x, @y) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
+glow_low.func @later(@in %x: memref<4x4xf32>, @out %y: memref<4x4xf32>) {
   %0 = glow_low.alloc : memref<4x4xf32>
   %1 = glow_low.alloc : memref<4x4xf32>
   glow_low.matmul @out %0, @in %x, @in %x
@@ -100,17 +78,7 @@ glow_low.func @later(@x, @y) {
 
 // CHECK-LABEL: glow_low.func @kept(
 // CHECK-NOT:     epilogue
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @y : tensor<4x4xf32> {output}
-glow_high.placeholder @z : tensor<4x4xf32> {output}
-glow_high.placeholder @t : tensor<4x4xf32> {output}
-glow_high.placeholder @w : tensor<4x4x4xf32> {output}
-glow_low.func @kept(@x, @y, @z, @t, @w) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
-  %t = glow_low.weight @t {mutable} : memref<4x4xf32>
-  %w = glow_low.weight @w {mutable} : memref<4x4x4xf32>
+glow_low.func @kept(@in %x: memref<4x4xf32>, @out %y: memref<4x4xf32>, @out %z: memref<4x4xf32>, @out %t: memref<4x4xf32>, @out %w: memref<4x4x4xf32>) {
   %0 = glow_low.alloc : memref<4x4xf32>
   glow_low.matmul @out %0, @in %x, @in %x
   glow_low.stack @out %y, @in %0 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
@@ -185,11 +153,7 @@ glow_low.func @waits(@x, @s, @t, @y, @z) {
 
 // CHECK-LABEL: glow_low.func @without(
 // CHECK-NOT:     epilogue
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @z : tensor<4x4xf32> {output}
-glow_low.func @without(@x, @z) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+glow_low.func @without(@in %x: memref<4x4xf32>, @out %z: memref<4x4xf32>) {
   %2 = glow_low.alloc : memref<4x4xf32>
   glow_low.softmax @out %2, @in %x {axis = 0}
   glow_low.stack @out %z, @in %2 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
@@ -206,13 +170,7 @@ glow_low.func @without(@x, @z) {
 
 // CHECK-LABEL: glow_low.func @twice(
 // CHECK-NOT:     epilogue
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @s : tensor<4x4xf32> {input}
-glow_high.placeholder @z : tensor<4x4xf32> {output}
-glow_low.func @twice(@x, @s, @z) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %s = glow_low.weight @s : memref<4x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+glow_low.func @twice(@in %x: memref<4x4xf32>, @in %s: memref<4x4xf32>, @out %z: memref<4x4xf32>) {
   %0 = glow_low.alloc : memref<4x4xf32>
   glow_low.matmul @out %0, @in %x, @in %x
   glow_low.stack @out %z, @in %0, @in %s, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d0)>], iterators = ["parallel", "parallel"]} {

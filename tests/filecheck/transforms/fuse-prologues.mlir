@@ -15,13 +15,7 @@
 
 // LOCATIONS: glow_low.reduce_sum
 // LOCATIONS: } loc(fused["product", "sum"])
-glow_high.placeholder @a : tensor<4x8xf32> {input}
-glow_high.placeholder @b : tensor<4x8xf32> {input}
-glow_high.placeholder @y : tensor<4x1xf32> {output}
-glow_low.func @dot(@a, @b, @y) {
-  %a = glow_low.weight @a : memref<4x8xf32>
-  %b = glow_low.weight @b : memref<4x8xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x1xf32>
+glow_low.func @dot(@in %a: memref<4x8xf32>, @in %b: memref<4x8xf32>, @out %y: memref<4x1xf32>) {
   %0 = glow_low.alloc : memref<4x8xf32>
   glow_low.stack @out %0, @in %a, @in %b {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%p: f32, %q: f32):
@@ -40,15 +34,7 @@ glow_low.func @dot(@a, @b, @y) {
 // CHECK:         glow_low.softmax @out %[[A:.*]], @in %x
 // CHECK:         glow_low.conv @out %y, @in %[[A]], @in %f prologue(@in %{{.*}}) [affine_map<(d0, d1, d2, d3) -> (d0, 0, 0, d3)>] {
 // CHECK:         glow_low.dealloc @out %[[A]]
-glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
-glow_high.placeholder @s : tensor<2xf32> {input}
-glow_high.placeholder @f : tensor<3x1x1x2xf32> {input}
-glow_high.placeholder @y : tensor<1x4x4x3xf32> {output}
-glow_low.func @scaled(@x, @s, @f, @y) {
-  %x = glow_low.weight @x : memref<1x4x4x2xf32>
-  %s = glow_low.weight @s : memref<2xf32>
-  %f = glow_low.weight @f : memref<3x1x1x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x4x4x3xf32>
+glow_low.func @scaled(@in %x: memref<1x4x4x2xf32>, @in %s: memref<2xf32>, @in %f: memref<3x1x1x2xf32>, @out %y: memref<1x4x4x3xf32>) {
   %0 = glow_low.alloc : memref<1x4x4x2xf32>
   glow_low.softmax @out %0, @in %x {axis = 3}
   %1 = glow_low.alloc : memref<1x4x4x2xf32>
@@ -68,17 +54,7 @@ glow_low.func @scaled(@x, @s, @f, @y) {
 
 // CHECK-LABEL: glow_low.func @kept(
 // CHECK-NOT:     prologue
-glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
-glow_high.placeholder @f : tensor<3x2x2x2xf32> {input}
-glow_high.placeholder @y : tensor<1x3x3x3xf32> {output}
-glow_high.placeholder @a : tensor<1x4x4x1xf32> {output}
-glow_high.placeholder @b : tensor<1x4x4x1xf32> {output}
-glow_low.func @kept(@x, @f, @y, @a, @b) {
-  %x = glow_low.weight @x : memref<1x4x4x2xf32>
-  %f = glow_low.weight @f : memref<3x2x2x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x3x3x3xf32>
-  %a = glow_low.weight @a {mutable} : memref<1x4x4x1xf32>
-  %b = glow_low.weight @b {mutable} : memref<1x4x4x1xf32>
+glow_low.func @kept(@in %x: memref<1x4x4x2xf32>, @in %f: memref<3x2x2x2xf32>, @out %y: memref<1x3x3x3xf32>, @out %a: memref<1x4x4x1xf32>, @out %b: memref<1x4x4x1xf32>) {
   %0 = glow_low.alloc : memref<1x4x4x2xf32>
   glow_low.stack @out %0, @in %x {maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterators = ["parallel", "parallel", "parallel", "parallel"]} {
   ^bb0(%p: f32):

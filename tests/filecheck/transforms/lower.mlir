@@ -6,11 +6,6 @@
 // RUN: glow-opt %s -p 'assign-target{backend=interpreter},lower' | filecheck %s --check-prefix=INTERPRETER
 // RUN: not glow-opt %s -p 'assign-target{backend=no-such-backend},lower' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
-glow_high.placeholder @scale : tensor<2xf32> {input}
-glow_high.placeholder @x : tensor<1x3x2xf32> {input}
-glow_high.placeholder @y : tensor<1x3x2xf32> {output}
-glow_high.placeholder @z : tensor<1x3x2xf32> {output}
-
 // CHECK-LABEL: glow_high.func @main(
 // CHECK-NOT:     glow_high.{{batch_normalization|hardmax}}
 // CHECK:         glow_high.sqrt
@@ -20,8 +15,7 @@ glow_high.placeholder @z : tensor<1x3x2xf32> {output}
 // CHECK:         glow_high.equal
 // CHECK:         %[[Z:.*]] = glow_high.cast
 // CHECK-NEXT:    %[[R:.*]] = glow_high.relu %[[Z]]
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
-// CHECK-NEXT:    glow_high.save %[[R]], @z
+// CHECK-NEXT:    glow_high.return %[[Y]], %[[R]]
 
 // LOCATIONS: glow_high.sqrt {{.*}} loc("norm")
 // LOCATIONS: glow_high.add {{.*}} : tensor<1x3x2xf32> loc("norm")
@@ -31,21 +25,14 @@ glow_high.placeholder @z : tensor<1x3x2xf32> {output}
 
 // INTERPRETER: glow_high.batch_normalization
 // INTERPRETER: glow_high.hardmax
-glow_high.func @main(@scale, @x, @y, @z) {
-  %x = glow_high.get @x : tensor<1x3x2xf32>
-  %s = glow_high.get @scale : tensor<2xf32>
+glow_high.func @main(%s: tensor<2xf32>, %x: tensor<1x3x2xf32>) -> (tensor<1x3x2xf32>, tensor<1x3x2xf32>) {
   %1 = glow_high.batch_normalization %x, %s, %s, %s, %s : tensor<1x3x2xf32> loc("norm")
   %2 = glow_high.hardmax %1 : tensor<1x3x2xf32> loc("decision")
   %3 = glow_high.relu %2 : tensor<1x3x2xf32> loc("relu")
-  glow_high.save %1, @y
-  glow_high.save %3, @z
+  glow_high.return %1, %3
 }
 
 // A transposed convolution of stride 2 is a convolution for each rest of the outputs' places …
-
-glow_high.placeholder @image : tensor<1x5x4xf32> {input}
-glow_high.placeholder @taps : tensor<4x4x16xf32> {input}
-glow_high.placeholder @large : tensor<1x10x16xf32> {output}
 
 // CHECK-LABEL: glow_high.func @phases(
 // CHECK:         %[[ZEROS:.*]] = glow_high.pad %{{.*}} : tensor<1x7x4xf32>
@@ -56,35 +43,25 @@ glow_high.placeholder @large : tensor<1x10x16xf32> {output}
 // CHECK-NOT:     glow_high.conv
 // CHECK:         glow_high.concat {{.*}}{axis = 2} : tensor<1x5x2x16xf32>
 // CHECK-NEXT:    glow_high.reshape {{.*}} : tensor<1x10x16xf32>
-glow_high.func @phases(@image, @taps, @large) {
-  %x = glow_high.get @image : tensor<1x5x4xf32>
-  %w = glow_high.get @taps : tensor<4x4x16xf32>
+glow_high.func @phases(%x: tensor<1x5x4xf32>, %w: tensor<4x4x16xf32>) -> tensor<1x10x16xf32> {
   %1 = glow_high.conv_transpose %x, %w {pads = [1, 1], strides = [2]} : tensor<1x10x16xf32>
-  glow_high.save %1, @large
+  glow_high.return %1
 }
 
 // … or, where channels are few, one convolution with a channel for each of them; what a padding that is no multiple of
 // the stride leaves over is cut off …
-
-glow_high.placeholder @thin : tensor<4x4x3xf32> {input}
-glow_high.placeholder @little : tensor<1x10x3xf32> {output}
 
 // CHECK-LABEL: glow_high.func @joined(
 // CHECK:         glow_high.conv %{{.*}} : tensor<1x6x6xf32>
 // CHECK-NOT:     glow_high.conv
 // CHECK:         %[[SPREAD:.*]] = glow_high.reshape %{{.*}} : tensor<1x12x3xf32>
 // CHECK-NEXT:    glow_high.slice %[[SPREAD]] {starts = [0, 1, 0], ends = [1, 11, 3]} : tensor<1x10x3xf32>
-glow_high.func @joined(@image, @thin, @little) {
-  %x = glow_high.get @image : tensor<1x5x4xf32>
-  %w = glow_high.get @thin : tensor<4x4x3xf32>
+glow_high.func @joined(%x: tensor<1x5x4xf32>, %w: tensor<4x4x3xf32>) -> tensor<1x10x3xf32> {
   %1 = glow_high.conv_transpose %x, %w {pads = [1, 1], strides = [2]} : tensor<1x10x3xf32>
-  glow_high.save %1, @little
+  glow_high.return %1
 }
 
 // … and where the filter is shorter than the stride, zeros stand between its outputs.
-
-glow_high.placeholder @short : tensor<4x2x16xf32> {input}
-glow_high.placeholder @wide : tensor<1x21x16xf32> {output}
 
 // CHECK-LABEL: glow_high.func @sparse(
 // CHECK-COUNT-2: glow_high.conv %{{.*}} : tensor<1x5x16xf32>
@@ -93,25 +70,19 @@ glow_high.placeholder @wide : tensor<1x21x16xf32> {output}
 // CHECK-NEXT:    %[[ZEROS:.*]] = glow_high.pad %[[FILTERS]] {pads = [0, 0, 0, 0, 0, 0, 3, 0]} : tensor<1x5x5x16xf32>
 // CHECK-NEXT:    %[[ALL:.*]] = glow_high.reshape %[[ZEROS]] {{.*}} : tensor<1x25x16xf32>
 // CHECK-NEXT:    glow_high.slice %[[ALL]] {starts = [0, 1, 0], ends = [1, 22, 16]} : tensor<1x21x16xf32>
-glow_high.func @sparse(@image, @short, @wide) {
-  %x = glow_high.get @image : tensor<1x5x4xf32>
-  %w = glow_high.get @short : tensor<4x2x16xf32>
+glow_high.func @sparse(%x: tensor<1x5x4xf32>, %w: tensor<4x2x16xf32>) -> tensor<1x21x16xf32> {
   %1 = glow_high.conv_transpose %x, %w {pads = [1, 0], strides = [5]} : tensor<1x21x16xf32>
-  glow_high.save %1, @wide
+  glow_high.return %1
 }
 
 // What has no elements becomes a splat, whatever its lowering would have done.
 
-glow_high.placeholder @nothing : tensor<2x0xf32> {input}
-glow_high.placeholder @none : tensor<2x0xf32> {output}
-
 // CHECK-LABEL: glow_high.func @empty(
 // CHECK-NEXT:    %[[NONE:.*]] = glow_high.splat {value = 0.0} : tensor<2x0xf32>
-// CHECK-NEXT:    glow_high.save %[[NONE]], @none
-glow_high.func @empty(@nothing, @none) {
-  %x = glow_high.get @nothing : tensor<2x0xf32>
+// CHECK-NEXT:    glow_high.return %[[NONE]]
+glow_high.func @empty(%x: tensor<2x0xf32>) -> tensor<2x0xf32> {
   %1 = glow_high.hardmax %x {axis = 1} : tensor<2x0xf32>
-  glow_high.save %1, @none
+  glow_high.return %1
 }
 
 // UNKNOWN: glow-opt: error: no backend 'no-such-backend' (hint: there are {{.*}}cpu

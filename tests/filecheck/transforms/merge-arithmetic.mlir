@@ -11,21 +11,18 @@
 // CHECK-NEXT:    %[[PRODUCT:.*]] = glow_high.mul %x, %[[FACTOR]] : tensor<2x2xf32>
 // CHECK-NEXT:    %[[ADDEND:.*]] = glow_high.get @{{.*}} : tensor<2xf32>
 // CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %[[PRODUCT]], %[[ADDEND]] : tensor<2x2xf32>
-// CHECK-NEXT:    glow_high.save %[[SUM]], @y
+// CHECK-NEXT:    glow_high.return %[[SUM]]
 
 // LOCATIONS: glow_high.add {{.*}} loc(fused["first", "second", "third", "fourth"])
 glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @y : tensor<2x2xf32> {output}
-glow_high.func @chain(@x, @y) {
-  %x = glow_high.get @x : tensor<2x2xf32>
+glow_high.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %two = glow_high.get @two : tensor<2xf32>
   %three = glow_high.splat {value = 3.0} : tensor<f32>
   %1 = glow_high.mul %x, %two : tensor<2x2xf32> loc("first")
   %2 = glow_high.sub %two, %1 : tensor<2x2xf32> loc("second")
   %3 = glow_high.neg %2 : tensor<2x2xf32> loc("third")
   %4 = glow_high.div %3, %three : tensor<2x2xf32> loc("fourth")
-  glow_high.save %4, @y
+  glow_high.return %4
 }
 
 // -----

@@ -49,17 +49,12 @@ glow_high.func @narrow(@x, @y, @z) {
 // ALL-NEXT:    glow_high.slice
 glow_high.constant @a : tensor<1x16xf32> {value = dense<1.0> : tensor<1x16xf32>}
 glow_high.constant @b : tensor<1x16xf32> {value = dense<2.0> : tensor<1x16xf32>}
-glow_high.placeholder @x : tensor<4x1xf32> {input}
-glow_high.placeholder @y : tensor<4x16xf32> {output}
-glow_high.placeholder @z : tensor<4x16xf32> {output}
-glow_high.func @wide(@x, @y, @z) {
-  %x = glow_high.get @x : tensor<4x1xf32>
+glow_high.func @wide(%x: tensor<4x1xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
   %a = glow_high.get @a : tensor<1x16xf32>
   %b = glow_high.get @b : tensor<1x16xf32>
   %1 = glow_high.matmul %x, %a : tensor<4x16xf32>
   %2 = glow_high.matmul %x, %b : tensor<4x16xf32>
-  glow_high.save %1, @y
-  glow_high.save %2, @z
+  glow_high.return %1, %2
 }
 
 // -----
@@ -72,24 +67,13 @@ glow_high.func @wide(@x, @y, @z) {
 // CHECK-NEXT:    glow_high.matmul %x, %v :
 // CHECK-NEXT:    glow_high.matmul %x, %a {transpose_right = true}
 glow_high.constant @a : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @v : tensor<2x2xf32> {input}
-glow_high.placeholder @c : tensor<2x2xf32> {output}
-glow_high.placeholder @d : tensor<2x2xf32> {output}
-glow_high.placeholder @e : tensor<2x2xf32> {output}
-glow_high.placeholder @f : tensor<2x2xf32> {output}
-glow_high.func @different(@x, @v, @c, @d, @e, @f) {
-  %x = glow_high.get @x : tensor<2x2xf32>
-  %v = glow_high.get @v : tensor<2x2xf32>
+glow_high.func @different(%x: tensor<2x2xf32>, %v: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
   %a = glow_high.get @a : tensor<2x2xf32>
   %1 = glow_high.matmul %x, %a : tensor<2x2xf32>
   %2 = glow_high.matmul %v, %a : tensor<2x2xf32>
   %3 = glow_high.matmul %x, %v : tensor<2x2xf32>
   %4 = glow_high.matmul %x, %a {transpose_right = true} : tensor<2x2xf32>
-  glow_high.save %1, @c
-  glow_high.save %2, @d
-  glow_high.save %3, @e
-  glow_high.save %4, @f
+  glow_high.return %1, %2, %3, %4
 }
 
 // -----
@@ -102,24 +86,18 @@ glow_high.func @different(@x, @v, @c, @d, @e, @f) {
 // CHECK-NEXT:    %[[BOTH:.*]] = glow_high.matmul %[[ROWS]], %w, %bias : tensor<2x3xf32>
 // CHECK-NEXT:    %[[FIRST:.*]] = glow_high.slice %[[BOTH]] {starts = [0, 0], ends = [1, 3]}
 // CHECK-NEXT:    %[[SECOND:.*]] = glow_high.slice %[[BOTH]] {starts = [1, 0], ends = [2, 3]}
-// CHECK-NEXT:    glow_high.save %[[FIRST]], @y
-// CHECK-NEXT:    glow_high.save %[[SECOND]], @z
+// CHECK-NEXT:    glow_high.return %[[FIRST]], %[[SECOND]]
 
 // LOCATIONS: glow_high.matmul {{.*}} loc(fused["first", "second"])
 glow_high.constant @w : tensor<2x3xf32> {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>}
 glow_high.constant @bias : tensor<3xf32> {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}
-glow_high.placeholder @x : tensor<1x2xf32> {input}
-glow_high.placeholder @y : tensor<1x3xf32> {output}
-glow_high.placeholder @z : tensor<1x3xf32> {output}
-glow_high.func @rows(@x, @y, @z) {
-  %x = glow_high.get @x : tensor<1x2xf32>
+glow_high.func @rows(%x: tensor<1x2xf32>) -> (tensor<1x3xf32>, tensor<1x3xf32>) {
   %w = glow_high.get @w : tensor<2x3xf32>
   %bias = glow_high.get @bias : tensor<3xf32>
   %1 = glow_high.matmul %x, %w, %bias : tensor<1x3xf32> loc("first")
   %2 = glow_high.relu %x : tensor<1x2xf32>
   %3 = glow_high.matmul %2, %w, %bias : tensor<1x3xf32> loc("second")
-  glow_high.save %1, @y
-  glow_high.save %3, @z
+  glow_high.return %1, %3
 }
 
 // -----

@@ -6,17 +6,13 @@
 // GELU with its factors in any order and grouping, a constant of one element for a scalar, and a product for a quotient.
 
 // CHECK-LABEL: glow_high.func @gelu(
-// CHECK-NEXT:    %x = glow_high.get @x
 // CHECK-NEXT:    %[[FIRST:.*]] = glow_high.gelu %x : tensor<4xf32>
 // CHECK-NEXT:    %[[SECOND:.*]] = glow_high.gelu %[[FIRST]] : tensor<4xf32>
-// CHECK-NEXT:    glow_high.save %[[SECOND]], @y
+// CHECK-NEXT:    glow_high.return %[[SECOND]]
 
 // LOCATIONS: glow_high.gelu %x {{.*}} loc(fused["divide", "erf", "sum", "product", "half"])
 glow_high.constant @root : tensor<1xf32> {value = dense<0.70710677> : tensor<1xf32>}
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.func @gelu(@x, @y) {
-  %x = glow_high.get @x : tensor<4xf32>
+glow_high.func @gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
   %root = glow_high.get @root : tensor<1xf32>
   %two = glow_high.splat {value = 1.41421354} : tensor<f32>
   %one = glow_high.splat {value = 1.0} : tensor<f32>
@@ -31,7 +27,7 @@ glow_high.func @gelu(@x, @y) {
   %8 = glow_high.add %one, %7 : tensor<4xf32>
   %9 = glow_high.mul %half, %8 : tensor<4xf32>
   %10 = glow_high.mul %9, %5 : tensor<4xf32>
-  glow_high.save %10, @y
+  glow_high.return %10
 }
 
 // -----
@@ -76,12 +72,7 @@ glow_high.func @nested(@x, @y, @z) {
 // CHECK:         glow_high.leaky_relu %x {alpha = 0.25}
 // CHECK:         glow_high.leaky_relu %x {alpha = 4.0}
 // CHECK:         glow_high.max
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @a : tensor<4xf32> {output}
-glow_high.placeholder @b : tensor<4xf32> {output}
-glow_high.placeholder @c : tensor<4xf32> {output}
-glow_high.func @leaky(@x, @a, @b, @c) {
-  %x = glow_high.get @x : tensor<4xf32>
+glow_high.func @leaky(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %zero = glow_high.splat {value = 0.0} : tensor<f32>
   %quarter = glow_high.splat {value = 0.25} : tensor<f32>
   %1 = glow_high.mul %quarter, %x : tensor<4xf32>
@@ -91,9 +82,7 @@ glow_high.func @leaky(@x, @a, @b, @c) {
   %5 = glow_high.where %4, %x, %3 : tensor<4xf32>
   %6 = glow_high.div %x, %quarter : tensor<4xf32>
   %7 = glow_high.max %6, %x : tensor<4xf32>
-  glow_high.save %2, @a
-  glow_high.save %5, @b
-  glow_high.save %7, @c
+  glow_high.return %2, %5, %7
 }
 
 // -----

@@ -10,25 +10,10 @@
 // CHECK-NEXT:    %[[B:.*]] = glow_high.attention %q, %k, %v : tensor<2x3x5xf32>
 // CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %m, %n : tensor<3x4xf32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.attention %q, %k, %v, %[[SUM]] : tensor<2x3x5xf32>
-// CHECK-NEXT:    glow_high.save %[[A]], @a
-// CHECK-NEXT:    glow_high.save %[[B]], @b
-// CHECK-NEXT:    glow_high.save %[[C]], @c
+// CHECK-NEXT:    glow_high.return %[[A]], %[[B]], %[[C]]
 
 // LOCATIONS: glow_high.attention {{.*}} loc(fused[{{.*}}"scores"{{.*}}"softmax"{{.*}}"means"])
-glow_high.placeholder @q : tensor<2x3x8xf32> {input}
-glow_high.placeholder @k : tensor<2x4x8xf32> {input}
-glow_high.placeholder @v : tensor<2x4x5xf32> {input}
-glow_high.placeholder @m : tensor<4xf32> {input}
-glow_high.placeholder @n : tensor<3x4xf32> {input}
-glow_high.placeholder @a : tensor<2x3x5xf32> {output}
-glow_high.placeholder @b : tensor<2x3x5xf32> {output}
-glow_high.placeholder @c : tensor<2x3x5xf32> {output}
-glow_high.func @attention(@q, @k, @v, @m, @n, @a, @b, @c) {
-  %q = glow_high.get @q : tensor<2x3x8xf32>
-  %k = glow_high.get @k : tensor<2x4x8xf32>
-  %v = glow_high.get @v : tensor<2x4x5xf32>
-  %m = glow_high.get @m : tensor<4xf32>
-  %n = glow_high.get @n : tensor<3x4xf32>
+glow_high.func @attention(%q: tensor<2x3x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x5xf32>, %m: tensor<4xf32>, %n: tensor<3x4xf32>) -> (tensor<2x3x5xf32>, tensor<2x3x5xf32>, tensor<2x3x5xf32>) {
   %two = glow_high.splat {value = 2.0} : tensor<f32>
   %1 = glow_high.matmul %q, %k {transpose_right = true} : tensor<2x3x4xf32> loc("scores")
   %2 = glow_high.div %1, %two : tensor<2x3x4xf32>
@@ -43,9 +28,7 @@ glow_high.func @attention(@q, @k, @v, @m, @n, @a, @b, @c) {
   %11 = glow_high.add %10, %n : tensor<2x3x4xf32>
   %12 = glow_high.softmax %11 : tensor<2x3x4xf32>
   %13 = glow_high.matmul %12, %v : tensor<2x3x5xf32>
-  glow_high.save %5, @a
-  glow_high.save %8, @b
-  glow_high.save %13, @c
+  glow_high.return %5, %8, %13
 }
 
 // -----
@@ -55,18 +38,11 @@ glow_high.func @attention(@q, @k, @v, @m, @n, @a, @b, @c) {
 // CHECK-LABEL: glow_high.func @columns(
 // CHECK:         %[[KEYS:.*]] = glow_high.transpose %k {permutation = [0, 2, 1]} : tensor<2x4x8xf32>
 // CHECK-NEXT:    glow_high.attention %q, %[[KEYS]], %v : tensor<2x3x5xf32>
-glow_high.placeholder @q : tensor<2x3x8xf32> {input}
-glow_high.placeholder @k : tensor<2x8x4xf32> {input}
-glow_high.placeholder @v : tensor<2x4x5xf32> {input}
-glow_high.placeholder @a : tensor<2x3x5xf32> {output}
-glow_high.func @columns(@q, @k, @v, @a) {
-  %q = glow_high.get @q : tensor<2x3x8xf32>
-  %k = glow_high.get @k : tensor<2x8x4xf32>
-  %v = glow_high.get @v : tensor<2x4x5xf32>
+glow_high.func @columns(%q: tensor<2x3x8xf32>, %k: tensor<2x8x4xf32>, %v: tensor<2x4x5xf32>) -> tensor<2x3x5xf32> {
   %1 = glow_high.matmul %q, %k : tensor<2x3x4xf32>
   %2 = glow_high.softmax %1 : tensor<2x3x4xf32>
   %3 = glow_high.matmul %2, %v : tensor<2x3x5xf32>
-  glow_high.save %3, @a
+  glow_high.return %3
 }
 
 // -----
@@ -79,24 +55,9 @@ glow_high.func @columns(@q, @k, @v, @a) {
 // CHECK:         %[[B:.*]] = glow_high.attention %q, %k3, %v3 {scale = 0.5, causal = true, past = 1} : tensor<2x2xf32>
 // CHECK:         %[[HIDDEN:.*]] = glow_high.where %c, %{{.*}}, %{{.*}} : tensor<2x2xf32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.attention %q, %k, %v, %[[HIDDEN]] : tensor<2x2xf32>
-glow_high.placeholder @q : tensor<2x8xf32> {input}
-glow_high.placeholder @k : tensor<2x8xf32> {input}
-glow_high.placeholder @v : tensor<2x2xf32> {input}
-glow_high.placeholder @k3 : tensor<3x8xf32> {input}
-glow_high.placeholder @v3 : tensor<3x2xf32> {input}
-glow_high.placeholder @c : tensor<2x2xi1> {input}
 glow_high.constant @mask : tensor<2x2xf32> {value = dense<[[0.0, -3.0e+38], [0.0, 0.0]]> : tensor<2x2xf32>}
 glow_high.constant @seen : tensor<2x3xi1> {value = dense<[[true, true, false], [true, true, true]]> : tensor<2x3xi1>}
-glow_high.placeholder @r : tensor<2x2xf32> {output}
-glow_high.placeholder @s : tensor<2x2xf32> {output}
-glow_high.placeholder @t : tensor<2x2xf32> {output}
-glow_high.func @causal(@q, @k, @v, @k3, @v3, @c, @r, @s, @t) {
-  %q = glow_high.get @q : tensor<2x8xf32>
-  %k = glow_high.get @k : tensor<2x8xf32>
-  %v = glow_high.get @v : tensor<2x2xf32>
-  %k3 = glow_high.get @k3 : tensor<3x8xf32>
-  %v3 = glow_high.get @v3 : tensor<3x2xf32>
-  %c = glow_high.get @c : tensor<2x2xi1>
+glow_high.func @causal(%q: tensor<2x8xf32>, %k: tensor<2x8xf32>, %v: tensor<2x2xf32>, %k3: tensor<3x8xf32>, %v3: tensor<3x2xf32>, %c: tensor<2x2xi1>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
   %mask = glow_high.get @mask : tensor<2x2xf32>
   %seen = glow_high.get @seen : tensor<2x3xi1>
   %half = glow_high.splat {value = 0.5} : tensor<f32>
@@ -114,9 +75,7 @@ glow_high.func @causal(@q, @k, @v, @k3, @v3, @c, @r, @s, @t) {
   %11 = glow_high.where %c, %10, %least : tensor<2x2xf32>
   %12 = glow_high.softmax %11 : tensor<2x2xf32>
   %13 = glow_high.matmul %12, %v : tensor<2x2xf32>
-  glow_high.save %4, @r
-  glow_high.save %9, @s
-  glow_high.save %13, @t
+  glow_high.return %4, %9, %13
 }
 
 // -----
@@ -126,22 +85,7 @@ glow_high.func @causal(@q, @k, @v, @k3, @v3, @c, @r, @s, @t) {
 
 // CHECK-LABEL: glow_high.func @others(
 // CHECK-NOT:     glow_high.attention
-glow_high.placeholder @q : tensor<4x8xf32> {input}
-glow_high.placeholder @k : tensor<4x8xf32> {input}
-glow_high.placeholder @v : tensor<4x5xf32> {input}
-glow_high.placeholder @m : tensor<2x1x1xf32> {input}
-glow_high.placeholder @n : tensor<4x4xi1> {input}
-glow_high.placeholder @a : tensor<4x5xf32> {output}
-glow_high.placeholder @b : tensor<4x5xf32> {output}
-glow_high.placeholder @c : tensor<2x4x5xf32> {output}
-glow_high.placeholder @d : tensor<4x5xf32> {output}
-glow_high.placeholder @e : tensor<4x4xf32> {output}
-glow_high.func @others(@q, @k, @v, @m, @n, @a, @b, @c, @d, @e) {
-  %q = glow_high.get @q : tensor<4x8xf32>
-  %k = glow_high.get @k : tensor<4x8xf32>
-  %v = glow_high.get @v : tensor<4x5xf32>
-  %m = glow_high.get @m : tensor<2x1x1xf32>
-  %n = glow_high.get @n : tensor<4x4xi1>
+glow_high.func @others(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x5xf32>, %m: tensor<2x1x1xf32>, %n: tensor<4x4xi1>) -> (tensor<4x5xf32>, tensor<4x5xf32>, tensor<2x4x5xf32>, tensor<4x5xf32>, tensor<4x4xf32>) {
   %little = glow_high.splat {value = -10.0} : tensor<f32>
   %1 = glow_high.matmul %q, %k {transpose_right = true} : tensor<4x4xf32>
   %2 = glow_high.softmax %1 {axis = 0} : tensor<4x4xf32>
@@ -157,11 +101,7 @@ glow_high.func @others(@q, @k, @v, @m, @n, @a, @b, @c, @d, @e) {
   %12 = glow_high.where %n, %11, %little : tensor<4x4xf32>
   %13 = glow_high.softmax %12 : tensor<4x4xf32>
   %14 = glow_high.matmul %13, %v : tensor<4x5xf32>
-  glow_high.save %3, @a
-  glow_high.save %6, @b
-  glow_high.save %10, @c
-  glow_high.save %14, @d
-  glow_high.save %4, @e
+  glow_high.return %3, %6, %10, %14, %4
 }
 
 // -----
@@ -172,21 +112,12 @@ glow_high.func @others(@q, @k, @v, @m, @n, @a, @b, @c, @d, @e) {
 // CHECK:         %[[SUM:.*]] = glow_high.add %{{.*}}, %{{.*}} : tensor<3x3xf32>
 // CHECK-NEXT:    glow_high.attention %q, %k, %v, %[[SUM]] : tensor<2x3x5xf32>
 glow_high.constant @far : tensor<3x3xf32> {value = dense<[[0.0, -3.0e38, -3.0e38], [0.0, 0.0, -3.0e38], [0.0, 0.0, 0.0]]> : tensor<3x3xf32>}
-glow_high.placeholder @q : tensor<2x3x8xf32> {input}
-glow_high.placeholder @k : tensor<2x3x8xf32> {input}
-glow_high.placeholder @v : tensor<2x3x5xf32> {input}
-glow_high.placeholder @m : tensor<3xf32> {input}
-glow_high.placeholder @y : tensor<2x3x5xf32> {output}
-glow_high.func @padded_on_the_left(@q, @k, @v, @m, @y) {
+glow_high.func @padded_on_the_left(%q: tensor<2x3x8xf32>, %k: tensor<2x3x8xf32>, %v: tensor<2x3x5xf32>, %m: tensor<3xf32>) -> tensor<2x3x5xf32> {
   %far = glow_high.get @far : tensor<3x3xf32>
-  %q = glow_high.get @q : tensor<2x3x8xf32>
-  %k = glow_high.get @k : tensor<2x3x8xf32>
-  %v = glow_high.get @v : tensor<2x3x5xf32>
-  %m = glow_high.get @m : tensor<3xf32>
   %0 = glow_high.matmul %q, %k {transpose_right = true} : tensor<2x3x3xf32>
   %1 = glow_high.add %0, %far : tensor<2x3x3xf32>
   %2 = glow_high.add %1, %m : tensor<2x3x3xf32>
   %3 = glow_high.softmax %2 : tensor<2x3x3xf32>
   %4 = glow_high.matmul %3, %v : tensor<2x3x5xf32>
-  glow_high.save %4, @y
+  glow_high.return %4
 }

@@ -7,17 +7,12 @@
 
 // CHECK-LABEL: glow_high.func @layer(
 // CHECK:         %[[Y:.*]] = glow_high.layer_normalization %x, %scale, %bias {epsilon = 0.5} : tensor<2x4xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 
 // LOCATIONS: glow_high.layer_normalization %x, %scale, %bias {{.*}} loc(fused[{{.*}}"mean", "centre", "root", "quotient", "product", "sum"])
 glow_high.constant @scale : tensor<4xf32> {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>}
-glow_high.placeholder @x : tensor<2x4xf32> {input}
-glow_high.placeholder @bias : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<2x4xf32> {output}
-glow_high.func @layer(@x, @bias, @y) {
-  %x = glow_high.get @x : tensor<2x4xf32>
+glow_high.func @layer(%x: tensor<2x4xf32>, %bias: tensor<4xf32>) -> tensor<2x4xf32> {
   %scale = glow_high.get @scale : tensor<4xf32>
-  %bias = glow_high.get @bias : tensor<4xf32>
   %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
   %two = glow_high.splat {value = 2.0} : tensor<f32>
   %1 = glow_high.reduce_mean %x {axes = [-1]} : tensor<2x1xf32> loc("mean")
@@ -29,7 +24,7 @@ glow_high.func @layer(@x, @bias, @y) {
   %7 = glow_high.div %2, %6 : tensor<2x4xf32> loc("quotient")
   %8 = glow_high.mul %7, %scale : tensor<2x4xf32> loc("product")
   %9 = glow_high.add %8, %bias : tensor<2x4xf32> loc("sum")
-  glow_high.save %9, @y
+  glow_high.return %9
 }
 
 // -----
@@ -38,12 +33,9 @@ glow_high.func @layer(@x, @bias, @y) {
 
 // CHECK-LABEL: glow_high.func @factor(
 // CHECK:         %[[Y:.*]] = glow_high.layer_normalization %x, %scale, %scale {epsilon = 0.5} : tensor<2x4xf32>
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
+// CHECK-NEXT:    glow_high.return %[[Y]]
 glow_high.constant @scale : tensor<4xf32> {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>}
-glow_high.placeholder @x : tensor<2x4xf32> {input}
-glow_high.placeholder @y : tensor<2x4xf32> {output}
-glow_high.func @factor(@x, @y) {
-  %x = glow_high.get @x : tensor<2x4xf32>
+glow_high.func @factor(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %scale = glow_high.get @scale : tensor<4xf32>
   %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
   %1 = glow_high.reduce_mean %x {axes = [1]} : tensor<2x1xf32>
@@ -58,7 +50,7 @@ glow_high.func @factor(@x, @y) {
   %10 = glow_high.mul %1, %8 : tensor<2x4xf32>
   %11 = glow_high.sub %scale, %10 : tensor<2x4xf32>
   %12 = glow_high.add %9, %11 : tensor<2x4xf32>
-  glow_high.save %12, @y
+  glow_high.return %12
 }
 
 // -----
@@ -68,13 +60,8 @@ glow_high.func @factor(@x, @y) {
 // CHECK-LABEL: glow_high.func @rms(
 // CHECK:         %[[NORMAL:.*]] = glow_high.rms_normalization %x, %{{.*}} {axis = -2, epsilon = 0.5} : tensor<2x4x1xf32>
 // CHECK-NEXT:    %[[Y:.*]] = glow_high.mul %[[NORMAL]], %gate
-// CHECK-NEXT:    glow_high.save %[[Y]], @y
-glow_high.placeholder @x : tensor<2x4x1xf32> {input}
-glow_high.placeholder @gate : tensor<2x1x1xf32> {input}
-glow_high.placeholder @y : tensor<2x4x1xf32> {output}
-glow_high.func @rms(@x, @gate, @y) {
-  %x = glow_high.get @x : tensor<2x4x1xf32>
-  %gate = glow_high.get @gate : tensor<2x1x1xf32>
+// CHECK-NEXT:    glow_high.return %[[Y]]
+glow_high.func @rms(%x: tensor<2x4x1xf32>, %gate: tensor<2x1x1xf32>) -> tensor<2x4x1xf32> {
   %epsilon = glow_high.splat {value = 0.5} : tensor<f32>
   %power = glow_high.splat {value = -0.5} : tensor<f32>
   %1 = glow_high.mul %x, %x : tensor<2x4x1xf32>
@@ -83,7 +70,7 @@ glow_high.func @rms(@x, @gate, @y) {
   %4 = glow_high.pow %3, %power : tensor<2x1x1xf32>
   %5 = glow_high.mul %x, %4 : tensor<2x4x1xf32>
   %6 = glow_high.mul %5, %gate : tensor<2x4x1xf32>
-  glow_high.save %6, @y
+  glow_high.return %6
 }
 
 // -----

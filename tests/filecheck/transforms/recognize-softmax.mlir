@@ -6,20 +6,13 @@
 // With the maximum subtracted, without, and as a logarithm.
 
 // CHECK-LABEL: glow_high.func @softmax(
-// CHECK-NEXT:    %x = glow_high.get @x
 // CHECK-NEXT:    %[[A:.*]] = glow_high.softmax %x {axis = 1} : tensor<2x4xf32>
 // CHECK-NEXT:    %[[B:.*]] = glow_high.softmax %x {axis = 0} : tensor<2x4xf32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.log_softmax %x {axis = 1} : tensor<2x4xf32>
 // CHECK-NEXT:    %[[D:.*]] = glow_high.log_softmax %x {axis = 1} : tensor<2x4xf32>
 
 // LOCATIONS: glow_high.softmax %x {{.*}} loc(fused[{{.*}}"peak", "difference", "power"{{.*}}"quotient"])
-glow_high.placeholder @x : tensor<2x4xf32> {input}
-glow_high.placeholder @a : tensor<2x4xf32> {output}
-glow_high.placeholder @b : tensor<2x4xf32> {output}
-glow_high.placeholder @c : tensor<2x4xf32> {output}
-glow_high.placeholder @d : tensor<2x4xf32> {output}
-glow_high.func @softmax(@x, @a, @b, @c, @d) {
-  %x = glow_high.get @x : tensor<2x4xf32>
+glow_high.func @softmax(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
   %1 = glow_high.reduce_max %x {axes = [-1]} : tensor<2x1xf32> loc("peak")
   %2 = glow_high.sub %x, %1 : tensor<2x4xf32> loc("difference")
   %3 = glow_high.exp %2 : tensor<2x4xf32> loc("power")
@@ -37,10 +30,7 @@ glow_high.func @softmax(@x, @a, @b, @c, @d) {
   %15 = glow_high.sub %11, %14 : tensor<2x4xf32>
   %16 = glow_high.reduce_log_sum_exp %x {axes = [1]} : tensor<2x1xf32>
   %17 = glow_high.sub %x, %16 : tensor<2x4xf32>
-  glow_high.save %5, @a
-  glow_high.save %9, @b
-  glow_high.save %15, @c
-  glow_high.save %17, @d
+  glow_high.return %5, %9, %15, %17
 }
 
 // -----
@@ -50,16 +40,13 @@ glow_high.func @softmax(@x, @a, @b, @c, @d) {
 // CHECK-LABEL: glow_high.func @other_axis(
 // CHECK:         %[[SHIFTED:.*]] = glow_high.sub %x, %{{.*}} : tensor<2x2xf32>
 // CHECK-NEXT:    glow_high.softmax %[[SHIFTED]] {axis = 0} : tensor<2x2xf32>
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @a : tensor<2x2xf32> {output}
-glow_high.func @other_axis(@x, @a) {
-  %x = glow_high.get @x : tensor<2x2xf32>
+glow_high.func @other_axis(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %1 = glow_high.reduce_max %x {axes = [1]} : tensor<2x1xf32>
   %2 = glow_high.sub %x, %1 : tensor<2x2xf32>
   %3 = glow_high.exp %2 : tensor<2x2xf32>
   %4 = glow_high.reduce_sum %3 {axes = [0]} : tensor<1x2xf32>
   %5 = glow_high.div %3, %4 : tensor<2x2xf32>
-  glow_high.save %5, @a
+  glow_high.return %5
 }
 
 // -----
@@ -68,13 +55,7 @@ glow_high.func @other_axis(@x, @a) {
 
 // CHECK-LABEL: glow_high.func @no(
 // CHECK-NOT:     glow_high.softmax
-// CHECK:         glow_high.save %{{.*}}, @d
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @b : tensor<2x2xf32> {output}
-glow_high.placeholder @c : tensor<2x2xf32> {output}
-glow_high.placeholder @d : tensor<2x2xf32> {output}
-glow_high.func @no(@x, @b, @c, @d) {
-  %x = glow_high.get @x : tensor<2x2xf32>
+glow_high.func @no(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
   %6 = glow_high.exp %x : tensor<2x2xf32>
   %7 = glow_high.reduce_sum %6 {axes = [0, 1]} : tensor<1x1xf32>
   %8 = glow_high.div %6, %7 : tensor<2x2xf32>
@@ -85,7 +66,5 @@ glow_high.func @no(@x, @b, @c, @d) {
   %13 = glow_high.exp %x : tensor<2x2xf32>
   %14 = glow_high.reduce_sum %13 {axes = [1]} : tensor<2x1xf32>
   %15 = glow_high.div %12, %14 : tensor<2x2xf32>
-  glow_high.save %9, @b
-  glow_high.save %11, @c
-  glow_high.save %15, @d
+  glow_high.return %9, %11, %15
 }

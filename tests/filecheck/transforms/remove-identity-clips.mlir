@@ -12,11 +12,8 @@
 // CHECK-NEXT:    %[[A:.*]] = glow_high.add %[[P]], %[[Q]]
 // CHECK-NEXT:    %[[C:.*]] = glow_high.concat %[[A]], %[[S]] {axis = 3}
 // CHECK-NEXT:    %[[B:.*]] = glow_high.pad %[[C]]
-// CHECK-NEXT:    glow_high.save %[[B]], @y
-glow_high.placeholder @x : tensor<1x4x4x2xf32> {input}
-glow_high.placeholder @y : tensor<1x5x4x4xf32> {output}
-glow_high.func @positive(@x, @y) {
-  %x = glow_high.get @x : tensor<1x4x4x2xf32>
+// CHECK-NEXT:    glow_high.return %[[B]]
+glow_high.func @positive(%x: tensor<1x4x4x2xf32>) -> tensor<1x5x4x4xf32> {
   %1 = glow_high.exp %x : tensor<1x4x4x2xf32>
   %2 = glow_high.max_pool %1 {kernel_shape = [2, 2], pads = [1, 1, 0, 0]} : tensor<1x4x4x2xf32>
   %3 = glow_high.mul %x, %x : tensor<1x4x4x2xf32>
@@ -25,7 +22,7 @@ glow_high.func @positive(@x, @y) {
   %6 = glow_high.concat %5, %1 {axis = 3} : tensor<1x4x4x4xf32>
   %7 = glow_high.pad %6 {pads = [0, 1, 0, 0, 0, 0, 0, 0]} : tensor<1x5x4x4xf32>
   %8 = glow_high.relu %7 : tensor<1x5x4x4xf32>
-  glow_high.save %8, @y
+  glow_high.return %8
 }
 
 // -----
@@ -97,13 +94,10 @@ glow_high.func @stay(@n, @x, @a, @b, @c, @d, @e) {
 // CHECK-LABEL: glow_high.func @large(
 // CHECK:         glow_high.max
 glow_high.constant @c : tensor<2xi64> {value = dense<[-9007199254740993, 5]> : tensor<2xi64>}
-glow_high.placeholder @x : tensor<1xi64> {input}
-glow_high.placeholder @y : tensor<1xi64> {output}
-glow_high.func @large(@x, @y) {
-  %x = glow_high.get @x : tensor<1xi64>
+glow_high.func @large(%x: tensor<1xi64>) -> tensor<1xi64> {
   %c = glow_high.get @c : tensor<2xi64>
   %low = glow_high.splat {value = -9007199254740992} : tensor<i64>
   %1 = glow_high.gather %c, %x : tensor<1xi64>
   %2 = glow_high.max %1, %low : tensor<1xi64>
-  glow_high.save %2, @y
+  glow_high.return %2
 }

@@ -18,16 +18,13 @@
 // CHECK-NEXT:    glow_high.reduce_sum
 // CHECK-NEXT:    glow_high.abs
 // CHECK-NEXT:    glow_high.add
-glow_high.placeholder @x : tensor<1x4xf32> {input}
-glow_high.placeholder @y : tensor<1x4xf32> {output}
-glow_high.func @branches(@x, @y) {
-  %x = glow_high.get @x : tensor<1x4xf32>
+glow_high.func @branches(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
   %small = glow_high.abs %x : tensor<1x4xf32>
   %large = glow_high.expand %x {shape = [64, 4]} : tensor<64x4xf32>
   %1 = glow_high.neg %large : tensor<64x4xf32>
   %2 = glow_high.reduce_sum %1 {axes = [0]} : tensor<1x4xf32>
   %3 = glow_high.add %small, %2 : tensor<1x4xf32>
-  glow_high.save %3, @y
+  glow_high.return %3
 }
 
 // -----
@@ -94,16 +91,11 @@ glow_high.func @state(@s, @x, @y, @z) {
 // CHILD-NEXT:    glow_high.reduce_sum
 // CHILD-NEXT:    glow_high.expand
 // CHILD:         glow_high.reduce_max
-glow_high.placeholder @x : tensor<1x4xf32> {input}
-glow_high.placeholder @y : tensor<1x4xf32> {output}
-glow_high.placeholder @z : tensor<1x4xf32> {output}
-glow_high.func @early(@x, @y, @z) {
-  %x = glow_high.get @x : tensor<1x4xf32>
+glow_high.func @early(%x: tensor<1x4xf32>) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
   %large = glow_high.expand %x {shape = [64, 4]} : tensor<64x4xf32>
   %sum = glow_high.reduce_sum %large {axes = [0]} : tensor<1x4xf32>
   %max = glow_high.reduce_max %large {axes = [0]} : tensor<1x4xf32>
   %other = glow_high.expand %sum {shape = [64, 4]} : tensor<64x4xf32>
   %1 = glow_high.reduce_min %other {axes = [0]} : tensor<1x4xf32>
-  glow_high.save %1, @y
-  glow_high.save %max, @z
+  glow_high.return %1, %max
 }

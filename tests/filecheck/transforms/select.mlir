@@ -14,17 +14,6 @@
 glow_high.constant @matrix : tensor<4x4xf32> {value = dense<1.0> : tensor<4x4xf32>}
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @narrow : tensor<32x3x3x8xf32> {value = dense<1.0> : tensor<32x3x3x8xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @thin : tensor<1x12x12x8xf32> {input}
-glow_high.placeholder @tiny : tensor<1x5x5x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_high.placeholder @dot : tensor<1x3x3x32xf32> {output}
-glow_high.placeholder @halves : tensor<1x5x5x32xf32> {output}
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @rows : tensor<2x4xf32> {input}
-glow_high.placeholder @product : tensor<2x4xf32> {output}
 
 // A transformed filter, and scratch for inputs, products and the patch of a tile at the edge.
 
@@ -35,16 +24,9 @@ glow_high.placeholder @product : tensor<2x4xf32> {output}
 // WINOGRAD-NOT:     conv-winograd
 
 // STRICT-NOT:     conv-winograd
-glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @halves) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %thin = glow_low.weight @thin : memref<1x12x12x8xf32>
-  %tiny = glow_low.weight @tiny : memref<1x5x5x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
+glow_low.func @convolutions(@in %image: memref<1x12x12x32xf32>, @in %thin: memref<1x12x12x8xf32>, @in %tiny: memref<1x5x5x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>, @out %dot: memref<1x3x3x32xf32>, @out %halves: memref<1x5x5x32xf32>) {
   %filter = glow_low.weight @filter : memref<32x3x3x32xf32>
   %narrow = glow_low.weight @narrow : memref<32x3x3x8xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
-  %dot = glow_low.weight @dot {mutable} : memref<1x3x3x32xf32>
-  %halves = glow_low.weight @halves {mutable} : memref<1x5x5x32xf32>
   glow_low.conv @out %features, @in %image, @in %filter
   // A filter that is not known, few channels, a small image, a stride.
   glow_low.conv @out %features, @in %image, @in %learned
@@ -77,12 +59,8 @@ glow_low.func @convolutions(@image, @thin, @tiny, @learned, @features, @dot, @ha
 // CHECK-NOT:     kernel
 
 // INTERPRETER-NOT: kernel
-glow_low.func @main(@x, @y, @rows, @product) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %rows = glow_low.weight @rows : memref<2x4xf32>
+glow_low.func @main(@in %x: memref<4xf32>, @out %y: memref<4xf32>, @in %rows: memref<2x4xf32>, @out %product: memref<2x4xf32>) {
   %matrix = glow_low.weight @matrix : memref<4x4xf32>
-  %product = glow_low.weight @product {mutable} : memref<2x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
   %0 = glow_low.alloc : memref<4xf32>
   %1 = glow_low.alloc : memref<4xf32>
   glow_low.splat @out %0 {value = 1.0}

@@ -11,11 +11,7 @@
 // CHECK-NEXT:    glow_low.copy @out %y, @in %a
 // CHECK-NEXT:    glow_low.dealloc @out %a
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @chain(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @chain(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %a = glow_low.alloc : memref<4xf32>
   %b = glow_low.alloc : memref<4xf32>
   %c = glow_low.alloc : memref<4xf32>
@@ -38,11 +34,7 @@ glow_low.func @chain(@x, @y) {
 // CHECK:         glow_low.relu @out %[[B]], @in %[[V:.*]]
 // CHECK-NEXT:    glow_low.copy @out %y, @in %[[B]]
 // CHECK-NEXT:    glow_low.dealloc @out %a
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @views(@x, @y) {
-  %x = glow_low.weight @x : memref<2x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @views(@in %x: memref<2x2xf32>, @out %y: memref<4xf32>) {
   %b = glow_low.alloc : memref<4xf32>
   %a = glow_low.alloc : memref<2x2xf32>
   glow_low.softmax @out %a, @in %x
@@ -62,11 +54,7 @@ glow_low.func @views(@x, @y) {
 // CHECK-NEXT:    %c = glow_low.alloc
 // CHECK-NOT:     glow_low.alloc
 // CHECK:         glow_low.stack @out %a, @out %c, @in %a
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @y : tensor<4x4xf32> {output}
-glow_low.func @stack(@x, @y) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
+glow_low.func @stack(@in %x: memref<4x4xf32>, @out %y: memref<4x4xf32>) {
   %a = glow_low.alloc : memref<4x4xf32>
   %b = glow_low.alloc : memref<4x4xf32>
   %c = glow_low.alloc : memref<4x4xf32>
@@ -98,13 +86,7 @@ glow_low.func @stack(@x, @y) {
 // CHECK:         glow_low.add @out %d, @in %b, @in %t
 // CHECK:         glow_low.neg @out %e, @in %h
 // CHECK-NEXT:    glow_low.matmul @out %f, @in %c, @in %d
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @y : tensor<4x4xf32> {output}
-glow_high.placeholder @z : tensor<2x4xf32> {output}
-glow_low.func @apart(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<2x4xf32>
+glow_low.func @apart(@in %x: memref<4x4xf32>, @out %y: memref<4x4xf32>, @out %z: memref<2x4xf32>) {
   %a = glow_low.alloc : memref<4x4xf32>
   %b = glow_low.alloc : memref<4x4xf32>
   %c = glow_low.alloc : memref<4x4xf32>
@@ -139,11 +121,7 @@ glow_low.func @apart(@x, @y, @z) {
 // CHECK-LABEL: glow_low.func @epilogue(
 // CHECK:         glow_low.matmul @out %a, @in %x, @in %x epilogue(@in %a)
 // CHECK:         glow_low.matmul @out %c, @in %a, @in %x epilogue(@in %a)
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @y : tensor<4x4xf32> {output}
-glow_low.func @epilogue(@x, @y) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x4xf32>
+glow_low.func @epilogue(@in %x: memref<4x4xf32>, @out %y: memref<4x4xf32>) {
   %a = glow_low.alloc : memref<4x4xf32>
   %b = glow_low.alloc : memref<4x4xf32>
   %c = glow_low.alloc : memref<4x4xf32>

@@ -11,13 +11,9 @@
 // CHECK-NEXT:    glow_low.copy @out %y, @in %b
 // CHECK-NEXT:    glow_low.dealloc @out %b
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @chain(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
+glow_low.func @chain(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %a = glow_low.alloc : memref<4xf32>
   %b = glow_low.alloc : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
   glow_low.relu @out %a, @in %x
   glow_low.neg @out %b, @in %a
   glow_low.copy @out %y, @in %b
@@ -36,12 +32,8 @@ glow_low.func @chain(@x, @y) {
 // CHECK-NEXT:    glow_low.relu @out %w, @in %x
 // CHECK-NEXT:    glow_low.copy @out %y, @in %v
 // CHECK-NEXT:    glow_low.dealloc @out %a
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @views(@x, @y) {
+glow_low.func @views(@in %x: memref<2x2xf32>, @out %y: memref<4xf32>) {
   %a = glow_low.alloc : memref<4x1xf32>
-  %x = glow_low.weight @x : memref<2x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
   %v = glow_low.view %a : memref<4x1xf32> to memref<4xf32>
   %w = glow_low.view %v : memref<4xf32> to memref<2x2xf32>
   glow_low.relu @out %w, @in %x
@@ -60,9 +52,7 @@ glow_low.func @views(@x, @y) {
 // CHECK-NEXT:    glow_low.relu @out %a, @in %x
 // CHECK-NEXT:    glow_low.dealloc @out %a
 // CHECK-NEXT:  }
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_low.func @unused(@x) {
-  %x = glow_low.weight @x : memref<4xf32>
+glow_low.func @unused(@in %x: memref<4xf32>) {
   %never = glow_low.alloc : memref<8xf32>
   %view = glow_low.view %never : memref<8xf32> to memref<2x4xf32>
   %view_again = glow_low.view %view : memref<2x4xf32> to memref<4x2xf32>

@@ -13,26 +13,25 @@ glow_high.placeholder @y : tensor<2x3xf32> {output}
 // CHECK-NEXT:    %[[B:.*]] = glow_high.add %x, %[[A]] : tensor<2x3xf32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.splat {value = 1.0} : tensor<f32>
 // CHECK-NEXT:    %[[D:.*]] = glow_high.mul %[[C]], %[[B]] : tensor<2x3xf32>
-// CHECK-NEXT:    glow_high.save %[[D]], @y
-glow_high.func @shrink(@x, @y) {
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-NEXT:    glow_high.return %[[D]]
+glow_high.func @shrink(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %c = glow_high.get @equal : tensor<3xf32>
   %s = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %1 = glow_high.add %x, %c : tensor<2x3xf32>
   %2 = glow_high.mul %s, %1 : tensor<2x3xf32>
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // Splats alone give a splat.
 
 // CHECK-LABEL: glow_high.func @alone(
 // CHECK-NEXT:    %[[A:.*]] = glow_high.splat {value = 3.0} : tensor<2x3xf32>
-// CHECK-NEXT:    glow_high.save %[[A]], @y
-glow_high.func @alone(@y) {
+// CHECK-NEXT:    glow_high.return %[[A]]
+glow_high.func @alone() -> tensor<2x3xf32> {
   %s = glow_high.splat {value = 1.0} : tensor<2x1xf32>
   %t = glow_high.splat {value = 2.0} : tensor<3xf32>
   %1 = glow_high.add %s, %t : tensor<2x3xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // Elements that differ stay, and a splat that gives the result its shape.

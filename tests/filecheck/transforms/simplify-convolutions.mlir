@@ -39,13 +39,10 @@ glow_high.func @padding(@x, @z, @y, @w) {
 // CHECK:         %[[PRODUCT:.*]] = glow_high.matmul %[[ROWS]], %{{.*}} : tensor<5x2xf32>
 // CHECK-NEXT:    glow_high.reshape %[[PRODUCT]] {shape = [5, 1, 1, 2]}
 glow_high.constant @filter : tensor<2x2x2x1xf32> {value = dense<[[[[1.0], [2.0]], [[3.0], [4.0]]], [[[5.0], [6.0]], [[7.0], [8.0]]]]> : tensor<2x2x2x1xf32>}
-glow_high.placeholder @x : tensor<5x2x2x1xf32> {input}
-glow_high.placeholder @y : tensor<5x1x1x2xf32> {output}
-glow_high.func @whole(@x, @y) {
-  %x = glow_high.get @x : tensor<5x2x2x1xf32>
+glow_high.func @whole(%x: tensor<5x2x2x1xf32>) -> tensor<5x1x1x2xf32> {
   %filter = glow_high.get @filter : tensor<2x2x2x1xf32>
   %1 = glow_high.conv %x, %filter : tensor<5x1x1x2xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // -----
@@ -83,11 +80,8 @@ glow_high.func @stay(@x, @v, @z, @a, @b, @c) {
 // CHECK-LABEL: glow_high.func @nothing(
 // CHECK:         glow_high.matmul %{{.*}}, %{{.*}} : tensor<1x0xf32>
 glow_high.constant @filter : tensor<0x2x2x3xf32> {value = dense<> : tensor<0x2x2x3xf32>}
-glow_high.placeholder @x : tensor<1x2x2x3xf32> {input}
-glow_high.placeholder @y : tensor<1x1x1x0xf32> {output}
-glow_high.func @nothing(@x, @y) {
-  %x = glow_high.get @x : tensor<1x2x2x3xf32>
+glow_high.func @nothing(%x: tensor<1x2x2x3xf32>) -> tensor<1x1x1x0xf32> {
   %filter = glow_high.get @filter : tensor<0x2x2x3xf32>
   %1 = glow_high.conv %x, %filter : tensor<1x1x1x0xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }

@@ -5,22 +5,18 @@
 // Two inverse transposes around elementwise operators vanish; a constant between them is transposed itself.
 
 // CHECK-LABEL: glow_high.func @vanish(
-// CHECK-NEXT:    %x = glow_high.get @x
 // CHECK-NEXT:    %[[RELU:.*]] = glow_high.relu %x : tensor<1x2x3x4xf32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.get @{{.*}} : tensor<1x1x3x4xf32>
 // CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %[[RELU]], %[[C]] : tensor<1x2x3x4xf32>
-// CHECK-NEXT:    glow_high.save %[[SUM]], @y
+// CHECK-NEXT:    glow_high.return %[[SUM]]
 glow_high.constant @c : tensor<4x1x3xf32> {value = dense<1.0> : tensor<4x1x3xf32>}
-glow_high.placeholder @x : tensor<1x2x3x4xf32> {input}
-glow_high.placeholder @y : tensor<1x2x3x4xf32> {output}
-glow_high.func @vanish(@x, @y) {
-  %x = glow_high.get @x : tensor<1x2x3x4xf32>
+glow_high.func @vanish(%x: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {
   %c = glow_high.get @c : tensor<4x1x3xf32>
   %1 = glow_high.transpose %x {permutation = [0, 3, 1, 2]} : tensor<1x4x2x3xf32>
   %2 = glow_high.relu %1 : tensor<1x4x2x3xf32>
   %3 = glow_high.add %2, %c : tensor<1x4x2x3xf32>
   %4 = glow_high.transpose %3 {permutation = [0, 2, 3, 1]} : tensor<1x2x3x4xf32>
-  glow_high.save %4, @y
+  glow_high.return %4
 }
 
 // -----
@@ -31,20 +27,13 @@ glow_high.func @vanish(@x, @y) {
 // CHECK:         %[[A:.*]] = glow_high.concat %x, %z {axis = 3} : tensor<1x2x3x8xf32>
 // CHECK:         %[[B:.*]] = glow_high.batch_normalization %[[A]], %s, %s, %s, %s {axis = 3} : tensor<1x2x3x8xf32>
 // CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %[[B]] {permutation = [0, 3, 1, 2]} : tensor<1x8x2x3xf32>
-// CHECK-NEXT:    glow_high.save %[[T]], @y
-glow_high.placeholder @s : tensor<8xf32> {input}
-glow_high.placeholder @x : tensor<1x2x3x4xf32> {input}
-glow_high.placeholder @z : tensor<1x2x3x4xf32> {input}
-glow_high.placeholder @y : tensor<1x8x2x3xf32> {output}
-glow_high.func @axes(@s, @x, @z, @y) {
-  %s = glow_high.get @s : tensor<8xf32>
-  %z = glow_high.get @z : tensor<1x2x3x4xf32>
-  %x = glow_high.get @x : tensor<1x2x3x4xf32>
+// CHECK-NEXT:    glow_high.return %[[T]]
+glow_high.func @axes(%s: tensor<8xf32>, %x: tensor<1x2x3x4xf32>, %z: tensor<1x2x3x4xf32>) -> tensor<1x8x2x3xf32> {
   %1 = glow_high.transpose %x {permutation = [0, 3, 1, 2]} : tensor<1x4x2x3xf32>
   %2 = glow_high.transpose %z {permutation = [0, 3, 1, 2]} : tensor<1x4x2x3xf32>
   %3 = glow_high.concat %1, %2 {axis = 1} : tensor<1x8x2x3xf32>
   %4 = glow_high.batch_normalization %3, %s, %s, %s, %s {axis = 1} : tensor<1x8x2x3xf32>
-  glow_high.save %4, @y
+  glow_high.return %4
 }
 
 // -----
@@ -101,17 +90,14 @@ glow_high.func @stay(@x, @z, @y, @w) {
 // CHECK-NEXT:    %[[L:.*]] = glow_high.slice %[[P]] {starts = [0, 1, 0, 2], ends = [1, 9, 12, 5]}
 // CHECK-NEXT:    %[[R:.*]] = glow_high.reduce_mean %[[L]] {axes = [1, 2]}
 // CHECK-NEXT:    %[[V:.*]] = glow_high.transpose %[[R]] {permutation = [0, 3, 1, 2]}
-// CHECK-NEXT:    glow_high.save %[[V]], @y
-glow_high.placeholder @x : tensor<1x6x6x5xf32> {input}
-glow_high.placeholder @y : tensor<1x3x1x1xf32> {output}
-glow_high.func @axes(@x, @y) {
-  %x = glow_high.get @x : tensor<1x6x6x5xf32>
+// CHECK-NEXT:    glow_high.return %[[V]]
+glow_high.func @axes(%x: tensor<1x6x6x5xf32>) -> tensor<1x3x1x1xf32> {
   %1 = glow_high.transpose %x {permutation = [0, 3, 1, 2]} : tensor<1x5x6x6xf32>
   %2 = glow_high.softmax %1 {axis = 1} : tensor<1x5x6x6xf32>
   %3 = glow_high.pad %2 {pads = [0, 0, 1, 2, 0, 0, 3, 4]} : tensor<1x5x10x12xf32>
   %4 = glow_high.slice %3 {starts = [0, 2, 1, 0], ends = [1, 5, 9, 12]} : tensor<1x3x8x12xf32>
   %5 = glow_high.reduce_mean %4 {axes = [2, 3]} : tensor<1x3x1x1xf32>
-  glow_high.save %5, @y
+  glow_high.return %5
 }
 
 // -----
@@ -123,20 +109,13 @@ glow_high.func @axes(@x, @y) {
 // CHECK-NEXT:    %[[A:.*]] = glow_high.add %x, %[[V]] : tensor<2x4x5x6xf32>
 // CHECK-NEXT:    %[[B:.*]] = glow_high.mul %[[A]], %z : tensor<2x4x5x6xf32>
 // CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %[[B]] {permutation = [0, 2, 3, 1]}
-// CHECK-NEXT:    glow_high.save %[[T]], @y
-glow_high.placeholder @x : tensor<2x4x5x6xf32> {input}
-glow_high.placeholder @v : tensor<4xf32> {input}
-glow_high.placeholder @z : tensor<4x5x6xf32> {input}
-glow_high.placeholder @y : tensor<2x5x6x4xf32> {output}
-glow_high.func @broadcast(@x, @v, @z, @y) {
-  %x = glow_high.get @x : tensor<2x4x5x6xf32>
-  %v = glow_high.get @v : tensor<4xf32>
-  %z = glow_high.get @z : tensor<4x5x6xf32>
+// CHECK-NEXT:    glow_high.return %[[T]]
+glow_high.func @broadcast(%x: tensor<2x4x5x6xf32>, %v: tensor<4xf32>, %z: tensor<4x5x6xf32>) -> tensor<2x5x6x4xf32> {
   %1 = glow_high.transpose %x {permutation = [0, 2, 3, 1]} : tensor<2x5x6x4xf32>
   %2 = glow_high.add %1, %v : tensor<2x5x6x4xf32>
   %3 = glow_high.transpose %z {permutation = [1, 2, 0]} : tensor<5x6x4xf32>
   %4 = glow_high.mul %2, %3 : tensor<2x5x6x4xf32>
-  glow_high.save %4, @y
+  glow_high.return %4
 }
 
 // -----
@@ -230,18 +209,15 @@ glow_high.func @layout(@x, @s, @y, @z) {
 // CHECK-NEXT:    %[[B:.*]] = glow_high.transpose %[[A]] {permutation = [0, 1, 2, 4, 3]}
 // CHECK-NEXT:    %[[C:.*]] = glow_high.reshape %[[B]] {shape = [1, 5, 6, 12]}
 // CHECK-NEXT:    %[[D:.*]] = glow_high.relu %[[C]] : tensor<1x5x6x12xf32>
-// CHECK-NEXT:    glow_high.save %[[D]], @y
-glow_high.placeholder @x : tensor<1x5x6x12xf32> {input}
-glow_high.placeholder @y : tensor<1x5x6x12xf32> {output}
-glow_high.func @shuffle(@x, @y) {
-  %x = glow_high.get @x : tensor<1x5x6x12xf32>
+// CHECK-NEXT:    glow_high.return %[[D]]
+glow_high.func @shuffle(%x: tensor<1x5x6x12xf32>) -> tensor<1x5x6x12xf32> {
   %1 = glow_high.transpose %x {permutation = [0, 3, 1, 2]} : tensor<1x12x5x6xf32>
   %2 = glow_high.reshape %1 {shape = [1, 4, 3, 5, 6]} : tensor<1x4x3x5x6xf32>
   %3 = glow_high.transpose %2 {permutation = [0, 2, 1, 3, 4]} : tensor<1x3x4x5x6xf32>
   %4 = glow_high.reshape %3 {shape = [1, 12, 5, 6]} : tensor<1x12x5x6xf32>
   %5 = glow_high.relu %4 : tensor<1x12x5x6xf32>
   %6 = glow_high.transpose %5 {permutation = [0, 2, 3, 1]} : tensor<1x5x6x12xf32>
-  glow_high.save %6, @y
+  glow_high.return %6
 }
 
 // -----
@@ -252,14 +228,11 @@ glow_high.func @shuffle(@x, @y) {
 // CHECK-LABEL: glow_high.func @apart(
 // CHECK:         %[[A:.*]] = glow_high.transpose %x {permutation = [0, 2, 1, 3]}
 // CHECK-NEXT:    %[[B:.*]] = glow_high.reshape %[[A]] {shape = [2, 5, 24]}
-// CHECK-NEXT:    glow_high.save %[[B]], @y
-glow_high.placeholder @x : tensor<2x4x5x6xf32> {input}
-glow_high.placeholder @y : tensor<2x5x24xf32> {output}
-glow_high.func @apart(@x, @y) {
-  %x = glow_high.get @x : tensor<2x4x5x6xf32>
+// CHECK-NEXT:    glow_high.return %[[B]]
+glow_high.func @apart(%x: tensor<2x4x5x6xf32>) -> tensor<2x5x24xf32> {
   %1 = glow_high.transpose %x {permutation = [0, 2, 1, 3]} : tensor<2x5x4x6xf32>
   %2 = glow_high.reshape %1 {shape = [2, 5, 24]} : tensor<2x5x24xf32>
-  glow_high.save %2, @y
+  glow_high.return %2
 }
 
 // -----
@@ -297,13 +270,10 @@ glow_high.func @larger(@x, @z, @y, @w) {
 // CHECK-LABEL: glow_high.func @one(
 // CHECK:         %[[S:.*]] = glow_high.slice %x {starts = [2, 3], ends = [3, 4]} : tensor<1x1xf32>
 // CHECK:         %[[R:.*]] = glow_high.reshape %{{.*}} {shape = [1]} : tensor<1xf32>
-// CHECK-NEXT:    glow_high.save %[[R]], @y
-glow_high.placeholder @x : tensor<4x5xf32> {input}
-glow_high.placeholder @y : tensor<1xf32> {output}
-glow_high.func @one(@x, @y) {
-  %x = glow_high.get @x : tensor<4x5xf32>
+// CHECK-NEXT:    glow_high.return %[[R]]
+glow_high.func @one(%x: tensor<4x5xf32>) -> tensor<1xf32> {
   %1 = glow_high.transpose %x {permutation = [1, 0]} : tensor<5x4xf32>
   %2 = glow_high.slice %1 {starts = [3, 2], ends = [4, 3]} : tensor<1x1xf32>
   %3 = glow_high.reshape %2 {shape = [1]} : tensor<1xf32>
-  glow_high.save %3, @y
+  glow_high.return %3
 }

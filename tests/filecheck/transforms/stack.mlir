@@ -20,11 +20,7 @@
 // LOCATIONS:   arith.negf {{.*}} loc("second")
 // LOCATIONS:   glow_low.yield {{.*}} loc(fused["first", "second"])
 // LOCATIONS: } loc(fused["first", "second"])
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @chain(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @chain(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   glow_low.exp @out %0, @in %x loc("first")
   glow_low.neg @out %y, @in %0 loc("second")
@@ -41,11 +37,7 @@ glow_low.func @chain(@x, @y) {
 // CHECK:           math.absf
 // CHECK:           glow_low.yield %{{.*}}, %{{.*}} : f32, f32
 // CHECK:         glow_low.matmul @out %y, @in %a, @in %b
-glow_high.placeholder @x : tensor<2x2xf32> {input}
-glow_high.placeholder @y : tensor<2x2xf32> {output}
-glow_low.func @several(@x, @y) {
-  %x = glow_low.weight @x : memref<2x2xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x2xf32>
+glow_low.func @several(@in %x: memref<2x2xf32>, @out %y: memref<2x2xf32>) {
   %a = glow_low.alloc : memref<2x2xf32>
   %b = glow_low.alloc : memref<2x2xf32>
   glow_low.neg @out %a, @in %x
@@ -66,15 +58,7 @@ glow_low.func @several(@x, @y) {
 // CHECK:           %[[C:.*]] = arith.constant 5.000000e-01 : f32
 // CHECK:           arith.subf %{{.*}}, %[[C]] : f32
 // CHECK-NOT:     glow_low.splat
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @row : tensor<3xf32> {input}
-glow_high.placeholder @column : tensor<2x1xf32> {input}
-glow_high.placeholder @y : tensor<2x3xf32> {output}
-glow_low.func @broadcast(@x, @row, @column, @y) {
-  %x = glow_low.weight @x : memref<2x3xf32>
-  %row = glow_low.weight @row : memref<3xf32>
-  %column = glow_low.weight @column : memref<2x1xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x3xf32>
+glow_low.func @broadcast(@in %x: memref<2x3xf32>, @in %row: memref<3xf32>, @in %column: memref<2x1xf32>, @out %y: memref<2x3xf32>) {
   %0 = glow_low.alloc : memref<2x3xf32>
   %1 = glow_low.alloc : memref<2x3xf32>
   %half = glow_low.alloc : memref<f32>
@@ -97,13 +81,7 @@ glow_low.func @broadcast(@x, @row, @column, @y) {
 // CHECK:         glow_low.stack @out %y, @in %x, @in %c
 // CHECK:           arith.negf
 // CHECK-NEXT:      arith.addf
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @row : tensor<1x3xf32> {input}
-glow_high.placeholder @y : tensor<2x3xf32> {output}
-glow_low.func @apart(@x, @row, @y) {
-  %x = glow_low.weight @x : memref<2x3xf32>
-  %row = glow_low.weight @row : memref<1x3xf32>
-  %y = glow_low.weight @y {mutable} : memref<2x3xf32>
+glow_low.func @apart(@in %x: memref<2x3xf32>, @in %row: memref<1x3xf32>, @out %y: memref<2x3xf32>) {
   %a = glow_low.alloc : memref<2x3xf32>
   %b = glow_low.alloc : memref<1x3xf32>
   %c = glow_low.alloc : memref<1x3xf32>
@@ -126,11 +104,7 @@ glow_low.func @apart(@x, @row, @y) {
 // CHECK:         glow_low.stack @out %c, @in %a, @in %b
 // CHECK:         glow_low.softmax @out %d, @in %x
 // CHECK:         glow_low.stack @out %y, @in %c, @in %d
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @ended(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @ended(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %a = glow_low.alloc : memref<4xf32>
   %b = glow_low.alloc : memref<4xf32>
   %c = glow_low.alloc : memref<4xf32>
@@ -157,17 +131,7 @@ glow_low.func @ended(@x, @y) {
 // CHECK-NEXT:      glow_low.yield
 // CHECK:         glow_low.stack @out %z, @in %w
 // CHECK:         glow_low.stack @out %v, @in %w
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @w : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @z : tensor<4xf32> {output}
-glow_high.placeholder @v : tensor<2x4xf32> {output}
-glow_low.func @independent(@x, @w, @y, @z, @v) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %w = glow_low.weight @w : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4xf32>
-  %v = glow_low.weight @v {mutable} : memref<2x4xf32>
+glow_low.func @independent(@in %x: memref<4xf32>, @in %w: memref<4xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>, @out %v: memref<2x4xf32>) {
   %s = glow_low.alloc : memref<2x1xf32>
   glow_low.splat @out %s {value = 2.0 : f32}
   glow_low.neg @out %y, @in %x
@@ -184,13 +148,7 @@ glow_low.func @independent(@x, @w, @y, @z, @v) {
 // CHECK:         glow_low.stack @out %a, @in %x
 // CHECK:         glow_low.stack @out %y, @in %first, @in %x
 // CHECK:         glow_low.stack @out %a, @out %z, @in %x
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @z : tensor<4xf32> {output}
-glow_low.func @hazards(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4xf32>
+glow_low.func @hazards(@in %x: memref<4xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>) {
   %a = glow_low.alloc : memref<4xf32>
   %first = glow_low.view %a : memref<4xf32> to memref<1xf32>
   glow_low.neg @out %a, @in %x
@@ -209,13 +167,7 @@ glow_low.func @hazards(@x, @y, @z) {
 // CHECK-NEXT:    glow_low.stack @out %y, @in %x, @in %s
 // CHECK:         glow_low.splat @out %s {value = 2.0
 // CHECK-NEXT:    glow_low.stack @out %z, @in %x, @in %s
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @z : tensor<4xf32> {output}
-glow_low.func @splats(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4xf32>
+glow_low.func @splats(@in %x: memref<4xf32>, @out %y: memref<4xf32>, @out %z: memref<4xf32>) {
   %s = glow_low.alloc : memref<4xf32>
   glow_low.splat @out %s {value = 1.0}
   glow_low.add @out %y, @in %x, @in %s
@@ -229,18 +181,12 @@ glow_low.func @splats(@x, @y, @z) {
 // What nothing reads is not computed; integers without sign keep their bits in the body.
 
 // CHECK-LABEL: glow_low.func @dead(
-// CHECK-NEXT:    %x = glow_low.weight @x
-// CHECK-NEXT:    %y = glow_low.weight @y
 // CHECK-NEXT:    glow_low.stack @out %y, @in %x
 // CHECK-NEXT:    ^{{.*}}(%{{.*}}: i8):
 // CHECK:           arith.constant -1 : i8
 // CHECK:           arith.minui
 // CHECK-NOT:     glow_low.stack
-glow_high.placeholder @x : tensor<4xui8> {input}
-glow_high.placeholder @y : tensor<4xui8> {output}
-glow_low.func @dead(@x, @y) {
-  %x = glow_low.weight @x : memref<4xui8>
-  %y = glow_low.weight @y {mutable} : memref<4xui8>
+glow_low.func @dead(@in %x: memref<4xui8>, @out %y: memref<4xui8>) {
   %a = glow_low.alloc : memref<2xf32>
   %b = glow_low.alloc : memref<2xf32>
   %most = glow_low.alloc : memref<ui8>

@@ -39,15 +39,7 @@
 
 // LOCATIONS: glow_low.loop
 // LOCATIONS: } loc(fused["expand", "filter"])
-glow_high.placeholder @x : tensor<1x20x4x4xf32> {input}
-glow_high.placeholder @f : tensor<16x1x1x4xf32> {input}
-glow_high.placeholder @g : tensor<16x3x3x1xf32> {input}
-glow_high.placeholder @y : tensor<1x20x4x16xf32> {output}
-glow_low.func @expanded(@x, @f, @g, @y) {
-  %x = glow_low.weight @x : memref<1x20x4x4xf32>
-  %f = glow_low.weight @f : memref<16x1x1x4xf32>
-  %g = glow_low.weight @g : memref<16x3x3x1xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x20x4x16xf32>
+glow_low.func @expanded(@in %x: memref<1x20x4x4xf32>, @in %f: memref<16x1x1x4xf32>, @in %g: memref<16x3x3x1xf32>, @out %y: memref<1x20x4x16xf32>) {
   %0 = glow_low.alloc : memref<1x22x6x16xf32>
   %1 = glow_low.view %0 : memref<1x22x6x16xf32> to memref<1x20x4x16xf32, strided<[2112, 96, 16, 1], offset: 112>>
   glow_low.conv @out %1, @in %x, @in %f loc("expand")
@@ -66,17 +58,7 @@ glow_low.func @expanded(@x, @f, @g, @y) {
 
 // CHECK-LABEL: glow_low.func @read_twice(
 // CHECK-NOT:     glow_low.loop
-glow_high.placeholder @x : tensor<1x20x6x4xf32> {input}
-glow_high.placeholder @f : tensor<16x1x1x4xf32> {input}
-glow_high.placeholder @g : tensor<4x1x1x16xf32> {input}
-glow_high.placeholder @y : tensor<1x20x6x4xf32> {output}
-glow_high.placeholder @z : tensor<1x20x6x4xf32> {output}
-glow_low.func @read_twice(@x, @f, @g, @y, @z) {
-  %x = glow_low.weight @x : memref<1x20x6x4xf32>
-  %f = glow_low.weight @f : memref<16x1x1x4xf32>
-  %g = glow_low.weight @g : memref<4x1x1x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x20x6x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<1x20x6x4xf32>
+glow_low.func @read_twice(@in %x: memref<1x20x6x4xf32>, @in %f: memref<16x1x1x4xf32>, @in %g: memref<4x1x1x16xf32>, @out %y: memref<1x20x6x4xf32>, @out %z: memref<1x20x6x4xf32>) {
   %0 = glow_low.alloc : memref<1x20x6x16xf32>
   glow_low.conv @out %0, @in %x, @in %f
   glow_low.conv @out %y, @in %0, @in %g
@@ -86,12 +68,7 @@ glow_low.func @read_twice(@x, @f, @g, @y, @z) {
 
 // CHECK-LABEL: glow_low.func @interrupted(
 // CHECK-NOT:     glow_low.loop
-glow_low.func @interrupted(@x, @f, @g, @y, @z) {
-  %x = glow_low.weight @x : memref<1x20x6x4xf32>
-  %f = glow_low.weight @f : memref<16x1x1x4xf32>
-  %g = glow_low.weight @g : memref<4x1x1x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x20x6x4xf32>
-  %z = glow_low.weight @z {mutable} : memref<1x20x6x4xf32>
+glow_low.func @interrupted(@in %x: memref<1x20x6x4xf32>, @in %f: memref<16x1x1x4xf32>, @in %g: memref<4x1x1x16xf32>, @out %y: memref<1x20x6x4xf32>, @out %z: memref<1x20x6x4xf32>) {
   %0 = glow_low.alloc : memref<1x20x6x16xf32>
   glow_low.conv @out %0, @in %x, @in %f
   glow_low.relu @out %z, @in %x
@@ -105,15 +82,9 @@ glow_low.func @interrupted(@x, @f, @g, @y, @z) {
 
 // CHECK-LABEL: glow_low.func @winograd(
 // CHECK-NOT:     glow_low.loop
-glow_high.placeholder @x : tensor<1x20x20x4xf32> {input}
-glow_high.placeholder @f : tensor<32x1x1x4xf32> {input}
 glow_high.constant @g : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.placeholder @y : tensor<1x18x18x32xf32> {output}
-glow_low.func @winograd(@x, @f, @y) {
-  %x = glow_low.weight @x : memref<1x20x20x4xf32>
-  %f = glow_low.weight @f : memref<32x1x1x4xf32>
+glow_low.func @winograd(@in %x: memref<1x20x20x4xf32>, @in %f: memref<32x1x1x4xf32>, @out %y: memref<1x18x18x32xf32>) {
   %g = glow_low.weight @g : memref<32x3x3x32xf32>
-  %y = glow_low.weight @y {mutable} : memref<1x18x18x32xf32>
   %0 = glow_low.alloc : memref<1x20x20x32xf32>
   glow_low.conv @out %0, @in %x, @in %f
   glow_low.conv @out %y, @in %0, @in %g

@@ -13,14 +13,9 @@
 // LOWERED: glow_high.func @main(
 // INTERPRETER: glow_high.batch_normalization
 
-glow_high.placeholder @scale : tensor<2xf32> {input}
-glow_high.placeholder @x : tensor<1x3x2xf32> {input}
-glow_high.placeholder @y : tensor<1x3x2xf32> {output}
-glow_high.func @main(@scale, @x, @y) {
-  %x = glow_high.get @x : tensor<1x3x2xf32>
-  %s = glow_high.get @scale : tensor<2xf32>
+glow_high.func @main(%s: tensor<2xf32>, %x: tensor<1x3x2xf32>) -> tensor<1x3x2xf32> {
   %1 = glow_high.batch_normalization %x, %s, %s, %s, %s : tensor<1x3x2xf32> loc("norm")
   %2 = glow_high.hardmax %1 : tensor<1x3x2xf32>
   %3 = glow_high.relu %2 : tensor<1x3x2xf32> loc("relu")
-  glow_high.save %3, @y
+  glow_high.return %3
 }

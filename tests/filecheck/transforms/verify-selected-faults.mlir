@@ -8,11 +8,7 @@
 // What fits.
 
 // CHECK: partitions = {lines = 4}
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
 }
 
@@ -37,13 +33,7 @@ glow_low.func @main(@image, @learned, @features) {
 
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = 4}}
 }
@@ -52,22 +42,14 @@ glow_low.func @main(@image, @learned, @features) {
 
 // Kernels.
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{there is no kernel 'no-such-kernel'}}
   glow_low.copy @out %y, @in %x {kernel = "no-such-kernel"}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{the kernel 'matmul' does not execute this glow_low.copy}}
   glow_low.copy @out %y, @in %x {kernel = "matmul"}
 }
@@ -76,66 +58,42 @@ glow_low.func @main(@x, @y) {
 
 // Parts: their axes, their number, all phases, and for how many threads.
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{the kernel 'copy' has no axis 'foo' for 'partitions'}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {foo = 2}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{'lines' of the partitions cannot be 0}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 0}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{'lines' of the partitions cannot be -1}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = -1}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{'lines' of the partitions cannot be 65536}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 65536}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{'lines' of the partitions cannot be "all"}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = "all"}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
   // expected-error @below {{'partitions' has none, not what the kernel 'copy' cuts this glow_low.copy along}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {}}
 }
@@ -144,13 +102,7 @@ glow_low.func @main(@x, @y) {
 
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{'partitions' has 'rows', not what the kernel 'conv' cuts this glow_low.conv along}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {rows = 4}}
@@ -162,13 +114,7 @@ glow_low.func @main(@image, @learned, @features) {
 
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{the kernel 'conv' has no tiles 'height'}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {height = 4}, partitions = {pack = 1, rows = 4}}
@@ -178,13 +124,7 @@ glow_low.func @main(@image, @learned, @features) {
 
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{'rows' of the tiles cannot be 0}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 0}, partitions = {pack = 1, rows = 4}}
@@ -194,13 +134,7 @@ glow_low.func @main(@image, @learned, @features) {
 
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<1x2x288x16xf32>
   // expected-error @below {{'prefetch' of the tiles cannot be 2}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 2}, partitions = {pack = 1, rows = 4}}
@@ -266,13 +200,7 @@ glow_low.func @main(@image, @learned, @features) {
 
 glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %learned = glow_low.weight @learned : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<1x2x288x8xf32>
   // expected-error @below {{@scratch of the kernel 'conv' has 1x2x288x16xf32, not 1x2x288x8xf32}}
   glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = 4}}

@@ -6,16 +6,8 @@
 
 // CHECK: packing = {weights = {form = "gates", shape = [24, 24], together = 1, units = 24}}
 glow_high.constant @packed : tensor<1x1x24x24xf32> {value = dense<1.0> : tensor<1x1x24x24xf32>}
-glow_high.placeholder @x : tensor<3x1x24xf32> {input}
-glow_high.placeholder @h : tensor<1x24xf32> {input}
-glow_high.placeholder @s : tensor<3x1x24xf32> {output}
-glow_high.placeholder @l : tensor<1x24xf32> {output}
-glow_low.func @main(@x, @h, @s, @l) {
+glow_low.func @main(@in %x: memref<3x1x24xf32>, @in %h: memref<1x24xf32>, @out %s: memref<3x1x24xf32>, @out %l: memref<1x24xf32>) {
   %w = glow_low.weight @packed : memref<1x1x24x24xf32>
-  %x = glow_low.weight @x : memref<3x1x24xf32>
-  %h = glow_low.weight @h : memref<1x24xf32>
-  %s = glow_low.weight @s {mutable} : memref<3x1x24xf32>
-  %l = glow_low.weight @l {mutable} : memref<1x24xf32>
   %0 = glow_low.alloc : memref<1x24xf32>
   %1 = glow_low.alloc : memref<2x1x24xf32>
   glow_low.rnn_recurrence @out %s, @out %l, @in %x, @in %w, @in %h, @scratch %0, @scratch %1 {kernel = "rnn-recurrence", packing = {weights = {form = "gates", shape = array<i64: 24, 24>, together = 1, units = 24}}}
@@ -46,12 +38,8 @@ glow_low.func @main(@image, @learned, @features) {
 // Packed as the kernel wants it: all operands, forms and numbers, and of the type that follows.
 
 glow_high.constant @packed : tensor<1x36x32x16xf32> {value = dense<1.0> : tensor<1x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<1x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -62,12 +50,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -78,12 +62,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -94,12 +74,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -110,12 +86,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -126,12 +98,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -142,12 +110,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -158,12 +122,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<32x3x3x32xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -174,12 +134,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<1x32x16xf32> {value = dense<1.0> : tensor<1x32x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<1x32x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   // expected-error @below {{the packed 'right' is memref<1x32x16xf32>, not memref<2x32x16xf32>}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels", shape = array<i64: 32, 32>, panel = 16}}}
 }
@@ -187,12 +143,8 @@ glow_low.func @main(@x, @y) {
 // -----
 
 glow_high.constant @packed : tensor<2x32x16xf64> {value = dense<1.0> : tensor<2x32x16xf64>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<2x32x16xf64>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   // expected-error @below {{the packed 'right' is memref<2x32x16xf64>, not memref<2x32x16xf32>}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels", shape = array<i64: 32, 32>, panel = 16}}}
 }
@@ -200,12 +152,8 @@ glow_low.func @main(@x, @y) {
 // -----
 
 glow_high.constant @packed : tensor<2x32x16xf32> {value = dense<1.0> : tensor<2x32x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<2x32x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   // expected-error @below {{'form' of the packed 'right' is panels_transposed, not panels}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels_transposed", shape = array<i64: 32, 32>, panel = 16}}}
 }
@@ -213,12 +161,8 @@ glow_low.func @main(@x, @y) {
 // -----
 
 glow_high.constant @packed : tensor<2x32x16xf32> {value = dense<1.0> : tensor<2x32x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<2x32x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   // expected-error @below {{'form' of the packed 'right' is strassen, not panels}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "strassen", shape = array<i64: 32, 32>, panel = 16}}}
 }
@@ -226,12 +170,8 @@ glow_low.func @main(@x, @y) {
 // -----
 
 glow_high.constant @packed : tensor<2x32x16xf32> {value = dense<1.0> : tensor<2x32x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<2x32x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   // expected-error @below {{'form' of the packed 'right' is panels, not panels_transposed}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels", shape = array<i64: 32, 32>, panel = 16}}, transpose_right = true}
 }
@@ -239,12 +179,8 @@ glow_low.func @main(@x, @y) {
 // -----
 
 glow_high.constant @packed : tensor<1x7x16x16xf32> {value = dense<1.0> : tensor<1x7x16x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x30xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x30xf32>) {
   %w = glow_low.weight @packed : memref<1x7x16x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x30xf32>
   // expected-error @below {{'packing' has 'right', the kernel 'matmul-strassen' packs none}}
   glow_low.matmul @out %y, @in %x, @in %w {samples = 1, kernel = "matmul-strassen", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "strassen", shape = array<i64: 32, 30>, panel = 16}}}
 }
@@ -252,16 +188,8 @@ glow_low.func @main(@x, @y) {
 // -----
 
 glow_high.constant @packed : tensor<1x1x24x24xf32> {value = dense<1.0> : tensor<1x1x24x24xf32>}
-glow_high.placeholder @x : tensor<3x1x24xf32> {input}
-glow_high.placeholder @h : tensor<1x24xf32> {input}
-glow_high.placeholder @s : tensor<3x1x24xf32> {output}
-glow_high.placeholder @l : tensor<1x24xf32> {output}
-glow_low.func @main(@x, @h, @s, @l) {
+glow_low.func @main(@in %x: memref<3x1x24xf32>, @in %h: memref<1x24xf32>, @out %s: memref<3x1x24xf32>, @out %l: memref<1x24xf32>) {
   %w = glow_low.weight @packed : memref<1x1x24x24xf32>
-  %x = glow_low.weight @x : memref<3x1x24xf32>
-  %h = glow_low.weight @h : memref<1x24xf32>
-  %s = glow_low.weight @s {mutable} : memref<3x1x24xf32>
-  %l = glow_low.weight @l {mutable} : memref<1x24xf32>
   %0 = glow_low.alloc : memref<1x24xf32>
   %1 = glow_low.alloc : memref<2x1x24xf32>
   // expected-error @below {{'units' of the packed 'weights' is 8, not 24}}
@@ -271,16 +199,8 @@ glow_low.func @main(@x, @h, @s, @l) {
 // -----
 
 glow_high.constant @packed : tensor<1x1x12x24xf32> {value = dense<1.0> : tensor<1x1x12x24xf32>}
-glow_high.placeholder @x : tensor<3x1x24xf32> {input}
-glow_high.placeholder @h : tensor<1x24xf32> {input}
-glow_high.placeholder @s : tensor<3x1x24xf32> {output}
-glow_high.placeholder @l : tensor<1x24xf32> {output}
-glow_low.func @main(@x, @h, @s, @l) {
+glow_low.func @main(@in %x: memref<3x1x24xf32>, @in %h: memref<1x24xf32>, @out %s: memref<3x1x24xf32>, @out %l: memref<1x24xf32>) {
   %w = glow_low.weight @packed : memref<1x1x12x24xf32>
-  %x = glow_low.weight @x : memref<3x1x24xf32>
-  %h = glow_low.weight @h : memref<1x24xf32>
-  %s = glow_low.weight @s {mutable} : memref<3x1x24xf32>
-  %l = glow_low.weight @l {mutable} : memref<1x24xf32>
   %0 = glow_low.alloc : memref<1x24xf32>
   %1 = glow_low.alloc : memref<2x1x24xf32>
   // expected-error @below {{the packed 'weights' is memref<1x1x12x24xf32>, not memref<1x1x24x24xf32>}}
@@ -290,17 +210,9 @@ glow_low.func @main(@x, @h, @s, @l) {
 // -----
 
 glow_high.constant @packed : tensor<1x1x24x24xf32> {value = dense<1.0> : tensor<1x1x24x24xf32>}
-glow_high.placeholder @x : tensor<3x1x24xf32> {input}
-glow_high.placeholder @h : tensor<1x24xf32> {input}
-glow_high.placeholder @s : tensor<3x1x24xf32> {output}
-glow_high.placeholder @l : tensor<1x24xf32> {output}
 glow_high.constant @q : tensor<24x24xf32> {value = dense<1.0> : tensor<24x24xf32>}
-glow_low.func @main(@x, @h, @s, @l) {
+glow_low.func @main(@in %x: memref<3x1x24xf32>, @in %h: memref<1x24xf32>, @out %s: memref<3x1x24xf32>, @out %l: memref<1x24xf32>) {
   %w = glow_low.weight @packed : memref<1x1x24x24xf32>
-  %x = glow_low.weight @x : memref<3x1x24xf32>
-  %h = glow_low.weight @h : memref<1x24xf32>
-  %s = glow_low.weight @s {mutable} : memref<3x1x24xf32>
-  %l = glow_low.weight @l {mutable} : memref<1x24xf32>
   %q = glow_low.weight @q : memref<24x24xf32>
   %0 = glow_low.alloc : memref<1x24xf32>
   %1 = glow_low.alloc : memref<2x1x24xf32>

@@ -5,32 +5,20 @@
 // What fits.
 
 // CHECK-COUNT-1: glow_low.copy
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", threads = 2>} {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", threads = 2>} {
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
-glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu">} {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu">} {
   // expected-error @below {{there are 'partitions' in a function for one thread}}
   glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 4}}
 }
 
 // -----
 
-glow_high.placeholder @x : tensor<4096xf32> {input}
-glow_high.placeholder @y : tensor<4096xf32> {output}
 // expected-error @below {{the target of @main cannot be: threads=1025 is no number of threads}}
-glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", threads = 1025>} {
-  %x = glow_low.weight @x : memref<4096xf32>
-  %y = glow_low.weight @y {mutable} : memref<4096xf32>
+glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) attributes {target = #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu", threads = 1025>} {
   glow_low.copy @out %y, @in %x {kernel = "copy"}
 }

@@ -8,11 +8,7 @@
 // CHECK-NOT: dealloc
 
 // SELECTED: glow_low.stack @out %y, @in %x {{.*}}kernel = "stack"
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @main(@in %x: memref<4xf32>, @out %y: memref<4xf32>) {
   %0 = glow_low.alloc : memref<4xf32>
   glow_low.relu @out %0, @in %x loc("activation")
   glow_low.copy @out %y, @in %0

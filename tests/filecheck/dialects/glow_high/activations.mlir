@@ -3,18 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @y : tensor<3xf32> {input}
-glow_high.placeholder @i : tensor<2x3xi32> {input}
-
-// CHECK-LABEL: glow_high.func @without_parameters(@x, @y, @i)
-glow_high.func @without_parameters(@x, @y, @i) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
-  // CHECK-NEXT: %y = glow_high.get @y : tensor<3xf32>
-  %y = glow_high.get @y : tensor<3xf32>
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x3xi32>
-  %i = glow_high.get @i : tensor<2x3xi32>
+// CHECK-LABEL: glow_high.func @without_parameters(
+glow_high.func @without_parameters(%x: tensor<2x3xf32>, %y: tensor<3xf32>, %i: tensor<2x3xi32>) {
   // CHECK-NEXT: %relu = glow_high.relu %x : tensor<2x3xf32>
   %relu = glow_high.relu %x : tensor<2x3xf32>
   // CHECK-NEXT: %relu_1 = glow_high.relu %i : tensor<2x3xi32>
@@ -35,10 +25,8 @@ glow_high.func @without_parameters(@x, @y, @i) {
   %prelu = glow_high.prelu %x, %y : tensor<2x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @defaults(@x)
-glow_high.func @defaults(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-LABEL: glow_high.func @defaults(
+glow_high.func @defaults(%x: tensor<2x3xf32>) {
   // CHECK-NEXT: %leaky_relu = glow_high.leaky_relu %x : tensor<2x3xf32>
   %leaky_relu = glow_high.leaky_relu %x : tensor<2x3xf32>
   // CHECK-NEXT: %elu = glow_high.elu %x : tensor<2x3xf32>
@@ -59,10 +47,8 @@ glow_high.func @defaults(@x) {
   %shrink = glow_high.shrink %x : tensor<2x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @parameters(@x)
-glow_high.func @parameters(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-LABEL: glow_high.func @parameters(
+glow_high.func @parameters(%x: tensor<2x3xf32>) {
   // CHECK-NEXT: %leaky_relu = glow_high.leaky_relu %x {alpha = 0.1} : tensor<2x3xf32>
   %leaky_relu = glow_high.leaky_relu %x {alpha = 0.1} : tensor<2x3xf32>
   // CHECK-NEXT: %elu = glow_high.elu %x {alpha = 0.5} : tensor<2x3xf32>

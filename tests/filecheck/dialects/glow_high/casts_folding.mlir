@@ -8,7 +8,6 @@ glow_high.placeholder @y_f16 : tensor<4xf16> {output}
 glow_high.placeholder @y_f64 : tensor<4xf64> {output}
 glow_high.placeholder @y_f32 : tensor<4xf32> {output}
 glow_high.placeholder @y_i8 : tensor<4xi8> {output}
-glow_high.placeholder @z_i8 : tensor<4xi8> {output}
 
 // CHECK-LABEL: glow_high.func @there_and_back(
 // CHECK-NEXT:    %h = glow_high.get @h
@@ -26,14 +25,12 @@ glow_high.func @there_and_back(@h, @y_f16, @y_f64) {
 
 // Integers wrap the same way at once.
 // CHECK-LABEL: glow_high.func @wrap(
-// CHECK-NEXT:    %n = glow_high.get @n
 // CHECK-NEXT:    %[[A:.*]] = glow_high.cast %n {to = i8} : tensor<4xi8>
-// CHECK-NEXT:    glow_high.save %[[A]], @y_i8
-glow_high.func @wrap(@n, @y_i8) {
-  %n = glow_high.get @n : tensor<4xi32>
+// CHECK-NEXT:    glow_high.return %[[A]]
+glow_high.func @wrap(%n: tensor<4xi32>) -> tensor<4xi8> {
   %0 = glow_high.cast %n {to = i16} : tensor<4xi16>
   %1 = glow_high.cast %0 {to = i8} : tensor<4xi8>
-  glow_high.save %1, @y_i8
+  glow_high.return %1
 }
 
 // An integer as a float saturates; f32 has not all of i32; f16 has not all of f32.

@@ -3,43 +3,37 @@
 // RUN: glow-opt %s -p canonicalize | filecheck %s
 
 glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @n : tensor<2x3xi32> {input}
 glow_high.placeholder @y : tensor<2x3xf32> {output}
 glow_high.placeholder @z : tensor<2x3xf32> {output}
-glow_high.placeholder @m : tensor<2x3xi32> {output}
 glow_high.placeholder @w : tensor<4x2x3xf32> {output}
 
 // CHECK-LABEL: glow_high.func @clip_of_clip(
-// CHECK-NEXT:    %x = glow_high.get @x
 // CHECK-NEXT:    %[[L:.*]] = glow_high.splat {value = 0.0} : tensor<f32>
 // CHECK-NEXT:    %[[H:.*]] = glow_high.splat {value = 2.0} : tensor<f32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.clip %x, %[[L]], %[[H]] : tensor<2x3xf32>
-// CHECK-NEXT:    glow_high.save %[[C]], @y
-glow_high.func @clip_of_clip(@x, @y) {
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-NEXT:    glow_high.return %[[C]]
+glow_high.func @clip_of_clip(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %l = glow_high.splat {value = 0.0} : tensor<f32>
   %h = glow_high.splat {value = 6.0} : tensor<f32>
   %2 = glow_high.splat {value = 2.0} : tensor<f32>
   %3 = glow_high.clip %x, %l, %h : tensor<2x3xf32>
   %4 = glow_high.clip %3, none, %2 : tensor<2x3xf32>
-  glow_high.save %4, @y
+  glow_high.return %4
 }
 
 // Ranges that are apart leave one number, and NaN.
 // CHECK-LABEL: glow_high.func @apart(
-// CHECK-NEXT:    %x = glow_high.get @x
 // CHECK-NEXT:    %[[L:.*]] = glow_high.splat {value = 8.0} : tensor<f32>
 // CHECK-NEXT:    %[[H:.*]] = glow_high.splat {value = 8.0} : tensor<f32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.clip %x, %[[L]], %[[H]] : tensor<2x3xf32>
-// CHECK-NEXT:    glow_high.save %[[C]], @y
-glow_high.func @apart(@x, @y) {
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-NEXT:    glow_high.return %[[C]]
+glow_high.func @apart(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %l = glow_high.splat {value = 0.0} : tensor<f32>
   %h = glow_high.splat {value = 6.0} : tensor<f32>
   %m = glow_high.splat {value = 8.0} : tensor<f32>
   %0 = glow_high.clip %x, %l, %h : tensor<2x3xf32>
   %1 = glow_high.clip %0, %m : tensor<2x3xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // Maximum and minimum with a number are clips, and at zero a ReLU.
@@ -117,11 +111,10 @@ glow_high.func @stay(@x, @y, @z, @w) {
 // CHECK:         %[[L:.*]] = glow_high.splat {value = -5 : i32} : tensor<i32>
 // CHECK-NEXT:    %[[H:.*]] = glow_high.splat {value = -5 : i32} : tensor<i32>
 // CHECK-NEXT:    %[[C:.*]] = glow_high.clip %n, %[[L]], %[[H]] : tensor<2x3xi32>
-// CHECK-NEXT:    glow_high.save %[[C]], @m
-glow_high.func @integers(@n, @m) {
-  %n = glow_high.get @n : tensor<2x3xi32>
+// CHECK-NEXT:    glow_high.return %[[C]]
+glow_high.func @integers(%n: tensor<2x3xi32>) -> tensor<2x3xi32> {
   %l = glow_high.splat {value = 7 : i32} : tensor<i32>
   %h = glow_high.splat {value = -5 : i32} : tensor<i32>
   %0 = glow_high.clip %n, %l, %h : tensor<2x3xi32>
-  glow_high.save %0, @m
+  glow_high.return %0
 }

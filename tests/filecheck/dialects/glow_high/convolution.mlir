@@ -3,35 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @image : tensor<1x8x8x4xf32> {input}
-glow_high.placeholder @filter : tensor<6x3x3x4xf32> {input}
-glow_high.placeholder @depthwise : tensor<4x3x3x1xf32> {input}
-glow_high.placeholder @bias : tensor<6xf32> {input}
-glow_high.placeholder @first : tensor<1x4x8x8xf32> {input}
-glow_high.placeholder @filter_first : tensor<6x4x3x3xf32> {input}
-glow_high.placeholder @wave : tensor<1x9x4xf32> {input}
-glow_high.placeholder @filter_1d : tensor<6x3x4xf32> {input}
-glow_high.placeholder @up : tensor<4x2x2x6xf32> {input}
-glow_high.placeholder @up_grouped : tensor<4x2x2x3xf32> {input}
-
-// CHECK-LABEL: glow_high.func @conv(@image, @filter, @depthwise, @bias, @first, @filter_first, @wave, @filter_1d)
-glow_high.func @conv(@image, @filter, @depthwise, @bias, @first, @filter_first, @wave, @filter_1d) {
-  // CHECK-NEXT: %image = glow_high.get @image : tensor<1x8x8x4xf32>
-  %image = glow_high.get @image : tensor<1x8x8x4xf32>
-  // CHECK-NEXT: %filter = glow_high.get @filter : tensor<6x3x3x4xf32>
-  %filter = glow_high.get @filter : tensor<6x3x3x4xf32>
-  // CHECK-NEXT: %depthwise = glow_high.get @depthwise : tensor<4x3x3x1xf32>
-  %depthwise = glow_high.get @depthwise : tensor<4x3x3x1xf32>
-  // CHECK-NEXT: %bias = glow_high.get @bias : tensor<6xf32>
-  %bias = glow_high.get @bias : tensor<6xf32>
-  // CHECK-NEXT: %first = glow_high.get @first : tensor<1x4x8x8xf32>
-  %first = glow_high.get @first : tensor<1x4x8x8xf32>
-  // CHECK-NEXT: %filter_first = glow_high.get @filter_first : tensor<6x4x3x3xf32>
-  %filter_first = glow_high.get @filter_first : tensor<6x4x3x3xf32>
-  // CHECK-NEXT: %wave = glow_high.get @wave : tensor<1x9x4xf32>
-  %wave = glow_high.get @wave : tensor<1x9x4xf32>
-  // CHECK-NEXT: %filter_1d = glow_high.get @filter_1d : tensor<6x3x4xf32>
-  %filter_1d = glow_high.get @filter_1d : tensor<6x3x4xf32>
+// CHECK-LABEL: glow_high.func @conv(
+glow_high.func @conv(%image: tensor<1x8x8x4xf32>, %filter: tensor<6x3x3x4xf32>, %depthwise: tensor<4x3x3x1xf32>, %bias: tensor<6xf32>, %first: tensor<1x4x8x8xf32>, %filter_first: tensor<6x4x3x3xf32>, %wave: tensor<1x9x4xf32>, %filter_1d: tensor<6x3x4xf32>) {
   // CHECK-NEXT: %conv = glow_high.conv %image, %filter : tensor<1x6x6x6xf32>
   %conv = glow_high.conv %image, %filter : tensor<1x6x6x6xf32>
   // CHECK-NEXT: %conv_1 = glow_high.conv %image, %filter, %bias {strides = [2, 2], pads = [1, 1, 1, 1], dilations = [1, 2]} : tensor<1x4x3x6xf32>
@@ -44,16 +17,8 @@ glow_high.func @conv(@image, @filter, @depthwise, @bias, @first, @filter_first, 
   %conv_4 = glow_high.conv %wave, %filter_1d {pads = [1, 1]} : tensor<1x9x6xf32>
 }
 
-// CHECK-LABEL: glow_high.func @conv_transpose(@image, @up, @up_grouped, @bias)
-glow_high.func @conv_transpose(@image, @up, @up_grouped, @bias) {
-  // CHECK-NEXT: %image = glow_high.get @image : tensor<1x8x8x4xf32>
-  %image = glow_high.get @image : tensor<1x8x8x4xf32>
-  // CHECK-NEXT: %up = glow_high.get @up : tensor<4x2x2x6xf32>
-  %up = glow_high.get @up : tensor<4x2x2x6xf32>
-  // CHECK-NEXT: %up_grouped = glow_high.get @up_grouped : tensor<4x2x2x3xf32>
-  %up_grouped = glow_high.get @up_grouped : tensor<4x2x2x3xf32>
-  // CHECK-NEXT: %bias = glow_high.get @bias : tensor<6xf32>
-  %bias = glow_high.get @bias : tensor<6xf32>
+// CHECK-LABEL: glow_high.func @conv_transpose(
+glow_high.func @conv_transpose(%image: tensor<1x8x8x4xf32>, %up: tensor<4x2x2x6xf32>, %up_grouped: tensor<4x2x2x3xf32>, %bias: tensor<6xf32>) {
   // CHECK-NEXT: %conv_transpose = glow_high.conv_transpose %image, %up : tensor<1x9x9x6xf32>
   %conv_transpose = glow_high.conv_transpose %image, %up : tensor<1x9x9x6xf32>
   // CHECK-NEXT: %conv_transpose_1 = glow_high.conv_transpose %image, %up, %bias {strides = [2, 2], pads = [1, 0, 0, 1], dilations = [2, 1], output_padding = [1, 1]} : tensor<1x17x16x6xf32>

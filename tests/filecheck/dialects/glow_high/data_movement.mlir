@@ -3,17 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<2x3x4xf32> {input}
-glow_high.placeholder @i : tensor<1x3xi64> {input}
-glow_high.placeholder @v : tensor<f32> {input}
-glow_high.placeholder @p : tensor<4xi1> {input}
-
-// CHECK-LABEL: glow_high.func @shape_and_order(@x, @i)
-glow_high.func @shape_and_order(@x, @i) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
-  %x = glow_high.get @x : tensor<2x3x4xf32>
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<1x3xi64>
-  %i = glow_high.get @i : tensor<1x3xi64>
+// CHECK-LABEL: glow_high.func @shape_and_order(
+glow_high.func @shape_and_order(%x: tensor<2x3x4xf32>, %i: tensor<1x3xi64>) {
   // CHECK-NEXT: %reshape = glow_high.reshape %x {shape = [6, 4]} : tensor<6x4xf32>
   %reshape = glow_high.reshape %x {shape = [6, 4]} : tensor<6x4xf32>
   // CHECK-NEXT: %scalar = glow_high.splat {value = true} : tensor<1x1xi1>
@@ -30,12 +21,8 @@ glow_high.func @shape_and_order(@x, @i) {
   %tile = glow_high.tile %x {repeats = [1, 0, 3]} : tensor<2x0x12xf32>
 }
 
-// CHECK-LABEL: glow_high.func @parts(@x, @p)
-glow_high.func @parts(@x, @p) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
-  %x = glow_high.get @x : tensor<2x3x4xf32>
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<4xi1>
-  %p = glow_high.get @p : tensor<4xi1>
+// CHECK-LABEL: glow_high.func @parts(
+glow_high.func @parts(%x: tensor<2x3x4xf32>, %p: tensor<4xi1>) {
   // CHECK-NEXT: %slice = glow_high.slice %x {starts = [0, 1, 0], ends = [2, 2, 0]} : tensor<2x1x0xf32>
   %slice = glow_high.slice %x {starts = [0, 1, 0], ends = [2, 2, 0]} : tensor<2x1x0xf32>
   // CHECK-NEXT: %slice_1 = glow_high.slice %x {starts = [1, 0, 3], ends = [-1, 3, 0], steps = [-1, 2, -2]} : tensor<2x2x2xf32>
@@ -46,12 +33,8 @@ glow_high.func @parts(@x, @p) {
   %concat_1 = glow_high.concat %p {axis = 0} : tensor<4xi1>
 }
 
-// CHECK-LABEL: glow_high.func @borders(@x, @v)
-glow_high.func @borders(@x, @v) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
-  %x = glow_high.get @x : tensor<2x3x4xf32>
-  // CHECK-NEXT: %v = glow_high.get @v : tensor<f32>
-  %v = glow_high.get @v : tensor<f32>
+// CHECK-LABEL: glow_high.func @borders(
+glow_high.func @borders(%x: tensor<2x3x4xf32>, %v: tensor<f32>) {
   // CHECK-NEXT: %pad = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>
   %pad = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>
   // CHECK-NEXT: %pad_1 = glow_high.pad %x, %v {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>

@@ -3,23 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @y : tensor<3xf32> {input}
-glow_high.placeholder @i : tensor<2x3xi32> {input}
-glow_high.placeholder @j : tensor<3xi32> {input}
-glow_high.placeholder @p : tensor<2x3xi1> {input}
-glow_high.placeholder @q : tensor<3xi1> {input}
-
-// CHECK-LABEL: glow_high.func @arithmetic(@x, @y, @i, @j)
-glow_high.func @arithmetic(@x, @y, @i, @j) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
-  // CHECK-NEXT: %y = glow_high.get @y : tensor<3xf32>
-  %y = glow_high.get @y : tensor<3xf32>
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x3xi32>
-  %i = glow_high.get @i : tensor<2x3xi32>
-  // CHECK-NEXT: %j = glow_high.get @j : tensor<3xi32>
-  %j = glow_high.get @j : tensor<3xi32>
+// CHECK-LABEL: glow_high.func @arithmetic(
+glow_high.func @arithmetic(%x: tensor<2x3xf32>, %y: tensor<3xf32>, %i: tensor<2x3xi32>, %j: tensor<3xi32>) {
   // CHECK-NEXT: %add = glow_high.add %x, %y : tensor<2x3xf32>
   %add = glow_high.add %x, %y : tensor<2x3xf32>
   // CHECK-NEXT: %sub = glow_high.sub %x, %y : tensor<2x3xf32>
@@ -42,16 +27,8 @@ glow_high.func @arithmetic(@x, @y, @i, @j) {
   %min = glow_high.min %i, %j : tensor<2x3xi32>
 }
 
-// CHECK-LABEL: glow_high.func @comparison(@x, @y, @p, @q)
-glow_high.func @comparison(@x, @y, @p, @q) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
-  // CHECK-NEXT: %y = glow_high.get @y : tensor<3xf32>
-  %y = glow_high.get @y : tensor<3xf32>
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<2x3xi1>
-  %p = glow_high.get @p : tensor<2x3xi1>
-  // CHECK-NEXT: %q = glow_high.get @q : tensor<3xi1>
-  %q = glow_high.get @q : tensor<3xi1>
+// CHECK-LABEL: glow_high.func @comparison(
+glow_high.func @comparison(%x: tensor<2x3xf32>, %y: tensor<3xf32>, %p: tensor<2x3xi1>, %q: tensor<3xi1>) {
   // CHECK-NEXT: %equal = glow_high.equal %x, %y : tensor<2x3xi1>
   %equal = glow_high.equal %x, %y : tensor<2x3xi1>
   // CHECK-NEXT: %equal_1 = glow_high.equal %p, %q : tensor<2x3xi1>
@@ -66,16 +43,8 @@ glow_high.func @comparison(@x, @y, @p, @q) {
   %greater_or_equal = glow_high.greater_or_equal %x, %y : tensor<2x3xi1>
 }
 
-// CHECK-LABEL: glow_high.func @logic(@p, @q, @i, @j)
-glow_high.func @logic(@p, @q, @i, @j) {
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<2x3xi1>
-  %p = glow_high.get @p : tensor<2x3xi1>
-  // CHECK-NEXT: %q = glow_high.get @q : tensor<3xi1>
-  %q = glow_high.get @q : tensor<3xi1>
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x3xi32>
-  %i = glow_high.get @i : tensor<2x3xi32>
-  // CHECK-NEXT: %j = glow_high.get @j : tensor<3xi32>
-  %j = glow_high.get @j : tensor<3xi32>
+// CHECK-LABEL: glow_high.func @logic(
+glow_high.func @logic(%p: tensor<2x3xi1>, %q: tensor<3xi1>, %i: tensor<2x3xi32>, %j: tensor<3xi32>) {
   // CHECK-NEXT: %and = glow_high.and %p, %q : tensor<2x3xi1>
   %and = glow_high.and %p, %q : tensor<2x3xi1>
   // CHECK-NEXT: %or = glow_high.or %p, %q : tensor<2x3xi1>
@@ -94,14 +63,8 @@ glow_high.func @logic(@p, @q, @i, @j) {
   %bit_shift_1 = glow_high.bit_shift %i, %j {direction = "right"} : tensor<2x3xi32>
 }
 
-// CHECK-LABEL: glow_high.func @choice(@x, @y, @p)
-glow_high.func @choice(@x, @y, @p) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
-  // CHECK-NEXT: %y = glow_high.get @y : tensor<3xf32>
-  %y = glow_high.get @y : tensor<3xf32>
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<2x3xi1>
-  %p = glow_high.get @p : tensor<2x3xi1>
+// CHECK-LABEL: glow_high.func @choice(
+glow_high.func @choice(%x: tensor<2x3xf32>, %y: tensor<3xf32>, %p: tensor<2x3xi1>) {
   // CHECK-NEXT: %where = glow_high.where %p, %x, %y : tensor<2x3xf32>
   %where = glow_high.where %p, %x, %y : tensor<2x3xf32>
   // CHECK-NEXT: %clip = glow_high.clip %x, %y, %y : tensor<2x3xf32>

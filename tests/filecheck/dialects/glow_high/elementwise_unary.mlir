@@ -3,14 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<2x3xf32> {input}
-glow_high.placeholder @i : tensor<2x3xi32> {input}
-glow_high.placeholder @p : tensor<2x3xi1> {input}
-
-// CHECK-LABEL: glow_high.func @arithmetic(@x)
-glow_high.func @arithmetic(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-LABEL: glow_high.func @arithmetic(
+glow_high.func @arithmetic(%x: tensor<2x3xf32>) {
   // CHECK-NEXT: %abs = glow_high.abs %x : tensor<2x3xf32>
   %abs = glow_high.abs %x : tensor<2x3xf32>
   // CHECK-NEXT: %neg = glow_high.neg %x : tensor<2x3xf32>
@@ -29,10 +23,8 @@ glow_high.func @arithmetic(@x) {
   %erf = glow_high.erf %x : tensor<2x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @rounding(@x)
-glow_high.func @rounding(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-LABEL: glow_high.func @rounding(
+glow_high.func @rounding(%x: tensor<2x3xf32>) {
   // CHECK-NEXT: %ceil = glow_high.ceil %x : tensor<2x3xf32>
   %ceil = glow_high.ceil %x : tensor<2x3xf32>
   // CHECK-NEXT: %floor = glow_high.floor %x : tensor<2x3xf32>
@@ -41,10 +33,8 @@ glow_high.func @rounding(@x) {
   %round = glow_high.round %x : tensor<2x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @trigonometry(@x)
-glow_high.func @trigonometry(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
+// CHECK-LABEL: glow_high.func @trigonometry(
+glow_high.func @trigonometry(%x: tensor<2x3xf32>) {
   // CHECK-NEXT: %sin = glow_high.sin %x : tensor<2x3xf32>
   %sin = glow_high.sin %x : tensor<2x3xf32>
   // CHECK-NEXT: %cos = glow_high.cos %x : tensor<2x3xf32>
@@ -69,10 +59,8 @@ glow_high.func @trigonometry(@x) {
   %atanh = glow_high.atanh %x : tensor<2x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @integers(@i)
-glow_high.func @integers(@i) {
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x3xi32>
-  %i = glow_high.get @i : tensor<2x3xi32>
+// CHECK-LABEL: glow_high.func @integers(
+glow_high.func @integers(%i: tensor<2x3xi32>) {
   // CHECK-NEXT: %abs = glow_high.abs %i : tensor<2x3xi32>
   %abs = glow_high.abs %i : tensor<2x3xi32>
   // CHECK-NEXT: %neg = glow_high.neg %i : tensor<2x3xi32>
@@ -83,12 +71,8 @@ glow_high.func @integers(@i) {
   %bitwise_not = glow_high.bitwise_not %i : tensor<2x3xi32>
 }
 
-// CHECK-LABEL: glow_high.func @truth(@x, @p)
-glow_high.func @truth(@x, @p) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<2x3xi1>
-  %p = glow_high.get @p : tensor<2x3xi1>
+// CHECK-LABEL: glow_high.func @truth(
+glow_high.func @truth(%x: tensor<2x3xf32>, %p: tensor<2x3xi1>) {
   // CHECK-NEXT: %not = glow_high.not %p : tensor<2x3xi1>
   %not = glow_high.not %p : tensor<2x3xi1>
   // CHECK-NEXT: %is_nan = glow_high.is_nan %x : tensor<2x3xi1>
@@ -101,14 +85,8 @@ glow_high.func @truth(@x, @p) {
   %is_inf_2 = glow_high.is_inf %x {negative = false} : tensor<2x3xi1>
 }
 
-// CHECK-LABEL: glow_high.func @casts(@x, @i, @p)
-glow_high.func @casts(@x, @i, @p) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3xf32>
-  %x = glow_high.get @x : tensor<2x3xf32>
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x3xi32>
-  %i = glow_high.get @i : tensor<2x3xi32>
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<2x3xi1>
-  %p = glow_high.get @p : tensor<2x3xi1>
+// CHECK-LABEL: glow_high.func @casts(
+glow_high.func @casts(%x: tensor<2x3xf32>, %i: tensor<2x3xi32>, %p: tensor<2x3xi1>) {
   // CHECK-NEXT: %cast = glow_high.cast %x {to = i32} : tensor<2x3xi32>
   %cast = glow_high.cast %x {to = i32} : tensor<2x3xi32>
   // CHECK-NEXT: %cast_1 = glow_high.cast %i {to = ui8} : tensor<2x3xui8>

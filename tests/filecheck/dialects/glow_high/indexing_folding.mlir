@@ -2,74 +2,55 @@
 
 // RUN: glow-opt %s -p canonicalize | filecheck %s
 
-glow_high.placeholder @x : tensor<2x3x4xf32> {input}
-glow_high.placeholder @y_2x4xf32 : tensor<2x4xf32> {output}
-glow_high.placeholder @y_2x3x1x1xf32 : tensor<2x3x1x1xf32> {output}
-glow_high.placeholder @y_3x4xf32 : tensor<3x4xf32> {output}
-glow_high.placeholder @y_2x3x4xf32 : tensor<2x3x4xf32> {output}
-glow_high.placeholder @j : tensor<i64> {input}
-
 // A gather with one known index is a slice.
-// CHECK-LABEL: glow_high.func @gather_of_one(@x, @y_2x4xf32)
-glow_high.func @gather_of_one(@x, @y_2x4xf32) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
+// CHECK-LABEL: glow_high.func @gather_of_one(
+glow_high.func @gather_of_one(%x: tensor<2x3x4xf32>) -> tensor<2x4xf32> {
   // CHECK-NEXT: %0 = glow_high.slice %x {starts = [0, 1, 0], ends = [2, 2, 4]} : tensor<2x1x4xf32>
   // CHECK-NEXT: %1 = glow_high.reshape %0 {shape = [2, 4]} : tensor<2x4xf32>
-  // CHECK-NEXT: glow_high.save %1, @y_2x4xf32
-  %x = glow_high.get @x : tensor<2x3x4xf32>
+  // CHECK-NEXT: glow_high.return %1
   %i = glow_high.splat {value = 1} : tensor<i64>
   %0 = glow_high.gather %x, %i {axis = 1} : tensor<2x4xf32>
-  glow_high.save %0, @y_2x4xf32
+  glow_high.return %0
 }
 
 // An index may count from the back, and have axes.
-// CHECK-LABEL: glow_high.func @gather_of_last(@x, @y_2x3x1x1xf32)
-glow_high.func @gather_of_last(@x, @y_2x3x1x1xf32) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
+// CHECK-LABEL: glow_high.func @gather_of_last(
+glow_high.func @gather_of_last(%x: tensor<2x3x4xf32>) -> tensor<2x3x1x1xf32> {
   // CHECK-NEXT: %0 = glow_high.slice %x {starts = [0, 0, 3], ends = [2, 3, 4]} : tensor<2x3x1xf32>
   // CHECK-NEXT: %1 = glow_high.reshape %0 {shape = [2, 3, 1, 1]} : tensor<2x3x1x1xf32>
-  // CHECK-NEXT: glow_high.save %1, @y_2x3x1x1xf32
-  %x = glow_high.get @x : tensor<2x3x4xf32>
+  // CHECK-NEXT: glow_high.return %1
   %i = glow_high.splat {value = -1} : tensor<1x1xi64>
   %0 = glow_high.gather %x, %i {axis = -1} : tensor<2x3x1x1xf32>
-  glow_high.save %0, @y_2x3x1x1xf32
+  glow_high.return %0
 }
 
 // An index out of range is limited to it.
-// CHECK-LABEL: glow_high.func @gather_of_none(@x, @y_3x4xf32)
-glow_high.func @gather_of_none(@x, @y_3x4xf32) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
+// CHECK-LABEL: glow_high.func @gather_of_none(
+glow_high.func @gather_of_none(%x: tensor<2x3x4xf32>) -> tensor<3x4xf32> {
   // CHECK-NEXT: %0 = glow_high.slice %x {starts = [1, 0, 0], ends = [2, 3, 4]} : tensor<1x3x4xf32>
   // CHECK-NEXT: %1 = glow_high.reshape %0 {shape = [3, 4]} : tensor<3x4xf32>
-  // CHECK-NEXT: glow_high.save %1, @y_3x4xf32
-  %x = glow_high.get @x : tensor<2x3x4xf32>
+  // CHECK-NEXT: glow_high.return %1
   %i = glow_high.splat {value = 9} : tensor<i64>
   %0 = glow_high.gather %x, %i : tensor<3x4xf32>
-  glow_high.save %0, @y_3x4xf32
+  glow_high.return %0
 }
 
 // A gather with several indices stays.
-// CHECK-LABEL: glow_high.func @gather_stays(@x, @y_2x3x4xf32)
-glow_high.func @gather_stays(@x, @y_2x3x4xf32) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
+// CHECK-LABEL: glow_high.func @gather_stays(
+glow_high.func @gather_stays(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   // CHECK-NEXT: %i = glow_high.splat {value = 1} : tensor<2xi64>
   // CHECK-NEXT: %0 = glow_high.gather %x, %i : tensor<2x3x4xf32>
-  // CHECK-NEXT: glow_high.save %0, @y_2x3x4xf32
-  %x = glow_high.get @x : tensor<2x3x4xf32>
+  // CHECK-NEXT: glow_high.return %0
   %i = glow_high.splat {value = 1} : tensor<2xi64>
   %0 = glow_high.gather %x, %i : tensor<2x3x4xf32>
-  glow_high.save %0, @y_2x3x4xf32
+  glow_high.return %0
 }
 
 // A gather with an unknown index stays.
-// CHECK-LABEL: glow_high.func @gather_of_unknown(@x, @j, @y_3x4xf32)
-glow_high.func @gather_of_unknown(@x, @j, @y_3x4xf32) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x3x4xf32>
-  // CHECK-NEXT: %j = glow_high.get @j : tensor<i64>
+// CHECK-LABEL: glow_high.func @gather_of_unknown(
+glow_high.func @gather_of_unknown(%x: tensor<2x3x4xf32>, %j: tensor<i64>) -> tensor<3x4xf32> {
   // CHECK-NEXT: %0 = glow_high.gather %x, %j : tensor<3x4xf32>
-  // CHECK-NEXT: glow_high.save %0, @y_3x4xf32
-  %x = glow_high.get @x : tensor<2x3x4xf32>
-  %j = glow_high.get @j : tensor<i64>
+  // CHECK-NEXT: glow_high.return %0
   %0 = glow_high.gather %x, %j : tensor<3x4xf32>
-  glow_high.save %0, @y_3x4xf32
+  glow_high.return %0
 }

@@ -7,16 +7,9 @@
 // CHECK-LABEL: glow_high.func @for_all(
 // CHECK:         %[[MATRIX:.*]] = glow_high.reshape %w {shape = [4, 3]} : tensor<4x3xf32>
 // CHECK-NEXT:    glow_high.matmul %x, %[[MATRIX]], %b {transpose_right = true} : tensor<2x5x4xf32>
-glow_high.placeholder @x : tensor<2x5x3xf32> {input}
-glow_high.placeholder @w : tensor<1x4x3xf32> {input}
-glow_high.placeholder @b : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<2x5x4xf32> {output}
-glow_high.func @for_all(@x, @w, @b, @y) {
-  %x = glow_high.get @x : tensor<2x5x3xf32>
-  %w = glow_high.get @w : tensor<1x4x3xf32>
-  %b = glow_high.get @b : tensor<4xf32>
+glow_high.func @for_all(%x: tensor<2x5x3xf32>, %w: tensor<1x4x3xf32>, %b: tensor<4xf32>) -> tensor<2x5x4xf32> {
   %1 = glow_high.matmul %x, %w, %b {transpose_right = true} : tensor<2x5x4xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }
 
 // -----
@@ -25,12 +18,7 @@ glow_high.func @for_all(@x, @w, @b, @y) {
 
 // CHECK-LABEL: glow_high.func @more_axes(
 // CHECK:         glow_high.matmul %x, %w : tensor<1x5x4xf32>
-glow_high.placeholder @x : tensor<5x3xf32> {input}
-glow_high.placeholder @w : tensor<1x3x4xf32> {input}
-glow_high.placeholder @y : tensor<1x5x4xf32> {output}
-glow_high.func @more_axes(@x, @w, @y) {
-  %x = glow_high.get @x : tensor<5x3xf32>
-  %w = glow_high.get @w : tensor<1x3x4xf32>
+glow_high.func @more_axes(%x: tensor<5x3xf32>, %w: tensor<1x3x4xf32>) -> tensor<1x5x4xf32> {
   %1 = glow_high.matmul %x, %w : tensor<1x5x4xf32>
-  glow_high.save %1, @y
+  glow_high.return %1
 }

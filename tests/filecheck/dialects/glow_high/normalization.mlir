@@ -3,14 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<2x5x5x6xf32> {input}
-glow_high.placeholder @c : tensor<6xf32> {input}
-glow_high.placeholder @d : tensor<5xf32> {input}
-
-// CHECK-LABEL: glow_high.func @along_an_axis(@x)
-glow_high.func @along_an_axis(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x5x6xf32>
+// CHECK-LABEL: glow_high.func @along_an_axis(
+glow_high.func @along_an_axis(%x: tensor<2x5x5x6xf32>) {
   // CHECK-NEXT: %softmax = glow_high.softmax %x : tensor<2x5x5x6xf32>
   %softmax = glow_high.softmax %x : tensor<2x5x5x6xf32>
   // CHECK-NEXT: %softmax_1 = glow_high.softmax %x {axis = 1} : tensor<2x5x5x6xf32>
@@ -25,14 +19,8 @@ glow_high.func @along_an_axis(@x) {
   %hardmax_1 = glow_high.hardmax %x {axis = 0} : tensor<2x5x5x6xf32>
 }
 
-// CHECK-LABEL: glow_high.func @statistics(@x, @c, @d)
-glow_high.func @statistics(@x, @c, @d) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x5x6xf32>
-  // CHECK-NEXT: %c = glow_high.get @c : tensor<6xf32>
-  %c = glow_high.get @c : tensor<6xf32>
-  // CHECK-NEXT: %d = glow_high.get @d : tensor<5xf32>
-  %d = glow_high.get @d : tensor<5xf32>
+// CHECK-LABEL: glow_high.func @statistics(
+glow_high.func @statistics(%x: tensor<2x5x5x6xf32>, %c: tensor<6xf32>, %d: tensor<5xf32>) {
   // CHECK-NEXT: %batch_normalization = glow_high.batch_normalization %x, %c, %c, %c, %c : tensor<2x5x5x6xf32>
   %batch_normalization = glow_high.batch_normalization %x, %c, %c, %c, %c : tensor<2x5x5x6xf32>
   // CHECK-NEXT: %batch_normalization_1 = glow_high.batch_normalization %x, %d, %d, %d, %d {epsilon = 0.001, axis = 1} : tensor<2x5x5x6xf32>
@@ -55,10 +43,8 @@ glow_high.func @statistics(@x, @c, @d) {
   %rms_normalization_1 = glow_high.rms_normalization %x, %c {axis = 2, epsilon = 1.0e-06} : tensor<2x5x5x6xf32>
 }
 
-// CHECK-LABEL: glow_high.func @neighbours(@x)
-glow_high.func @neighbours(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x5x6xf32>
+// CHECK-LABEL: glow_high.func @neighbours(
+glow_high.func @neighbours(%x: tensor<2x5x5x6xf32>) {
   // CHECK-NEXT: %lrn = glow_high.lrn %x {size = 5} : tensor<2x5x5x6xf32>
   %lrn = glow_high.lrn %x {size = 5} : tensor<2x5x5x6xf32>
   // CHECK-NEXT: %lrn_1 = glow_high.lrn %x {size = 3, alpha = 0.0002, beta = 0.5, bias = 2.0, axis = 1} : tensor<2x5x5x6xf32>

@@ -3,18 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @image : tensor<1x9x9x4xf32> {input}
-glow_high.placeholder @first : tensor<1x4x9x9xf32> {input}
-glow_high.placeholder @bytes : tensor<1x9x9x4xui8> {input}
-
-// CHECK-LABEL: glow_high.func @pools(@image, @first, @bytes)
-glow_high.func @pools(@image, @first, @bytes) {
-  // CHECK-NEXT: %image = glow_high.get @image : tensor<1x9x9x4xf32>
-  %image = glow_high.get @image : tensor<1x9x9x4xf32>
-  // CHECK-NEXT: %first = glow_high.get @first : tensor<1x4x9x9xf32>
-  %first = glow_high.get @first : tensor<1x4x9x9xf32>
-  // CHECK-NEXT: %bytes = glow_high.get @bytes : tensor<1x9x9x4xui8>
-  %bytes = glow_high.get @bytes : tensor<1x9x9x4xui8>
+// CHECK-LABEL: glow_high.func @pools(
+glow_high.func @pools(%image: tensor<1x9x9x4xf32>, %first: tensor<1x4x9x9xf32>, %bytes: tensor<1x9x9x4xui8>) {
   // CHECK-NEXT: %max_pool = glow_high.max_pool %image {kernel_shape = [2, 2]} : tensor<1x8x8x4xf32>
   %max_pool = glow_high.max_pool %image {kernel_shape = [2, 2]} : tensor<1x8x8x4xf32>
   // CHECK-NEXT: %max_pool_1 = glow_high.max_pool %image {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], dilations = [1, 2], ceil_mode = true} : tensor<1x5x4x4xf32>

@@ -3,57 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<7x2x5xf32> {input}
-glow_high.placeholder @xb : tensor<2x7x5xf32> {input}
-glow_high.placeholder @len : tensor<2xi32> {input}
-glow_high.placeholder @w4 : tensor<1x12x5xf32> {input}
-glow_high.placeholder @r4 : tensor<1x12x3xf32> {input}
-glow_high.placeholder @b4 : tensor<1x24xf32> {input}
-glow_high.placeholder @s1 : tensor<1x2x3xf32> {input}
-glow_high.placeholder @p4 : tensor<1x9xf32> {input}
-glow_high.placeholder @w4b : tensor<2x12x5xf32> {input}
-glow_high.placeholder @r4b : tensor<2x12x3xf32> {input}
-glow_high.placeholder @w3 : tensor<1x9x5xf32> {input}
-glow_high.placeholder @r3 : tensor<1x9x3xf32> {input}
-glow_high.placeholder @b3 : tensor<1x18xf32> {input}
-glow_high.placeholder @w1 : tensor<1x3x5xf32> {input}
-glow_high.placeholder @r1 : tensor<1x3x3xf32> {input}
-glow_high.placeholder @b1 : tensor<1x6xf32> {input}
-glow_high.placeholder @sb : tensor<2x1x3xf32> {input}
-glow_high.placeholder @g4 : tensor<7x2x12xf32> {input}
-glow_high.placeholder @m4 : tensor<3x12xf32> {input}
-glow_high.placeholder @g3 : tensor<7x2x9xf32> {input}
-glow_high.placeholder @m3 : tensor<3x9xf32> {input}
-glow_high.placeholder @g1 : tensor<7x2x3xf32> {input}
-glow_high.placeholder @m1 : tensor<3x3xf32> {input}
-glow_high.placeholder @h : tensor<2x3xf32> {input}
-glow_high.placeholder @peep : tensor<9xf32> {input}
-glow_high.placeholder @bias : tensor<3xf32> {input}
-
-// CHECK-LABEL: glow_high.func @lstm(@x, @xb, @len, @w4, @r4, @b4, @s1, @sb, @p4, @w4b, @r4b)
-glow_high.func @lstm(@x, @xb, @len, @w4, @r4, @b4, @s1, @sb, @p4, @w4b, @r4b) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<7x2x5xf32>
-  %x = glow_high.get @x : tensor<7x2x5xf32>
-  // CHECK-NEXT: %xb = glow_high.get @xb : tensor<2x7x5xf32>
-  %xb = glow_high.get @xb : tensor<2x7x5xf32>
-  // CHECK-NEXT: %len = glow_high.get @len : tensor<2xi32>
-  %len = glow_high.get @len : tensor<2xi32>
-  // CHECK-NEXT: %w4 = glow_high.get @w4 : tensor<1x12x5xf32>
-  %w4 = glow_high.get @w4 : tensor<1x12x5xf32>
-  // CHECK-NEXT: %r4 = glow_high.get @r4 : tensor<1x12x3xf32>
-  %r4 = glow_high.get @r4 : tensor<1x12x3xf32>
-  // CHECK-NEXT: %b4 = glow_high.get @b4 : tensor<1x24xf32>
-  %b4 = glow_high.get @b4 : tensor<1x24xf32>
-  // CHECK-NEXT: %s1 = glow_high.get @s1 : tensor<1x2x3xf32>
-  %s1 = glow_high.get @s1 : tensor<1x2x3xf32>
-  // CHECK-NEXT: %sb = glow_high.get @sb : tensor<2x1x3xf32>
-  %sb = glow_high.get @sb : tensor<2x1x3xf32>
-  // CHECK-NEXT: %p4 = glow_high.get @p4 : tensor<1x9xf32>
-  %p4 = glow_high.get @p4 : tensor<1x9xf32>
-  // CHECK-NEXT: %w4b = glow_high.get @w4b : tensor<2x12x5xf32>
-  %w4b = glow_high.get @w4b : tensor<2x12x5xf32>
-  // CHECK-NEXT: %r4b = glow_high.get @r4b : tensor<2x12x3xf32>
-  %r4b = glow_high.get @r4b : tensor<2x12x3xf32>
+// CHECK-LABEL: glow_high.func @lstm(
+glow_high.func @lstm(%x: tensor<7x2x5xf32>, %xb: tensor<2x7x5xf32>, %len: tensor<2xi32>, %w4: tensor<1x12x5xf32>, %r4: tensor<1x12x3xf32>, %b4: tensor<1x24xf32>, %s1: tensor<1x2x3xf32>, %sb: tensor<2x1x3xf32>, %p4: tensor<1x9xf32>, %w4b: tensor<2x12x5xf32>, %r4b: tensor<2x12x3xf32>) {
   // CHECK-NEXT: %lstm_states, %lstm_last_h, %lstm_last_c = glow_high.lstm %x, %w4, %r4 : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
   %lstm_states, %lstm_last_h, %lstm_last_c = glow_high.lstm %x, %w4, %r4 : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
   // CHECK-NEXT: %lstm_2_states, %lstm_2_last_h, %lstm_2_last_c = glow_high.lstm %x, %w4, %r4, %b4, %len, %s1, %s1, %p4 {input_forget = true, clip = 3.0} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>
@@ -64,22 +15,8 @@ glow_high.func @lstm(@x, @xb, @len, @w4, @r4, @b4, @s1, @sb, @p4, @w4b, @r4b) {
   %lstm_4_states, %lstm_4_last_h, %lstm_4_last_c = glow_high.lstm %xb, %w4, %r4, none, none, %sb, %sb {direction = "reverse", batch_first = true} : tensor<2x7x1x3xf32>, tensor<2x1x3xf32>, tensor<2x1x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @gru(@x, @xb, @len, @w3, @r3, @b3, @s1)
-glow_high.func @gru(@x, @xb, @len, @w3, @r3, @b3, @s1) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<7x2x5xf32>
-  %x = glow_high.get @x : tensor<7x2x5xf32>
-  // CHECK-NEXT: %xb = glow_high.get @xb : tensor<2x7x5xf32>
-  %xb = glow_high.get @xb : tensor<2x7x5xf32>
-  // CHECK-NEXT: %len = glow_high.get @len : tensor<2xi32>
-  %len = glow_high.get @len : tensor<2xi32>
-  // CHECK-NEXT: %w3 = glow_high.get @w3 : tensor<1x9x5xf32>
-  %w3 = glow_high.get @w3 : tensor<1x9x5xf32>
-  // CHECK-NEXT: %r3 = glow_high.get @r3 : tensor<1x9x3xf32>
-  %r3 = glow_high.get @r3 : tensor<1x9x3xf32>
-  // CHECK-NEXT: %b3 = glow_high.get @b3 : tensor<1x18xf32>
-  %b3 = glow_high.get @b3 : tensor<1x18xf32>
-  // CHECK-NEXT: %s1 = glow_high.get @s1 : tensor<1x2x3xf32>
-  %s1 = glow_high.get @s1 : tensor<1x2x3xf32>
+// CHECK-LABEL: glow_high.func @gru(
+glow_high.func @gru(%x: tensor<7x2x5xf32>, %xb: tensor<2x7x5xf32>, %len: tensor<2xi32>, %w3: tensor<1x9x5xf32>, %r3: tensor<1x9x3xf32>, %b3: tensor<1x18xf32>, %s1: tensor<1x2x3xf32>) {
   // CHECK-NEXT: %gru_states, %gru_last_h = glow_high.gru %x, %w3, %r3 : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
   %gru_states, %gru_last_h = glow_high.gru %x, %w3, %r3 : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
   // CHECK-NEXT: %gru_2_states, %gru_2_last_h = glow_high.gru %x, %w3, %r3, %b3, %len, %s1 {direction = "reverse", linear_before_reset = true} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
@@ -88,20 +25,8 @@ glow_high.func @gru(@x, @xb, @len, @w3, @r3, @b3, @s1) {
   %gru_3_states, %gru_3_last_h = glow_high.gru %xb, %w3, %r3 {batch_first = true} : tensor<2x7x1x3xf32>, tensor<2x1x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @rnn(@x, @len, @w1, @r1, @b1, @s1)
-glow_high.func @rnn(@x, @len, @w1, @r1, @b1, @s1) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<7x2x5xf32>
-  %x = glow_high.get @x : tensor<7x2x5xf32>
-  // CHECK-NEXT: %len = glow_high.get @len : tensor<2xi32>
-  %len = glow_high.get @len : tensor<2xi32>
-  // CHECK-NEXT: %w1 = glow_high.get @w1 : tensor<1x3x5xf32>
-  %w1 = glow_high.get @w1 : tensor<1x3x5xf32>
-  // CHECK-NEXT: %r1 = glow_high.get @r1 : tensor<1x3x3xf32>
-  %r1 = glow_high.get @r1 : tensor<1x3x3xf32>
-  // CHECK-NEXT: %b1 = glow_high.get @b1 : tensor<1x6xf32>
-  %b1 = glow_high.get @b1 : tensor<1x6xf32>
-  // CHECK-NEXT: %s1 = glow_high.get @s1 : tensor<1x2x3xf32>
-  %s1 = glow_high.get @s1 : tensor<1x2x3xf32>
+// CHECK-LABEL: glow_high.func @rnn(
+glow_high.func @rnn(%x: tensor<7x2x5xf32>, %len: tensor<2xi32>, %w1: tensor<1x3x5xf32>, %r1: tensor<1x3x3xf32>, %b1: tensor<1x6xf32>, %s1: tensor<1x2x3xf32>) {
   // CHECK-NEXT: %rnn_states, %rnn_last_h = glow_high.rnn %x, %w1, %r1 : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
   %rnn_states, %rnn_last_h = glow_high.rnn %x, %w1, %r1 : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
   // CHECK-NEXT: %rnn_2_states, %rnn_2_last_h = glow_high.rnn %x, %w1, %r1, %b1, none, %s1 {activations = ["relu"], clip = 2.0} : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
@@ -110,28 +35,8 @@ glow_high.func @rnn(@x, @len, @w1, @r1, @b1, @s1) {
   %rnn_3_states, %rnn_3_last_h = glow_high.rnn %x, %w1, %r1, none, %len : tensor<7x1x2x3xf32>, tensor<1x2x3xf32>
 }
 
-// CHECK-LABEL: glow_high.func @recurrences(@g4, @m4, @g3, @m3, @g1, @m1, @h, @peep, @bias, @len)
-glow_high.func @recurrences(@g4, @m4, @g3, @m3, @g1, @m1, @h, @peep, @bias, @len) {
-  // CHECK-NEXT: %g4 = glow_high.get @g4 : tensor<7x2x12xf32>
-  %g4 = glow_high.get @g4 : tensor<7x2x12xf32>
-  // CHECK-NEXT: %m4 = glow_high.get @m4 : tensor<3x12xf32>
-  %m4 = glow_high.get @m4 : tensor<3x12xf32>
-  // CHECK-NEXT: %g3 = glow_high.get @g3 : tensor<7x2x9xf32>
-  %g3 = glow_high.get @g3 : tensor<7x2x9xf32>
-  // CHECK-NEXT: %m3 = glow_high.get @m3 : tensor<3x9xf32>
-  %m3 = glow_high.get @m3 : tensor<3x9xf32>
-  // CHECK-NEXT: %g1 = glow_high.get @g1 : tensor<7x2x3xf32>
-  %g1 = glow_high.get @g1 : tensor<7x2x3xf32>
-  // CHECK-NEXT: %m1 = glow_high.get @m1 : tensor<3x3xf32>
-  %m1 = glow_high.get @m1 : tensor<3x3xf32>
-  // CHECK-NEXT: %h = glow_high.get @h : tensor<2x3xf32>
-  %h = glow_high.get @h : tensor<2x3xf32>
-  // CHECK-NEXT: %peep = glow_high.get @peep : tensor<9xf32>
-  %peep = glow_high.get @peep : tensor<9xf32>
-  // CHECK-NEXT: %bias = glow_high.get @bias : tensor<3xf32>
-  %bias = glow_high.get @bias : tensor<3xf32>
-  // CHECK-NEXT: %len = glow_high.get @len : tensor<2xi32>
-  %len = glow_high.get @len : tensor<2xi32>
+// CHECK-LABEL: glow_high.func @recurrences(
+glow_high.func @recurrences(%g4: tensor<7x2x12xf32>, %m4: tensor<3x12xf32>, %g3: tensor<7x2x9xf32>, %m3: tensor<3x9xf32>, %g1: tensor<7x2x3xf32>, %m1: tensor<3x3xf32>, %h: tensor<2x3xf32>, %peep: tensor<9xf32>, %bias: tensor<3xf32>, %len: tensor<2xi32>) {
   // CHECK-NEXT: %lstm_recurrence_states, %lstm_recurrence_last_h, %lstm_recurrence_last_c = glow_high.lstm_recurrence %g4, %m4, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
   %lstm_recurrence_states, %lstm_recurrence_last_h, %lstm_recurrence_last_c = glow_high.lstm_recurrence %g4, %m4, %h, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
   // CHECK-NEXT: %lstm_recurrence_2_states, %lstm_recurrence_2_last_h, %lstm_recurrence_2_last_c = glow_high.lstm_recurrence %g4, %m4, %h, %h, %peep, %len {reverse = true, input_forget = true, clip = 3.0} : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>

@@ -3,14 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<2x5x6xf32> {input}
-glow_high.placeholder @i : tensor<2x5x6xi32> {input}
-glow_high.placeholder @p : tensor<2x5x6xi1> {input}
-
-// CHECK-LABEL: glow_high.func @with_unit_axes(@x)
-glow_high.func @with_unit_axes(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x6xf32>
+// CHECK-LABEL: glow_high.func @with_unit_axes(
+glow_high.func @with_unit_axes(%x: tensor<2x5x6xf32>) {
   // CHECK-NEXT: %reduce_sum = glow_high.reduce_sum %x {axes = [1, 2]} : tensor<2x1x1xf32>
   %reduce_sum = glow_high.reduce_sum %x {axes = [1, 2]} : tensor<2x1x1xf32>
   // CHECK-NEXT: %reduce_mean = glow_high.reduce_mean %x {axes = [1, 2]} : tensor<2x1x1xf32>
@@ -33,10 +27,8 @@ glow_high.func @with_unit_axes(@x) {
   %reduce_log_sum_exp = glow_high.reduce_log_sum_exp %x {axes = [1, 2]} : tensor<2x1x1xf32>
 }
 
-// CHECK-LABEL: glow_high.func @without_axes(@x)
-glow_high.func @without_axes(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x6xf32>
+// CHECK-LABEL: glow_high.func @without_axes(
+glow_high.func @without_axes(%x: tensor<2x5x6xf32>) {
   // CHECK-NEXT: %reduce_sum = glow_high.reduce_sum %x {axes = [-1], keepdims = false} : tensor<2x5xf32>
   %reduce_sum = glow_high.reduce_sum %x {axes = [-1], keepdims = false} : tensor<2x5xf32>
   // CHECK-NEXT: %reduce_mean = glow_high.reduce_mean %x {axes = [-1], keepdims = false} : tensor<2x5xf32>
@@ -59,12 +51,8 @@ glow_high.func @without_axes(@x) {
   %reduce_log_sum_exp = glow_high.reduce_log_sum_exp %x {axes = [-1], keepdims = false} : tensor<2x5xf32>
 }
 
-// CHECK-LABEL: glow_high.func @other_types(@i, @p)
-glow_high.func @other_types(@i, @p) {
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x5x6xi32>
-  %i = glow_high.get @i : tensor<2x5x6xi32>
-  // CHECK-NEXT: %p = glow_high.get @p : tensor<2x5x6xi1>
-  %p = glow_high.get @p : tensor<2x5x6xi1>
+// CHECK-LABEL: glow_high.func @other_types(
+glow_high.func @other_types(%i: tensor<2x5x6xi32>, %p: tensor<2x5x6xi1>) {
   // CHECK-NEXT: %reduce_sum = glow_high.reduce_sum %i {axes = [0, 1, 2], keepdims = false} : tensor<i32>
   %reduce_sum = glow_high.reduce_sum %i {axes = [0, 1, 2], keepdims = false} : tensor<i32>
   // CHECK-NEXT: %reduce_l1 = glow_high.reduce_l1 %i {axes = []} : tensor<2x5x6xi32>
@@ -73,10 +61,8 @@ glow_high.func @other_types(@i, @p) {
   %reduce_max = glow_high.reduce_max %p {axes = [0]} : tensor<1x5x6xi1>
 }
 
-// CHECK-LABEL: glow_high.func @positions(@x)
-glow_high.func @positions(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x6xf32>
+// CHECK-LABEL: glow_high.func @positions(
+glow_high.func @positions(%x: tensor<2x5x6xf32>) {
   // CHECK-NEXT: %arg_max = glow_high.arg_max %x {axis = 1} : tensor<2x1x6xi64>
   %arg_max = glow_high.arg_max %x {axis = 1} : tensor<2x1x6xi64>
   // CHECK-NEXT: %arg_max_1 = glow_high.arg_max %x {axis = -1, keepdims = false, select_last_index = true} : tensor<2x5xi64>
@@ -85,12 +71,8 @@ glow_high.func @positions(@x) {
   %arg_min = glow_high.arg_min %x {axis = 0} : tensor<1x5x6xi64>
 }
 
-// CHECK-LABEL: glow_high.func @running(@x, @i)
-glow_high.func @running(@x, @i) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x6xf32>
-  // CHECK-NEXT: %i = glow_high.get @i : tensor<2x5x6xi32>
-  %i = glow_high.get @i : tensor<2x5x6xi32>
+// CHECK-LABEL: glow_high.func @running(
+glow_high.func @running(%x: tensor<2x5x6xf32>, %i: tensor<2x5x6xi32>) {
   // CHECK-NEXT: %cum_sum = glow_high.cum_sum %x {axis = 1} : tensor<2x5x6xf32>
   %cum_sum = glow_high.cum_sum %x {axis = 1} : tensor<2x5x6xf32>
   // CHECK-NEXT: %cum_sum_1 = glow_high.cum_sum %i {axis = -1, exclusive = true, reverse = true} : tensor<2x5x6xi32>
@@ -99,10 +81,8 @@ glow_high.func @running(@x, @i) {
   %cum_prod = glow_high.cum_prod %x {axis = 0} : tensor<2x5x6xf32>
 }
 
-// CHECK-LABEL: glow_high.func @largest(@x)
-glow_high.func @largest(@x) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<2x5x6xf32>
-  %x = glow_high.get @x : tensor<2x5x6xf32>
+// CHECK-LABEL: glow_high.func @largest(
+glow_high.func @largest(%x: tensor<2x5x6xf32>) {
   // CHECK-NEXT: %top_k_values, %top_k_indices = glow_high.top_k %x {k = 3} : tensor<2x5x3xf32>, tensor<2x5x3xi64>
   %top_k_values, %top_k_indices = glow_high.top_k %x {k = 3} : tensor<2x5x3xf32>, tensor<2x5x3xi64>
   // CHECK-NEXT: %top_k_2_values, %top_k_2_indices = glow_high.top_k %x {k = 2, axis = 1, largest = false, sorted = false} : tensor<2x2x6xf32>, tensor<2x2x6xi64>

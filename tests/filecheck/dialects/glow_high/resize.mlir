@@ -3,15 +3,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<1x4x6xf32> {input}
-glow_high.placeholder @b : tensor<4xi1> {input}
-
-// CHECK-LABEL: glow_high.func @modes(@x, @b)
-glow_high.func @modes(@x, @b) {
-  // CHECK-NEXT: %x = glow_high.get @x : tensor<1x4x6xf32>
-  %x = glow_high.get @x : tensor<1x4x6xf32>
-  // CHECK-NEXT: %b = glow_high.get @b : tensor<4xi1>
-  %b = glow_high.get @b : tensor<4xi1>
+// CHECK-LABEL: glow_high.func @modes(
+glow_high.func @modes(%x: tensor<1x4x6xf32>, %b: tensor<4xi1>) {
   // CHECK-NEXT: %resize = glow_high.resize %x {shape = [1, 8, 3]} : tensor<1x8x3xf32>
   %resize = glow_high.resize %x {shape = [1, 8, 3]} : tensor<1x8x3xf32>
   // CHECK-NEXT: %resize_1 = glow_high.resize %b {shape = [9], rounding = "floor", coordinates = "asymmetric"} : tensor<9xi1>

@@ -6,7 +6,6 @@
 // RUN: GLOW_ROUNDTRIP
 
 glow_high.constant @c : tensor<4xf32> {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>}
-glow_high.placeholder @y : tensor<4xf32> {output}
 
 // STORAGE: "glow_high.placeholder"() <{sym_name = "one.x", type = tensor<4xf32>, input, label = "x"}>
 // STORAGE-NEXT: "glow_high.placeholder"() <{sym_name = "one.result", type = tensor<4xf32>, output, label = "result"}>
@@ -54,10 +53,10 @@ glow_high.func @early(@early.x, @early.result) {
 
 // Named storage stays named.
 
-// CHECK:       glow_high.func @named(@y) {
-glow_high.func @named(@y) {
+// CHECK:       glow_high.func @named(
+glow_high.func @named() -> tensor<4xf32> {
   %c = glow_high.get @c : tensor<4xf32>
-  glow_high.save %c, @y
+  glow_high.return %c
 }
 
 // CHECK:       glow_low.func @low(@in %x: memref<4xf32>, @inout %s: memref<4xf32>, @out %y: memref<4xf32>) {

@@ -107,13 +107,11 @@ glow_high.func @apart(@x, @y_2x4, @y_2x6) {
 // CHECK:         %[[A:.*]] = glow_high.slice %x {starts = [0, 0], ends = [2, 2]}
 // CHECK-NEXT:    %[[B:.*]] = glow_high.slice %v {starts = [0, 2], ends = [2, 4]}
 // CHECK-NEXT:    glow_high.concat %[[A]], %[[B]] {axis = 1} : tensor<2x4xf32>
-glow_high.func @two_tensors(@x, @v, @y_2x4) {
-  %x = glow_high.get @x : tensor<2x6xf32>
-  %v = glow_high.get @v : tensor<2x6xf32>
+glow_high.func @two_tensors(%x: tensor<2x6xf32>, %v: tensor<2x6xf32>) -> tensor<2x4xf32> {
   %0 = glow_high.slice %x {starts = [0, 0], ends = [2, 2]} : tensor<2x2xf32>
   %1 = glow_high.slice %v {starts = [0, 2], ends = [2, 4]} : tensor<2x2xf32>
   %2 = glow_high.concat %0, %1 {axis = 1} : tensor<2x4xf32>
-  glow_high.save %2, @y_2x4
+  glow_high.return %2
 }
 
 // Concatenations along one axis are one, where nothing else reads the inner one; splats of one number are one.

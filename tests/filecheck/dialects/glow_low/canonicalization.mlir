@@ -2,20 +2,12 @@
 
 // RUN: glow-opt %s -p canonicalize | filecheck %s
 
-glow_high.placeholder @x : tensor<4x4xf32> {input}
-glow_high.placeholder @e : tensor<0xf32> {output}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.placeholder @z : tensor<4x4xf32> {output}
-
 // CHECK-LABEL: glow_low.func @views(
 // CHECK:         %[[ROW:.*]] = glow_low.view %x : memref<4x4xf32> to memref<4xf32, strided<[1], offset: 4>>
 // CHECK-NEXT:    glow_low.relu @out %y, @in %[[ROW]]
 // CHECK-NEXT:    glow_low.neg @out %z, @in %x
 // CHECK-NEXT:  }
-glow_low.func @views(@x, @y, @z) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+glow_low.func @views(@in %x: memref<4x4xf32>, @out %y: memref<4xf32>, @out %z: memref<4x4xf32>) {
   %0 = glow_low.view %x : memref<4x4xf32> to memref<2x4xf32, strided<[8, 1], offset: 4>>
   %1 = glow_low.view %0 : memref<2x4xf32, strided<[8, 1], offset: 4>> to memref<4xf32, strided<[1], offset: 4>>
   glow_low.relu @out %y, @in %1
@@ -31,11 +23,7 @@ glow_low.func @views(@x, @y, @z) {
 // CHECK-NEXT:    %[[B:.*]] = glow_low.view %z
 // CHECK-NEXT:    glow_low.copy @out %[[A]], @in %[[B]]
 // CHECK-NEXT:  }
-glow_low.func @copies(@x, @e, @y, @z) {
-  %x = glow_low.weight @x : memref<4x4xf32>
-  %e = glow_low.weight @e {mutable} : memref<0xf32>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+glow_low.func @copies(@in %x: memref<4x4xf32>, @out %e: memref<0xf32>, @out %y: memref<4xf32>, @out %z: memref<4x4xf32>) {
   %0 = glow_low.view %x : memref<4x4xf32> to memref<4xf32>
   %1 = glow_low.view %x : memref<4x4xf32> to memref<0xf32>
   glow_low.copy @out %y, @in %0
@@ -53,8 +41,7 @@ glow_low.func @copies(@x, @e, @y, @z) {
 // CHECK:         glow_low.loop
 // CHECK:           glow_low.copy @out
 // CHECK-NEXT:    }
-glow_low.func @windows(@z) {
-  %z = glow_low.weight @z {mutable} : memref<4x4xf32>
+glow_low.func @windows(@out %z: memref<4x4xf32>) {
   glow_low.loop %i = 2 {
     %a = glow_low.window %z[%i by 8] : memref<4x4xf32> to memref<4xf32>
     %b = glow_low.window %z[%i by 4] : memref<4x4xf32> to memref<4xf32>

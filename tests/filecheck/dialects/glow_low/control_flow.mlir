@@ -3,12 +3,7 @@
 // RUN: glow-opt %s -p verify-low | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @flag : tensor<i1> {input}
-glow_high.placeholder @n : tensor<i64> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-
-// CHECK-LABEL: glow_low.func @branch(@x, @flag, @y)
+// CHECK-LABEL: glow_low.func @branch(
 // CHECK:         glow_low.if @in %flag {
 // CHECK-NEXT:      glow_low.relu @out %y, @in %x
 // CHECK-NEXT:    } else {
@@ -21,10 +16,7 @@ glow_high.placeholder @y : tensor<4xf32> {output}
 // CHECK-NEXT:      glow_low.relu @out %y, @in %x
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
-glow_low.func @branch(@x, @flag, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %flag = glow_low.weight @flag : memref<i1>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @branch(@in %x: memref<4xf32>, @in %flag: memref<i1>, @out %y: memref<4xf32>) {
   glow_low.if @in %flag {
     glow_low.relu @out %y, @in %x
   } else {
@@ -38,7 +30,7 @@ glow_low.func @branch(@x, @flag, @y) {
   }
 }
 
-// CHECK-LABEL: glow_low.func @loops(@x, @flag, @n, @y)
+// CHECK-LABEL: glow_low.func @loops(
 // CHECK:         glow_low.loop %{{.*}} = @in %n {
 // CHECK:         glow_low.loop %{{.*}} = 9 while @in %[[GO:.*]] {
 // CHECK-NEXT:      glow_low.neg @out %y, @in %y
@@ -46,11 +38,7 @@ glow_low.func @branch(@x, @flag, @y) {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    glow_low.loop %{{.*}} = @in %n while @in %[[GO]] {
 // CHECK:         glow_low.loop %{{.*}} while @in %[[GO]] {
-glow_low.func @loops(@x, @flag, @n, @y) {
-  %x = glow_low.weight @x : memref<4xf32>
-  %flag = glow_low.weight @flag : memref<i1>
-  %n = glow_low.weight @n : memref<i64>
-  %y = glow_low.weight @y {mutable} : memref<4xf32>
+glow_low.func @loops(@in %x: memref<4xf32>, @in %flag: memref<i1>, @in %n: memref<i64>, @out %y: memref<4xf32>) {
   %go = glow_low.alloc : memref<i1>
   glow_low.copy @out %go, @in %flag
   glow_low.copy @out %y, @in %x

@@ -4,13 +4,8 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-glow_high.placeholder @elementwise_unary_x : tensor<2x3xf32> {input}
-glow_high.placeholder @elementwise_unary_i : tensor<2x3xi32> {input}
-glow_high.placeholder @elementwise_unary_p : tensor<2x3xi1> {input}
-
-// CHECK-LABEL: glow_low.func @elementwise_unary_arithmetic(@elementwise_unary_x)
-glow_low.func @elementwise_unary_arithmetic(@elementwise_unary_x) {
-  %x = glow_low.weight @elementwise_unary_x : memref<2x3xf32>
+// CHECK-LABEL: glow_low.func @elementwise_unary_arithmetic(
+glow_low.func @elementwise_unary_arithmetic(@in %x: memref<2x3xf32>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.abs @out %out, @in %x
   glow_low.abs @out %out, @in %x
@@ -30,9 +25,8 @@ glow_low.func @elementwise_unary_arithmetic(@elementwise_unary_x) {
   glow_low.erf @out %out, @in %x
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_unary_rounding(@elementwise_unary_x)
-glow_low.func @elementwise_unary_rounding(@elementwise_unary_x) {
-  %x = glow_low.weight @elementwise_unary_x : memref<2x3xf32>
+// CHECK-LABEL: glow_low.func @elementwise_unary_rounding(
+glow_low.func @elementwise_unary_rounding(@in %x: memref<2x3xf32>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.ceil @out %out, @in %x
   glow_low.ceil @out %out, @in %x
@@ -42,9 +36,8 @@ glow_low.func @elementwise_unary_rounding(@elementwise_unary_x) {
   glow_low.round @out %out, @in %x
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_unary_trigonometry(@elementwise_unary_x)
-glow_low.func @elementwise_unary_trigonometry(@elementwise_unary_x) {
-  %x = glow_low.weight @elementwise_unary_x : memref<2x3xf32>
+// CHECK-LABEL: glow_low.func @elementwise_unary_trigonometry(
+glow_low.func @elementwise_unary_trigonometry(@in %x: memref<2x3xf32>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.sin @out %out, @in %x
   glow_low.sin @out %out, @in %x
@@ -70,18 +63,15 @@ glow_low.func @elementwise_unary_trigonometry(@elementwise_unary_x) {
   glow_low.atanh @out %out, @in %x
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_unary_integers(@elementwise_unary_i)
-glow_low.func @elementwise_unary_integers(@elementwise_unary_i) {
-  %i = glow_low.weight @elementwise_unary_i : memref<2x3xi32>
+// CHECK-LABEL: glow_low.func @elementwise_unary_integers(
+glow_low.func @elementwise_unary_integers(@in %i: memref<2x3xi32>) {
   %out = glow_low.alloc : memref<2x3xi32>
   // CHECK: glow_low.bitwise_not @out %out, @in %i
   glow_low.bitwise_not @out %out, @in %i
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_unary_truth(@elementwise_unary_x, @elementwise_unary_p)
-glow_low.func @elementwise_unary_truth(@elementwise_unary_x, @elementwise_unary_p) {
-  %x = glow_low.weight @elementwise_unary_x : memref<2x3xf32>
-  %p = glow_low.weight @elementwise_unary_p : memref<2x3xi1>
+// CHECK-LABEL: glow_low.func @elementwise_unary_truth(
+glow_low.func @elementwise_unary_truth(@in %x: memref<2x3xf32>, @in %p: memref<2x3xi1>) {
   %out = glow_low.alloc : memref<2x3xi1>
   // CHECK: glow_low.not @out %out, @in %p
   glow_low.not @out %out, @in %p
@@ -91,9 +81,8 @@ glow_low.func @elementwise_unary_truth(@elementwise_unary_x, @elementwise_unary_
   glow_low.is_inf @out %out, @in %x
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_unary_casts(@elementwise_unary_x)
-glow_low.func @elementwise_unary_casts(@elementwise_unary_x) {
-  %x = glow_low.weight @elementwise_unary_x : memref<2x3xf32>
+// CHECK-LABEL: glow_low.func @elementwise_unary_casts(
+glow_low.func @elementwise_unary_casts(@in %x: memref<2x3xf32>) {
   %out = glow_low.alloc : memref<2x3xi32>
   // CHECK: glow_low.cast @out %out, @in %x {to = i32}
   glow_low.cast @out %out, @in %x {to = i32}
@@ -101,13 +90,8 @@ glow_low.func @elementwise_unary_casts(@elementwise_unary_x) {
   glow_low.bit_cast @out %out, @in %x {to = i32}
 }
 
-glow_high.placeholder @activations_x : tensor<2x3xf32> {input}
-glow_high.placeholder @activations_y : tensor<3xf32> {input}
-
-// CHECK-LABEL: glow_low.func @activations_without_parameters(@activations_x, @activations_y)
-glow_low.func @activations_without_parameters(@activations_x, @activations_y) {
-  %x = glow_low.weight @activations_x : memref<2x3xf32>
-  %y = glow_low.weight @activations_y : memref<3xf32>
+// CHECK-LABEL: glow_low.func @activations_without_parameters(
+glow_low.func @activations_without_parameters(@in %x: memref<2x3xf32>, @in %y: memref<3xf32>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.relu @out %out, @in %x
   glow_low.relu @out %out, @in %x
@@ -127,9 +111,8 @@ glow_low.func @activations_without_parameters(@activations_x, @activations_y) {
   glow_low.prelu @out %out, @in %x, @in %y
 }
 
-// CHECK-LABEL: glow_low.func @activations_defaults(@activations_x)
-glow_low.func @activations_defaults(@activations_x) {
-  %x = glow_low.weight @activations_x : memref<2x3xf32>
+// CHECK-LABEL: glow_low.func @activations_defaults(
+glow_low.func @activations_defaults(@in %x: memref<2x3xf32>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.leaky_relu @out %out, @in %x
   glow_low.leaky_relu @out %out, @in %x
@@ -151,19 +134,8 @@ glow_low.func @activations_defaults(@activations_x) {
   glow_low.shrink @out %out, @in %x
 }
 
-glow_high.placeholder @elementwise_binary_x : tensor<2x3xf32> {input}
-glow_high.placeholder @elementwise_binary_y : tensor<3xf32> {input}
-glow_high.placeholder @elementwise_binary_i : tensor<2x3xi32> {input}
-glow_high.placeholder @elementwise_binary_j : tensor<3xi32> {input}
-glow_high.placeholder @elementwise_binary_p : tensor<2x3xi1> {input}
-glow_high.placeholder @elementwise_binary_q : tensor<3xi1> {input}
-
-// CHECK-LABEL: glow_low.func @elementwise_binary_arithmetic(@elementwise_binary_x, @elementwise_binary_y, @elementwise_binary_i, @elementwise_binary_j)
-glow_low.func @elementwise_binary_arithmetic(@elementwise_binary_x, @elementwise_binary_y, @elementwise_binary_i, @elementwise_binary_j) {
-  %x = glow_low.weight @elementwise_binary_x : memref<2x3xf32>
-  %y = glow_low.weight @elementwise_binary_y : memref<3xf32>
-  %i = glow_low.weight @elementwise_binary_i : memref<2x3xi32>
-  %j = glow_low.weight @elementwise_binary_j : memref<3xi32>
+// CHECK-LABEL: glow_low.func @elementwise_binary_arithmetic(
+glow_low.func @elementwise_binary_arithmetic(@in %x: memref<2x3xf32>, @in %y: memref<3xf32>, @in %i: memref<2x3xi32>, @in %j: memref<3xi32>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.add @out %out, @in %x, @in %y
   glow_low.add @out %out, @in %x, @in %y
@@ -184,10 +156,8 @@ glow_low.func @elementwise_binary_arithmetic(@elementwise_binary_x, @elementwise
   glow_low.min @out %out1, @in %i, @in %j
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_binary_comparison(@elementwise_binary_x, @elementwise_binary_y)
-glow_low.func @elementwise_binary_comparison(@elementwise_binary_x, @elementwise_binary_y) {
-  %x = glow_low.weight @elementwise_binary_x : memref<2x3xf32>
-  %y = glow_low.weight @elementwise_binary_y : memref<3xf32>
+// CHECK-LABEL: glow_low.func @elementwise_binary_comparison(
+glow_low.func @elementwise_binary_comparison(@in %x: memref<2x3xf32>, @in %y: memref<3xf32>) {
   %out = glow_low.alloc : memref<2x3xi1>
   // CHECK: glow_low.equal @out %out, @in %x, @in %y
   glow_low.equal @out %out, @in %x, @in %y
@@ -201,12 +171,8 @@ glow_low.func @elementwise_binary_comparison(@elementwise_binary_x, @elementwise
   glow_low.greater_or_equal @out %out, @in %x, @in %y
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_binary_logic(@elementwise_binary_p, @elementwise_binary_q, @elementwise_binary_i, @elementwise_binary_j)
-glow_low.func @elementwise_binary_logic(@elementwise_binary_p, @elementwise_binary_q, @elementwise_binary_i, @elementwise_binary_j) {
-  %p = glow_low.weight @elementwise_binary_p : memref<2x3xi1>
-  %q = glow_low.weight @elementwise_binary_q : memref<3xi1>
-  %i = glow_low.weight @elementwise_binary_i : memref<2x3xi32>
-  %j = glow_low.weight @elementwise_binary_j : memref<3xi32>
+// CHECK-LABEL: glow_low.func @elementwise_binary_logic(
+glow_low.func @elementwise_binary_logic(@in %p: memref<2x3xi1>, @in %q: memref<3xi1>, @in %i: memref<2x3xi32>, @in %j: memref<3xi32>) {
   %out = glow_low.alloc : memref<2x3xi1>
   // CHECK: glow_low.and @out %out, @in %p, @in %q
   glow_low.and @out %out, @in %p, @in %q
@@ -225,11 +191,8 @@ glow_low.func @elementwise_binary_logic(@elementwise_binary_p, @elementwise_bina
   glow_low.bit_shift @out %out1, @in %i, @in %j
 }
 
-// CHECK-LABEL: glow_low.func @elementwise_binary_choice(@elementwise_binary_x, @elementwise_binary_y, @elementwise_binary_p)
-glow_low.func @elementwise_binary_choice(@elementwise_binary_x, @elementwise_binary_y, @elementwise_binary_p) {
-  %x = glow_low.weight @elementwise_binary_x : memref<2x3xf32>
-  %y = glow_low.weight @elementwise_binary_y : memref<3xf32>
-  %p = glow_low.weight @elementwise_binary_p : memref<2x3xi1>
+// CHECK-LABEL: glow_low.func @elementwise_binary_choice(
+glow_low.func @elementwise_binary_choice(@in %x: memref<2x3xf32>, @in %y: memref<3xf32>, @in %p: memref<2x3xi1>) {
   %out = glow_low.alloc : memref<2x3xf32>
   // CHECK: glow_low.where @out %out, @in %p, @in %x, @in %y
   glow_low.where @out %out, @in %p, @in %x, @in %y
@@ -243,16 +206,8 @@ glow_low.func @elementwise_binary_choice(@elementwise_binary_x, @elementwise_bin
   glow_low.clip @out %out, @in %x
 }
 
-glow_high.placeholder @convolution_image : tensor<1x8x8x4xf32> {input}
-glow_high.placeholder @convolution_filter : tensor<6x3x3x4xf32> {input}
-glow_high.placeholder @convolution_bias : tensor<6xf32> {input}
-glow_high.placeholder @convolution_up : tensor<4x2x2x6xf32> {input}
-
-// CHECK-LABEL: glow_low.func @convolution_conv(@convolution_image, @convolution_filter, @convolution_bias)
-glow_low.func @convolution_conv(@convolution_image, @convolution_filter, @convolution_bias) {
-  %image = glow_low.weight @convolution_image : memref<1x8x8x4xf32>
-  %filter = glow_low.weight @convolution_filter : memref<6x3x3x4xf32>
-  %bias = glow_low.weight @convolution_bias : memref<6xf32>
+// CHECK-LABEL: glow_low.func @convolution_conv(
+glow_low.func @convolution_conv(@in %image: memref<1x8x8x4xf32>, @in %filter: memref<6x3x3x4xf32>, @in %bias: memref<6xf32>) {
   %out = glow_low.alloc : memref<1x6x6x6xf32>
   // CHECK: glow_low.conv @out %out, @in %image, @in %filter
   glow_low.conv @out %out, @in %image, @in %filter
@@ -261,11 +216,8 @@ glow_low.func @convolution_conv(@convolution_image, @convolution_filter, @convol
   glow_low.conv @out %out1, @in %image, @in %filter, @in %bias {strides = [2, 2], pads = [1, 1, 1, 1], dilations = [1, 2]}
 }
 
-// CHECK-LABEL: glow_low.func @convolution_conv_transpose(@convolution_image, @convolution_up, @convolution_bias)
-glow_low.func @convolution_conv_transpose(@convolution_image, @convolution_up, @convolution_bias) {
-  %image = glow_low.weight @convolution_image : memref<1x8x8x4xf32>
-  %up = glow_low.weight @convolution_up : memref<4x2x2x6xf32>
-  %bias = glow_low.weight @convolution_bias : memref<6xf32>
+// CHECK-LABEL: glow_low.func @convolution_conv_transpose(
+glow_low.func @convolution_conv_transpose(@in %image: memref<1x8x8x4xf32>, @in %up: memref<4x2x2x6xf32>, @in %bias: memref<6xf32>) {
   %out = glow_low.alloc : memref<1x9x9x6xf32>
   // CHECK: glow_low.conv_transpose @out %out, @in %image, @in %up
   glow_low.conv_transpose @out %out, @in %image, @in %up
@@ -274,16 +226,8 @@ glow_low.func @convolution_conv_transpose(@convolution_image, @convolution_up, @
   glow_low.conv_transpose @out %out1, @in %image, @in %up, @in %bias {strides = [2, 2], pads = [1, 0, 0, 1], dilations = [2, 1], output_padding = [1, 1]}
 }
 
-glow_high.placeholder @linear_a : tensor<5x2x3xf32> {input}
-glow_high.placeholder @linear_b : tensor<3x4xf32> {input}
-glow_high.placeholder @linear_m : tensor<2x3xf32> {input}
-glow_high.placeholder @linear_bias : tensor<4xf32> {input}
-
-// CHECK-LABEL: glow_low.func @linear_matmul(@linear_a, @linear_b, @linear_bias)
-glow_low.func @linear_matmul(@linear_a, @linear_b, @linear_bias) {
-  %a = glow_low.weight @linear_a : memref<5x2x3xf32>
-  %b = glow_low.weight @linear_b : memref<3x4xf32>
-  %bias = glow_low.weight @linear_bias : memref<4xf32>
+// CHECK-LABEL: glow_low.func @linear_matmul(
+glow_low.func @linear_matmul(@in %a: memref<5x2x3xf32>, @in %b: memref<3x4xf32>, @in %bias: memref<4xf32>) {
   %out = glow_low.alloc : memref<5x2x4xf32>
   // CHECK: glow_low.matmul @out %out, @in %a, @in %b
   glow_low.matmul @out %out, @in %a, @in %b
@@ -291,23 +235,15 @@ glow_low.func @linear_matmul(@linear_a, @linear_b, @linear_bias) {
   glow_low.matmul @out %out, @in %a, @in %b, @in %bias
 }
 
-// CHECK-LABEL: glow_low.func @linear_fully_connected(@linear_m, @linear_b, @linear_bias)
-glow_low.func @linear_fully_connected(@linear_m, @linear_b, @linear_bias) {
-  %m = glow_low.weight @linear_m : memref<2x3xf32>
-  %b = glow_low.weight @linear_b : memref<3x4xf32>
-  %bias = glow_low.weight @linear_bias : memref<4xf32>
+// CHECK-LABEL: glow_low.func @linear_fully_connected(
+glow_low.func @linear_fully_connected(@in %m: memref<2x3xf32>, @in %b: memref<3x4xf32>, @in %bias: memref<4xf32>) {
   %out = glow_low.alloc : memref<2x4xf32>
   // CHECK: glow_low.fully_connected @out %out, @in %m, @in %b, @in %bias
   glow_low.fully_connected @out %out, @in %m, @in %b, @in %bias
 }
 
-glow_high.placeholder @linear_square : tensor<5x4x4xf32> {input}
-
-// CHECK-LABEL: glow_low.func @linear_others(@linear_a, @linear_b, @linear_square)
-glow_low.func @linear_others(@linear_a, @linear_b, @linear_square) {
-  %a = glow_low.weight @linear_a : memref<5x2x3xf32>
-  %b = glow_low.weight @linear_b : memref<3x4xf32>
-  %square = glow_low.weight @linear_square : memref<5x4x4xf32>
+// CHECK-LABEL: glow_low.func @linear_others(
+glow_low.func @linear_others(@in %a: memref<5x2x3xf32>, @in %b: memref<3x4xf32>, @in %square: memref<5x4x4xf32>) {
   %out = glow_low.alloc : memref<5x2x4xf32>
   // CHECK: glow_low.einsum @out %out, @in %a, @in %b {equation = "abc,cd->abd"}
   glow_low.einsum @out %out, @in %a, @in %b {equation = "abc,cd->abd"}
@@ -316,11 +252,8 @@ glow_low.func @linear_others(@linear_a, @linear_b, @linear_square) {
   glow_low.det @out %out1, @in %square
 }
 
-glow_high.placeholder @pooling_image : tensor<1x9x9x4xf32> {input}
-
-// CHECK-LABEL: glow_low.func @pooling_pools(@pooling_image)
-glow_low.func @pooling_pools(@pooling_image) {
-  %image = glow_low.weight @pooling_image : memref<1x9x9x4xf32>
+// CHECK-LABEL: glow_low.func @pooling_pools(
+glow_low.func @pooling_pools(@in %image: memref<1x9x9x4xf32>) {
   %out = glow_low.alloc : memref<1x8x8x4xf32>
   // CHECK: glow_low.max_pool @out %out, @in %image {kernel_shape = [2, 2]}
   glow_low.max_pool @out %out, @in %image {kernel_shape = [2, 2]}
@@ -331,16 +264,8 @@ glow_low.func @pooling_pools(@pooling_image) {
   glow_low.lp_pool @out %out, @in %image {kernel_shape = [2, 2]}
 }
 
-glow_high.placeholder @normalization_x : tensor<2x5x5x6xf32> {input}
-glow_high.placeholder @normalization_c : tensor<6xf32> {input}
-
-glow_high.placeholder @attention_x : tensor<2x5x6xf32> {input}
-glow_high.placeholder @attention_mask : tensor<5x5xf32> {input}
-
-// CHECK-LABEL: glow_low.func @attention(@attention_x, @attention_mask)
-glow_low.func @attention(@attention_x, @attention_mask) {
-  %x = glow_low.weight @attention_x : memref<2x5x6xf32>
-  %mask = glow_low.weight @attention_mask : memref<5x5xf32>
+// CHECK-LABEL: glow_low.func @attention(
+glow_low.func @attention(@in %x: memref<2x5x6xf32>, @in %mask: memref<5x5xf32>) {
   %out = glow_low.alloc : memref<2x5x6xf32>
   // CHECK: glow_low.attention @out %out, @in %x, @in %x, @in %x {causal = true}
   glow_low.attention @out %out, @in %x, @in %x, @in %x {causal = true}
@@ -348,9 +273,8 @@ glow_low.func @attention(@attention_x, @attention_mask) {
   glow_low.attention @out %out, @in %x, @in %x, @in %x, @in %mask {scale = 0.5}
 }
 
-// CHECK-LABEL: glow_low.func @normalization_along_an_axis(@normalization_x)
-glow_low.func @normalization_along_an_axis(@normalization_x) {
-  %x = glow_low.weight @normalization_x : memref<2x5x5x6xf32>
+// CHECK-LABEL: glow_low.func @normalization_along_an_axis(
+glow_low.func @normalization_along_an_axis(@in %x: memref<2x5x5x6xf32>) {
   %out = glow_low.alloc : memref<2x5x5x6xf32>
   // CHECK: glow_low.softmax @out %out, @in %x
   glow_low.softmax @out %out, @in %x
@@ -360,10 +284,8 @@ glow_low.func @normalization_along_an_axis(@normalization_x) {
   glow_low.hardmax @out %out, @in %x
 }
 
-// CHECK-LABEL: glow_low.func @normalization_statistics(@normalization_x, @normalization_c)
-glow_low.func @normalization_statistics(@normalization_x, @normalization_c) {
-  %x = glow_low.weight @normalization_x : memref<2x5x5x6xf32>
-  %c = glow_low.weight @normalization_c : memref<6xf32>
+// CHECK-LABEL: glow_low.func @normalization_statistics(
+glow_low.func @normalization_statistics(@in %x: memref<2x5x5x6xf32>, @in %c: memref<6xf32>) {
   %out = glow_low.alloc : memref<2x5x5x6xf32>
   // CHECK: glow_low.batch_normalization @out %out, @in %x, @in %c, @in %c, @in %c, @in %c
   glow_low.batch_normalization @out %out, @in %x, @in %c, @in %c, @in %c, @in %c
@@ -379,19 +301,15 @@ glow_low.func @normalization_statistics(@normalization_x, @normalization_c) {
   glow_low.rms_normalization @out %out, @in %x, @in %c
 }
 
-// CHECK-LABEL: glow_low.func @normalization_neighbours(@normalization_x)
-glow_low.func @normalization_neighbours(@normalization_x) {
-  %x = glow_low.weight @normalization_x : memref<2x5x5x6xf32>
+// CHECK-LABEL: glow_low.func @normalization_neighbours(
+glow_low.func @normalization_neighbours(@in %x: memref<2x5x5x6xf32>) {
   %out = glow_low.alloc : memref<2x5x5x6xf32>
   // CHECK: glow_low.lrn @out %out, @in %x {size = 5}
   glow_low.lrn @out %out, @in %x {size = 5}
 }
 
-glow_high.placeholder @reductions_x : tensor<2x5x6xf32> {input}
-
-// CHECK-LABEL: glow_low.func @reductions_with_unit_axes(@reductions_x)
-glow_low.func @reductions_with_unit_axes(@reductions_x) {
-  %x = glow_low.weight @reductions_x : memref<2x5x6xf32>
+// CHECK-LABEL: glow_low.func @reductions_with_unit_axes(
+glow_low.func @reductions_with_unit_axes(@in %x: memref<2x5x6xf32>) {
   %out = glow_low.alloc : memref<2x1x1xf32>
   // CHECK: glow_low.reduce_sum @out %out, @in %x {axes = [1, 2]}
   glow_low.reduce_sum @out %out, @in %x {axes = [1, 2]}
@@ -415,9 +333,8 @@ glow_low.func @reductions_with_unit_axes(@reductions_x) {
   glow_low.reduce_log_sum_exp @out %out, @in %x {axes = [1, 2]}
 }
 
-// CHECK-LABEL: glow_low.func @reductions_positions(@reductions_x)
-glow_low.func @reductions_positions(@reductions_x) {
-  %x = glow_low.weight @reductions_x : memref<2x5x6xf32>
+// CHECK-LABEL: glow_low.func @reductions_positions(
+glow_low.func @reductions_positions(@in %x: memref<2x5x6xf32>) {
   %out = glow_low.alloc : memref<2x1x6xi64>
   // CHECK: glow_low.arg_max @out %out, @in %x {axis = 1}
   glow_low.arg_max @out %out, @in %x {axis = 1}
@@ -426,9 +343,8 @@ glow_low.func @reductions_positions(@reductions_x) {
   glow_low.arg_min @out %out1, @in %x {axis = 0}
 }
 
-// CHECK-LABEL: glow_low.func @reductions_running(@reductions_x)
-glow_low.func @reductions_running(@reductions_x) {
-  %x = glow_low.weight @reductions_x : memref<2x5x6xf32>
+// CHECK-LABEL: glow_low.func @reductions_running(
+glow_low.func @reductions_running(@in %x: memref<2x5x6xf32>) {
   %out = glow_low.alloc : memref<2x5x6xf32>
   // CHECK: glow_low.cum_sum @out %out, @in %x {axis = 1}
   glow_low.cum_sum @out %out, @in %x {axis = 1}
@@ -436,51 +352,16 @@ glow_low.func @reductions_running(@reductions_x) {
   glow_low.cum_prod @out %out, @in %x {axis = 0}
 }
 
-// CHECK-LABEL: glow_low.func @reductions_largest(@reductions_x)
-glow_low.func @reductions_largest(@reductions_x) {
-  %x = glow_low.weight @reductions_x : memref<2x5x6xf32>
+// CHECK-LABEL: glow_low.func @reductions_largest(
+glow_low.func @reductions_largest(@in %x: memref<2x5x6xf32>) {
   %out = glow_low.alloc : memref<2x5x3xf32>
   %out1 = glow_low.alloc : memref<2x5x3xi64>
   // CHECK: glow_low.top_k @out %out, @out %out1, @in %x {k = 3}
   glow_low.top_k @out %out, @out %out1, @in %x {k = 3}
 }
 
-glow_high.placeholder @recurrent_x : tensor<7x2x5xf32> {input}
-glow_high.placeholder @recurrent_xb : tensor<2x7x5xf32> {input}
-glow_high.placeholder @recurrent_len : tensor<2xi32> {input}
-glow_high.placeholder @recurrent_w4 : tensor<1x12x5xf32> {input}
-glow_high.placeholder @recurrent_r4 : tensor<1x12x3xf32> {input}
-glow_high.placeholder @recurrent_b4 : tensor<1x24xf32> {input}
-glow_high.placeholder @recurrent_s1 : tensor<1x2x3xf32> {input}
-glow_high.placeholder @recurrent_p4 : tensor<1x9xf32> {input}
-glow_high.placeholder @recurrent_w3 : tensor<1x9x5xf32> {input}
-glow_high.placeholder @recurrent_r3 : tensor<1x9x3xf32> {input}
-glow_high.placeholder @recurrent_b3 : tensor<1x18xf32> {input}
-glow_high.placeholder @recurrent_w1 : tensor<1x3x5xf32> {input}
-glow_high.placeholder @recurrent_r1 : tensor<1x3x3xf32> {input}
-glow_high.placeholder @recurrent_b1 : tensor<1x6xf32> {input}
-glow_high.placeholder @recurrent_sb : tensor<2x1x3xf32> {input}
-glow_high.placeholder @recurrent_g4 : tensor<7x2x12xf32> {input}
-glow_high.placeholder @recurrent_m4 : tensor<3x12xf32> {input}
-glow_high.placeholder @recurrent_g3 : tensor<7x2x9xf32> {input}
-glow_high.placeholder @recurrent_m3 : tensor<3x9xf32> {input}
-glow_high.placeholder @recurrent_g1 : tensor<7x2x3xf32> {input}
-glow_high.placeholder @recurrent_m1 : tensor<3x3xf32> {input}
-glow_high.placeholder @recurrent_h : tensor<2x3xf32> {input}
-glow_high.placeholder @recurrent_peep : tensor<9xf32> {input}
-glow_high.placeholder @recurrent_bias : tensor<3xf32> {input}
-
-// CHECK-LABEL: glow_low.func @recurrent_lstm(@recurrent_x, @recurrent_xb, @recurrent_len, @recurrent_w4, @recurrent_r4, @recurrent_b4, @recurrent_s1, @recurrent_sb, @recurrent_p4)
-glow_low.func @recurrent_lstm(@recurrent_x, @recurrent_xb, @recurrent_len, @recurrent_w4, @recurrent_r4, @recurrent_b4, @recurrent_s1, @recurrent_sb, @recurrent_p4) {
-  %x = glow_low.weight @recurrent_x : memref<7x2x5xf32>
-  %xb = glow_low.weight @recurrent_xb : memref<2x7x5xf32>
-  %len = glow_low.weight @recurrent_len : memref<2xi32>
-  %w4 = glow_low.weight @recurrent_w4 : memref<1x12x5xf32>
-  %r4 = glow_low.weight @recurrent_r4 : memref<1x12x3xf32>
-  %b4 = glow_low.weight @recurrent_b4 : memref<1x24xf32>
-  %s1 = glow_low.weight @recurrent_s1 : memref<1x2x3xf32>
-  %sb = glow_low.weight @recurrent_sb : memref<2x1x3xf32>
-  %p4 = glow_low.weight @recurrent_p4 : memref<1x9xf32>
+// CHECK-LABEL: glow_low.func @recurrent_lstm(
+glow_low.func @recurrent_lstm(@in %x: memref<7x2x5xf32>, @in %xb: memref<2x7x5xf32>, @in %len: memref<2xi32>, @in %w4: memref<1x12x5xf32>, @in %r4: memref<1x12x3xf32>, @in %b4: memref<1x24xf32>, @in %s1: memref<1x2x3xf32>, @in %sb: memref<2x1x3xf32>, @in %p4: memref<1x9xf32>) {
   %out = glow_low.alloc : memref<7x1x2x3xf32>
   %out1 = glow_low.alloc : memref<1x2x3xf32>
   %out2 = glow_low.alloc : memref<1x2x3xf32>
@@ -495,14 +376,8 @@ glow_low.func @recurrent_lstm(@recurrent_x, @recurrent_xb, @recurrent_len, @recu
   glow_low.lstm @out %out3, @out %out4, @out %out5, @in %xb, @in %w4, @in %r4, @in none, @in none, @in %sb, @in %sb {direction = "reverse", batch_first = true}
 }
 
-// CHECK-LABEL: glow_low.func @recurrent_gru(@recurrent_x, @recurrent_len, @recurrent_w3, @recurrent_r3, @recurrent_b3, @recurrent_s1)
-glow_low.func @recurrent_gru(@recurrent_x, @recurrent_len, @recurrent_w3, @recurrent_r3, @recurrent_b3, @recurrent_s1) {
-  %x = glow_low.weight @recurrent_x : memref<7x2x5xf32>
-  %len = glow_low.weight @recurrent_len : memref<2xi32>
-  %w3 = glow_low.weight @recurrent_w3 : memref<1x9x5xf32>
-  %r3 = glow_low.weight @recurrent_r3 : memref<1x9x3xf32>
-  %b3 = glow_low.weight @recurrent_b3 : memref<1x18xf32>
-  %s1 = glow_low.weight @recurrent_s1 : memref<1x2x3xf32>
+// CHECK-LABEL: glow_low.func @recurrent_gru(
+glow_low.func @recurrent_gru(@in %x: memref<7x2x5xf32>, @in %len: memref<2xi32>, @in %w3: memref<1x9x5xf32>, @in %r3: memref<1x9x3xf32>, @in %b3: memref<1x18xf32>, @in %s1: memref<1x2x3xf32>) {
   %out = glow_low.alloc : memref<7x1x2x3xf32>
   %out1 = glow_low.alloc : memref<1x2x3xf32>
   // CHECK: glow_low.gru @out %out, @out %out1, @in %x, @in %w3, @in %r3
@@ -511,14 +386,8 @@ glow_low.func @recurrent_gru(@recurrent_x, @recurrent_len, @recurrent_w3, @recur
   glow_low.gru @out %out, @out %out1, @in %x, @in %w3, @in %r3, @in %b3, @in %len, @in %s1 {direction = "reverse", linear_before_reset = true}
 }
 
-// CHECK-LABEL: glow_low.func @recurrent_rnn(@recurrent_x, @recurrent_len, @recurrent_w1, @recurrent_r1, @recurrent_b1, @recurrent_s1)
-glow_low.func @recurrent_rnn(@recurrent_x, @recurrent_len, @recurrent_w1, @recurrent_r1, @recurrent_b1, @recurrent_s1) {
-  %x = glow_low.weight @recurrent_x : memref<7x2x5xf32>
-  %len = glow_low.weight @recurrent_len : memref<2xi32>
-  %w1 = glow_low.weight @recurrent_w1 : memref<1x3x5xf32>
-  %r1 = glow_low.weight @recurrent_r1 : memref<1x3x3xf32>
-  %b1 = glow_low.weight @recurrent_b1 : memref<1x6xf32>
-  %s1 = glow_low.weight @recurrent_s1 : memref<1x2x3xf32>
+// CHECK-LABEL: glow_low.func @recurrent_rnn(
+glow_low.func @recurrent_rnn(@in %x: memref<7x2x5xf32>, @in %len: memref<2xi32>, @in %w1: memref<1x3x5xf32>, @in %r1: memref<1x3x3xf32>, @in %b1: memref<1x6xf32>, @in %s1: memref<1x2x3xf32>) {
   %out = glow_low.alloc : memref<7x1x2x3xf32>
   %out1 = glow_low.alloc : memref<1x2x3xf32>
   // CHECK: glow_low.rnn @out %out, @out %out1, @in %x, @in %w1, @in %r1
@@ -529,18 +398,8 @@ glow_low.func @recurrent_rnn(@recurrent_x, @recurrent_len, @recurrent_w1, @recur
   glow_low.rnn @out %out, @out %out1, @in %x, @in %w1, @in %r1, @in none, @in %len
 }
 
-// CHECK-LABEL: glow_low.func @recurrent_recurrences(@recurrent_g4, @recurrent_m4, @recurrent_g3, @recurrent_m3, @recurrent_g1, @recurrent_m1, @recurrent_h, @recurrent_peep, @recurrent_bias, @recurrent_len)
-glow_low.func @recurrent_recurrences(@recurrent_g4, @recurrent_m4, @recurrent_g3, @recurrent_m3, @recurrent_g1, @recurrent_m1, @recurrent_h, @recurrent_peep, @recurrent_bias, @recurrent_len) {
-  %g4 = glow_low.weight @recurrent_g4 : memref<7x2x12xf32>
-  %m4 = glow_low.weight @recurrent_m4 : memref<3x12xf32>
-  %g3 = glow_low.weight @recurrent_g3 : memref<7x2x9xf32>
-  %m3 = glow_low.weight @recurrent_m3 : memref<3x9xf32>
-  %g1 = glow_low.weight @recurrent_g1 : memref<7x2x3xf32>
-  %m1 = glow_low.weight @recurrent_m1 : memref<3x3xf32>
-  %h = glow_low.weight @recurrent_h : memref<2x3xf32>
-  %peep = glow_low.weight @recurrent_peep : memref<9xf32>
-  %bias = glow_low.weight @recurrent_bias : memref<3xf32>
-  %len = glow_low.weight @recurrent_len : memref<2xi32>
+// CHECK-LABEL: glow_low.func @recurrent_recurrences(
+glow_low.func @recurrent_recurrences(@in %g4: memref<7x2x12xf32>, @in %m4: memref<3x12xf32>, @in %g3: memref<7x2x9xf32>, @in %m3: memref<3x9xf32>, @in %g1: memref<7x2x3xf32>, @in %m1: memref<3x3xf32>, @in %h: memref<2x3xf32>, @in %peep: memref<9xf32>, @in %bias: memref<3xf32>, @in %len: memref<2xi32>) {
   %out = glow_low.alloc : memref<7x2x3xf32>
   %out1 = glow_low.alloc : memref<2x3xf32>
   %out2 = glow_low.alloc : memref<2x3xf32>
@@ -560,11 +419,8 @@ glow_low.func @recurrent_recurrences(@recurrent_g4, @recurrent_m4, @recurrent_g3
   glow_low.rnn_recurrence @out %out, @out %out1, @in %g1, @in %m1, @in %h, @in %len {activations = ["relu"]}
 }
 
-glow_high.placeholder @storage_x : tensor<4xf32> {input}
-
-// CHECK-LABEL: glow_low.func @storage_splat(@storage_x)
-glow_low.func @storage_splat(@storage_x) {
-  %x = glow_low.weight @storage_x : memref<4xf32>
+// CHECK-LABEL: glow_low.func @storage_splat(
+glow_low.func @storage_splat(@in %x: memref<4xf32>) {
   %out = glow_low.alloc : memref<4xf32>
   // CHECK: glow_low.splat @out %out {value = 0.5}
   glow_low.splat @out %out {value = 0.5}

@@ -4,18 +4,15 @@
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
 glow_high.placeholder @x : tensor<8x4xf32> {input}
-glow_high.placeholder @y : tensor<8x4xf32> {output}
 glow_high.placeholder @s : tensor<8x4xf32> {state}
 
-// CHECK-LABEL: glow_low.func @lines(@x, @y)
+// CHECK-LABEL: glow_low.func @lines(
 // CHECK:         glow_low.loop %[[I:.*]] = 4 {
 // CHECK-NEXT:      %[[A:.*]] = glow_low.window %x[%[[I]] by 8] : memref<8x4xf32> to memref<2x4xf32>
 // CHECK-NEXT:      %[[B:.*]] = glow_low.window %y[%[[I]] by 8] : memref<8x4xf32> to memref<2x4xf32>
 // CHECK-NEXT:      glow_low.relu @out %[[B]], @in %[[A]]
 // CHECK-NEXT:    }
-glow_low.func @lines(@x, @y) {
-  %x = glow_low.weight @x : memref<8x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x4xf32>
+glow_low.func @lines(@in %x: memref<8x4xf32>, @out %y: memref<8x4xf32>) {
   glow_low.loop %i = 4 {
     %a = glow_low.window %x[%i by 8] : memref<8x4xf32> to memref<2x4xf32>
     %b = glow_low.window %y[%i by 8] : memref<8x4xf32> to memref<2x4xf32>

@@ -20,12 +20,8 @@ glow_low.func @declarations(@x, @y, @s) {
   %s = glow_low.weight @s {mutable, region = "bindings", offset = 2} : memref<4x6xf32>
 }
 
-// CHECK-LABEL: glow_low.func @program(@x, @y)
-glow_low.func @program(@x, @y) {
-  // CHECK-NEXT: %x = glow_low.weight @x : memref<4x6xf32>
-  %x = glow_low.weight @x : memref<4x6xf32>
-  // CHECK-NEXT: %y = glow_low.weight @y {mutable} : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+// CHECK-LABEL: glow_low.func @program(
+glow_low.func @program(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // CHECK-NEXT: %a = glow_low.alloc : memref<4x6xf32>
   %a = glow_low.alloc : memref<4x6xf32>
   // CHECK-NEXT: %b = glow_low.alloc {offset = 64} : memref<2x3xf32, strided<[8, 1]>>

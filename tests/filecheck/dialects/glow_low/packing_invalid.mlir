@@ -6,24 +6,16 @@
 
 // CHECK: packing = {right = {form = "panels", shape = [32, 32], panel = 16}}
 glow_high.constant @packed : tensor<2x32x16xf32> {value = dense<1.0> : tensor<2x32x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<2x32x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels", shape = array<i64: 32, 32>, panel = 16}}}
 }
 
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -34,12 +26,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -50,12 +38,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -66,12 +50,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -82,12 +62,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -98,12 +74,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -114,12 +86,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -130,12 +98,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -146,12 +110,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -162,12 +122,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -178,12 +134,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
@@ -194,12 +146,8 @@ glow_low.func @main(@image, @features) {
 // -----
 
 glow_high.constant @packed : tensor<2x32x16xf32> {value = dense<1.0> : tensor<2x32x16xf32>}
-glow_high.placeholder @x : tensor<8x32xf32> {input}
-glow_high.placeholder @y : tensor<8x32xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<8x32xf32>
+glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   %w = glow_low.weight @packed : memref<2x32x16xf32>
-  %y = glow_low.weight @y {mutable} : memref<8x32xf32>
   // expected-error @below {{the operands' inner sizes differ: 32 and 99}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels", shape = array<i64: 99, 99>, panel = 16}}}
 }

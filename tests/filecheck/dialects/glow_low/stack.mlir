@@ -6,23 +6,9 @@
 // What repeats has a name.
 // CHECK: #map = affine_map<(d0, d1) -> (d0, d1)>
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @row : tensor<1x6xf32> {input}
-glow_high.placeholder @t : tensor<6x4xf32> {input}
-glow_high.placeholder @b : tensor<4x6xui8> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_high.placeholder @z : tensor<4x6xui8> {output}
-
 // A broadcast row and a transposed read, and two results.
-// CHECK-LABEL: glow_low.func @main(@x, @row, @t, @b, @y, @z)
-glow_low.func @main(@x, @row, @t, @b, @y, @z) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %row = glow_low.weight @row : memref<1x6xf32>
-  %t = glow_low.weight @t : memref<6x4xf32>
-  %b = glow_low.weight @b : memref<4x6xui8>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
-  // CHECK: %z = glow_low.weight @z {mutable} : memref<4x6xui8>
-  %z = glow_low.weight @z {mutable} : memref<4x6xui8>
+// CHECK-LABEL: glow_low.func @main(
+glow_low.func @main(@in %x: memref<4x6xf32>, @in %row: memref<1x6xf32>, @in %t: memref<6x4xf32>, @in %b: memref<4x6xui8>, @out %y: memref<4x6xf32>, @out %z: memref<4x6xui8>) {
   // CHECK-NEXT: glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [#map, #map, #map, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, #map], iterators = ["parallel", "parallel"]} {
   glow_low.stack @out %y, @out %z, @in %x, @in %row, @in %t, @in %b {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   // CHECK-NEXT: ^bb0(%{{[0-9]+}}: f32, %{{[0-9]+}}: f32, %{{[0-9]+}}: f32, %{{[0-9]+}}: i8):
@@ -45,12 +31,8 @@ glow_low.func @main(@x, @row, @t, @b, @y, @z) {
 }
 
 // An index space of one point, without dimensions.
-// CHECK-LABEL: glow_low.func @point(@one, @two)
-glow_high.placeholder @one : tensor<1xf32> {input}
-glow_high.placeholder @two : tensor<f32> {output}
-glow_low.func @point(@one, @two) {
-  %one = glow_low.weight @one : memref<1xf32>
-  %two = glow_low.weight @two {mutable} : memref<f32>
+// CHECK-LABEL: glow_low.func @point(
+glow_low.func @point(@in %one: memref<1xf32>, @out %two: memref<f32>) {
   // CHECK: glow_low.stack @out %two, @in %one {maps = [affine_map<() -> ()>, affine_map<() -> (0)>], iterators = []} {
   glow_low.stack @out %two, @in %one {maps = [affine_map<() -> ()>, affine_map<() -> (0)>], iterators = []} {
   ^bb0(%0: f32):

@@ -8,11 +8,7 @@ glow_high.placeholder @right : tensor<1xf32> {input}
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{2 operands need as many maps, got 1}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -22,11 +18,7 @@ glow_low.func @wrong(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{map (d0) -> (d0, d0) has not 2 dimensions}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0) -> (d0, d0)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -36,11 +28,7 @@ glow_low.func @wrong(@x, @y) {
 
 // -----
 
-glow_high.placeholder @s : tensor<6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@s, @y) {
-  %s = glow_low.weight @s : memref<6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %s: memref<6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{map (d0, d1) -> (d0, d1) does not fit shape (6,)}}
   glow_low.stack @out %y, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -50,11 +38,7 @@ glow_low.func @wrong(@s, @y) {
 
 // -----
 
-glow_high.placeholder @s : tensor<6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@s, @y) {
-  %s = glow_low.weight @s : memref<6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %s: memref<6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{dimension d0 is 4 and 6 long}}
   glow_low.stack @out %y, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -64,11 +48,7 @@ glow_low.func @wrong(@s, @y) {
 
 // -----
 
-glow_high.placeholder @s : tensor<6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@s, @y) {
-  %s = glow_low.weight @s : memref<6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %s: memref<6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{map (d0, d1) -> ((d0 + d1)) yields (d0 + d1), neither a dimension nor 0}}
   glow_low.stack @out %y, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0 + d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -78,11 +58,7 @@ glow_low.func @wrong(@s, @y) {
 
 // -----
 
-glow_high.placeholder @s : tensor<6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@s, @y) {
-  %s = glow_low.weight @s : memref<6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %s: memref<6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{map (d0, d1) -> (1) yields 1, neither a dimension nor 0}}
   glow_low.stack @out %y, @in %s {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -92,11 +68,7 @@ glow_low.func @wrong(@s, @y) {
 
 // -----
 
-glow_high.placeholder @s : tensor<6xf32> {input}
-glow_high.placeholder @y1 : tensor<6xf32> {output}
-glow_low.func @wrong(@s, @y1) {
-  %s = glow_low.weight @s : memref<6xf32>
-  %y1 = glow_low.weight @y1 {mutable} : memref<6xf32>
+glow_low.func @wrong(@in %s: memref<6xf32>, @out %y1: memref<6xf32>) {
   // expected-error @below {{some dimension of the index space has no operand}}
   glow_low.stack @out %y1, @in %s {maps = [affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -106,11 +78,7 @@ glow_low.func @wrong(@s, @y1) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{the body must take f32}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: i32):
@@ -120,11 +88,7 @@ glow_low.func @wrong(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{arith.addf terminates block in single-block region but is not a terminator}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -134,11 +98,7 @@ glow_low.func @wrong(@x, @y) {
 
 // -----
 
-glow_high.placeholder @i : tensor<4x6xi32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@i, @y) {
-  %i = glow_low.weight @i : memref<4x6xi32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %i: memref<4x6xi32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{the body must yield f32}}
   glow_low.stack @out %y, @in %i {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: i32):
@@ -148,11 +108,7 @@ glow_low.func @wrong(@i, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<4x6xf32> {input}
-glow_high.placeholder @y : tensor<4x6xf32> {output}
-glow_low.func @wrong(@x, @y) {
-  %x = glow_low.weight @x : memref<4x6xf32>
-  %y = glow_low.weight @y {mutable} : memref<4x6xf32>
+glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // expected-error @below {{the body must yield f32}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):

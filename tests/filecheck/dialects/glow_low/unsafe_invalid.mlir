@@ -79,11 +79,7 @@ glow_low.func @main() {
 
 // -----
 
-glow_high.placeholder @x : tensor<3x3xf32> {input}
-glow_high.placeholder @y : tensor<3xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<3x3xf32>
-  %y = glow_low.weight @y {mutable} : memref<3xf32>
+glow_low.func @main(@in %x: memref<3x3xf32>, @out %y: memref<3xf32>) {
   // expected-error@+1 {{yields a dimension twice}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0, d0)>], iterators = ["parallel"]} {
   ^bb0(%a: f32):
@@ -93,11 +89,7 @@ glow_low.func @main(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<3x4xf32> {input}
-glow_high.placeholder @y : tensor<3xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<3x4xf32>
-  %y = glow_low.weight @y {mutable} : memref<3xf32>
+glow_low.func @main(@in %x: memref<3x4xf32>, @out %y: memref<3xf32>) {
   // expected-error@+1 {{of an @out writes elements once for each d1}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
@@ -107,11 +99,7 @@ glow_low.func @main(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<3xf32> {input}
-glow_high.placeholder @y : tensor<3x4xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<3xf32>
-  %y = glow_low.weight @y {mutable} : memref<3x4xf32>
+glow_low.func @main(@in %x: memref<3xf32>, @out %y: memref<3x4xf32>) {
   // expected-error@+1 {{of an @out leaves elements out}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0, 0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"]} {
   ^bb0(%a: f32):
@@ -121,11 +109,7 @@ glow_low.func @main(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<3xf32> {input}
-glow_high.placeholder @y : tensor<3xf32> {output}
-glow_low.func @main(@x, @y) {
-  %x = glow_low.weight @x : memref<3xf32>
-  %y = glow_low.weight @y {mutable} : memref<3xf32>
+glow_low.func @main(@in %x: memref<3xf32>, @out %y: memref<3xf32>) {
   // expected-error@+1 {{a body does not hold llvm.mlir.undef}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"]} {
   ^bb0(%a: f32):
