@@ -38,6 +38,7 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
+from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import OptionError, OutOfMemoryError, ParseFailure
 from glow_mlir.ir.anonymous_storage import bind_arguments, unbind_arguments
 from glow_mlir.ir.value_names import value_name
@@ -118,15 +119,25 @@ class ModulePrinter(Printer):
         super().print_attribute(cast(Attribute, attribute))
 
 
+ALIASED: Mapping[type[Attribute], str] = {AffineMapAttr: "#map", TargetAttr: "#target"}
+"""Kind of attribute → how the names of those begin that stand in a module more than once."""
+
+
 def attribute_aliases(module: ModuleOp) -> dict[Attribute, str]:
-    """The names of the affine maps that stand in a module more than once, in their order: `#map`, `#map1`, …"""
+    """The names of attributes that stand in a module more than once, by kind in their order: `#map`, `#map1`, …"""
     counts: Counter[Attribute] = Counter()
     for op in module.walk():
         for value in op.properties.values():
             items = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else (value,)
-            counts.update(item for item in items if isinstance(item, AffineMapAttr))
-    repeated = [attribute for attribute, count in counts.items() if count > 1]
-    return {attribute: f"#map{number or ''}" for number, attribute in enumerate(repeated)}
+            counts.update(item for item in items if type(item) in ALIASED)
+    aliases: dict[Attribute, str] = {}
+    numbers: Counter[str] = Counter()
+    for attribute, count in counts.items():
+        if count > 1:
+            kind = ALIASED[type(attribute)]
+            aliases[attribute] = f"{kind}{numbers[kind] or ''}"
+            numbers[kind] += 1
+    return aliases
 
 
 def one_line(error: object) -> str:

@@ -37,7 +37,8 @@ glow_low.func @convolutions(@in %image: memref<1x12x12x32xf32>, @in %thin: memre
 
 // What takes long is cut into parts, as scratch is, one for each thread; what is small stays whole.
 
-// PARTS-LABEL: glow_low.func @convolutions({{.*}} threads = 2>} {
+// PARTS: #target = #glow.target<{{.*}} threads = 2>
+// PARTS-LABEL:   glow_low.func @convolutions(
 // PARTS:         glow_low.alloc : memref<36x304xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x160xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x32xf32>

@@ -18,3 +18,14 @@ glow_low.func @small(@x, @y) attributes {target = #glow.target<backend = "my-dev
   %y = glow_low.weight @y {mutable} : memref<4xf32>
   glow_low.copy @out %y, @in %x
 }
+
+// What several functions have in common is printed once.
+
+// RUN: glow-opt %s | filecheck %s --check-prefix=ALIAS
+// ALIAS: #target = #glow.target<backend = "my-device", threads = 2>
+// ALIAS: glow_low.func @one() attributes {target = #target}
+// ALIAS: glow_low.func @other() attributes {target = #target}
+glow_low.func @one() attributes {target = #glow.target<backend = "my-device", threads = 2>} {
+}
+glow_low.func @other() attributes {target = #glow.target<backend = "my-device", threads = 2>} {
+}
