@@ -17,7 +17,7 @@ from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
 from glow_mlir.support.dtypes import float_limits
 
-AFFINE = (AddOp, SubOp, MulOp, DivOp, NegOp, BatchNormalizationOp)
+AffineOp = AddOp | SubOp | MulOp | DivOp | NegOp | BatchNormalizationOp
 """Operators that may be a factor and an addend."""
 
 ONE, ZERO = np.ones(()), np.zeros(())
@@ -61,7 +61,7 @@ def _vector(array: np.ndarray, channels: int) -> np.ndarray | None:
 
 def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | None:
     """What `op` does to its operand `data`; `None` where that is more than a factor and an addend of constants."""
-    if not isinstance(op, AFFINE) or op.results[0].type != data.type or not isinstance(element_of(data), AnyFloat):
+    if not isinstance(op, AffineOp) or op.results[0].type != data.type or not isinstance(element_of(data), AnyFloat):
         return None
     if isinstance(op, BatchNormalizationOp):
         return _batch_normalization(op, data, storage)
@@ -81,10 +81,10 @@ def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | No
 
 
 def data_operand(op: Operation, storage: Storage) -> SSAValue | None:
-    """The operand of an operator of `AFFINE` that is no constant; `None` where that is not exactly one."""
+    """The operand of an operator that is no constant; `None` where that is not exactly one."""
     if isinstance(op, NegOp | BatchNormalizationOp):
         return op.input
-    if not isinstance(op, AFFINE):
+    if not isinstance(op, AffineOp):
         return None
     free = [value for value in op.operands if not storage.is_constant(value)]
     return free[0] if len(free) == 1 else None

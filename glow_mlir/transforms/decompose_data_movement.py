@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.constants.storage import Storage, constant_array, scalar_attribute
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp, SliceOp, TransposeOp
-from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, SplatOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import (
     Buffer,
@@ -33,40 +31,8 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of, size_of
-from glow_mlir.ir import statistics
-from glow_mlir.ir.rewriting import low_functions
-from glow_mlir.ir.traversal import operations
-
-
-@dataclass(frozen=True)
-class DecomposeDataMovementPass(ModulePass):
-    """
-    Replace concats, slices, transposes, expands and pads with a constant by copies between views.
-
-    A concat copies each part to its place in the result, a slice, transpose or expand copies from a view of its
-    source, and a pad copies to the interior of its result and fills the border (Glow's InsertTensor and
-    ExtractTensor). What strides cannot say stays: slices that run backwards, pads that mirror or repeat, and pads
-    whose value is known at run time only. An instruction that has its kernel or a body stays too.
-    """
-
-    name = "decompose-data-movement"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in low_functions(op):
-            accesses = cache(partial(Accesses.of, function.block))
-            for instruction in operations(function):
-                if isinstance(instruction, DerivedInstruction) and is_plain(instruction):
-                    decompose = DECOMPOSITIONS.get(instruction.OPERATOR)
-                    if decompose and decompose(Decomposition(instruction, accesses, storage)):
-                        instruction.detach()
-                        instruction.erase()
-                        statistics.count("instructions decomposed")
-
-
-def is_plain(op: DerivedInstruction) -> bool:
-    """Whether an instruction has neither kernel nor body yet, and no operand that is a window, which has no views."""
-    return not (op.kernel or op.bodies or any(map(moves_of, op.operands)))
+from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk
+from glow_mlir.ir.rewriter import Rewriter
 
 
 @dataclass(frozen=True)
@@ -89,22 +55,17 @@ class Part:
         return Part.at(of, (), shape_of(of))
 
 
-Decompose = Callable[["Decomposition"], bool]
-"""Emits what takes the place of an instruction; false where nothing can."""
-
-
 @dataclass(frozen=True)
 class Decomposition:
-    """One instruction that becomes copies, and what is known of the rest."""
+    """One instruction that becomes copies."""
 
     op: Any
     """A `DerivedInstruction`; its operands and properties are those of its operator."""
-    accesses: Callable[[], Accesses]
-    storage: Storage
+    rewriter: Rewriter
 
     def insert(self, op: Operation) -> None:
         """Insert an op in front of the instruction."""
-        self.op.parent_block().insert_op_before(op, self.op)
+        self.rewriter.emit.insert(op)
 
     def view(self, part: Part) -> SSAValue:
         """The buffer that is `part`."""
@@ -174,11 +135,11 @@ def _fill_value(it: Decomposition) -> Attribute | None:
         return scalar_attribute(0.0 if is_float(element) else 0, element)
     root = root_of(it.op.value)
     if isinstance(root.owner, WeightOp):
-        constant = it.storage.by_name[root.owner.storage_name]
+        constant = it.rewriter.storage.by_name[root.owner.storage_name]
         if isinstance(constant, ConstantOp):
             return scalar_attribute(constant_array(constant).reshape(-1)[offset_of(it.op.value)], element)
         return None
-    writers = [access.op for access in it.accesses().to(root) if access.writes]
+    writers = [access.op for access in it.rewriter.analysis(_accesses).to(root) if access.writes]
     if len(writers) == 1 and isinstance(writers[0], DerivedInstruction) and writers[0].OPERATOR is SplatOp:
         return writers[0].properties["value"]
     return None
@@ -195,11 +156,52 @@ def border(shape: Shape, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Sh
                 yield tuple(place for place, _ in parts), tuple(size for _, size in parts)
 
 
-DECOMPOSITIONS: Mapping[type[HighOp], Decompose] = {
-    ConcatOp: _concat,
-    ExpandOp: _expand,
-    PadOp: _pad,
-    SliceOp: _slice,
-    TransposeOp: _transpose,
-}
-"""Operator that moves elements → how it becomes copies."""
+def _accesses(function: FunctionOp, storage: Storage) -> Accesses:
+    return Accesses.of(function.block)
+
+
+@dataclass(frozen=True)
+class DecomposeInstruction(Pattern):
+    """An instruction that moves elements is copies; `decompose` emits them, and is false where it cannot."""
+
+    name: str
+    operator: type[HighOp]
+    decompose: Callable[[Decomposition], bool]
+
+    @property
+    def roots(self) -> Kinds:
+        return (INSTRUCTIONS[self.operator],)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(rewriter, Rewriter)
+        if isinstance(op, DerivedInstruction) and is_plain(op) and self.decompose(Decomposition(op, rewriter)):
+            rewriter.erase(op)
+
+
+def is_plain(op: DerivedInstruction) -> bool:
+    """Whether an instruction has neither kernel nor body yet, and no operand that is a window, which has no views."""
+    return not (op.kernel or op.bodies or any(map(moves_of, op.operands)))
+
+
+PATTERNS = (
+    DecomposeInstruction("decompose-concat", ConcatOp, _concat),
+    DecomposeInstruction("decompose-expand", ExpandOp, _expand),
+    DecomposeInstruction("decompose-pad", PadOp, _pad),
+    DecomposeInstruction("decompose-slice", SliceOp, _slice),
+    DecomposeInstruction("decompose-transpose", TransposeOp, _transpose),
+)
+
+
+@dataclass(frozen=True)
+class DecomposeDataMovementPass(PatternPass):
+    """
+    Replace concats, slices, transposes, expands and pads with a constant by copies between views.
+
+    A concat copies each part to its place in the result, a slice, transpose or expand copies from a view of its
+    source, and a pad copies to the interior of its result and fills the border (Glow's InsertTensor and
+    ExtractTensor). What strides cannot say stays: slices that run backwards, pads that mirror or repeat, and pads
+    whose value is known at run time only. An instruction that has its kernel or a body stays too.
+    """
+
+    name = "decompose-data-movement"
+    WALKS = (Walk(PATTERNS),)

@@ -6,20 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
-from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 from glow_mlir.dialects.windows import Window, is_channels_last
-from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
 
 IMAGE_AXES = 2
 LEAST_OUTPUTS = 32
@@ -30,8 +27,44 @@ MOST_TAPS = 5
 """Taps for which the copies of images are less than what is saved."""
 
 
+class FlattenConvolution(Pattern):
+    """Axes of a convolution are taken away as long as that can be done, taps as channels only by default accuracy."""
+
+    @rooted
+    def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
+        if not is_channels_last(op.layout) or not size_of(op.result):
+            return
+        emit, window = rewriter.emit, op.window()
+        is_default = rewriter.function.target.accuracy != "strict"
+        copies = is_default and integer(op.group) == 1 and element_of(op.input) == f32
+        found: Convolution | None = Convolution(op.input, op.filter, window)
+        flat = found
+        while found is not None and len(found.window.kernel) > IMAGE_AXES:
+            steps: tuple[Callable[[], Convolution | None], ...] = (
+                lambda now=found: _joined_to_batch(now, emit),
+                lambda now=found: _merged(now, emit),
+                lambda now=found: _taps_as_channels(now, emit) if copies else None,
+            )
+            found = next((result for step in steps if (result := step()) is not None), None)
+            flat = found or flat
+        if flat.window == window:
+            return
+        result = emit(
+            ConvOp,
+            flat.image,
+            flat.filter,
+            op.bias,
+            strides=flat.window.strides,
+            pads=flat.window.pads,
+            dilations=flat.window.dilations,
+            group=op.group,
+            layout=op.layout,
+        )
+        rewriter.replace(op, ReshapeOp.make(result, shape=shape_of(op.result)))
+
+
 @dataclass(frozen=True)
-class FlattenConvolutionsPass(ModulePass):
+class FlattenConvolutionsPass(PatternPass):
     """
     Turn convolutions along three spatial axes or more into convolutions along two, for which kernels have algorithms
     with fewer products (Winograd's), and take taps as channels where that makes them possible.
@@ -43,15 +76,7 @@ class FlattenConvolutionsPass(ModulePass):
     """
 
     name = "flatten-convolutions"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            is_default = function.target.accuracy != "strict"
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, ConvOp) and is_channels_last(candidate.layout) and size_of(candidate.result):
-                    _flatten(candidate, storage, is_default)
-            erase_dead(function.block)
+    WALKS = (Walk((FlattenConvolution(),)),)
 
 
 @dataclass(frozen=True)
@@ -72,37 +97,6 @@ class Convolution:
         pads = (*rest(window.pads[:rank]), *rest(window.pads[rank:]))
         smaller = Window(rest(window.kernel), rest(window.strides), pads, rest(window.dilations))
         return Convolution(image, filter_, smaller)
-
-
-def _flatten(op: ConvOp, storage: Storage, is_default: bool) -> None:
-    """Take away axes of one convolution as long as that can be done; taps as channels only by `default` accuracy."""
-    emit, window = Emitter(op, storage), op.window()
-    copies = is_default and integer(op.group) == 1 and element_of(op.input) == f32
-    found: Convolution | None = Convolution(op.input, op.filter, window)
-    flat = found
-    while found is not None and len(found.window.kernel) > IMAGE_AXES:
-        steps: tuple[Callable[[], Convolution | None], ...] = (
-            lambda now=found: _joined_to_batch(now, emit),
-            lambda now=found: _merged(now, emit),
-            lambda now=found: _taps_as_channels(now, emit) if copies else None,
-        )
-        found = next((result for step in steps if (result := step()) is not None), None)
-        flat = found or flat
-    if flat.window == window:
-        return
-    result = emit(
-        ConvOp,
-        flat.image,
-        flat.filter,
-        op.bias,
-        strides=flat.window.strides,
-        pads=flat.window.pads,
-        dilations=flat.window.dilations,
-        group=op.group,
-        layout=op.layout,
-    )
-    statistics.count("convolutions flattened")
-    replace(op, [emit(ReshapeOp, result, shape=shape_of(op.result))])
 
 
 def _images(of: Convolution, emit: Emitter) -> list[SSAValue]:

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.rearrangement import Arrangement, Factor, arrangement_of, reshaped, transposed, whole_axes
-from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import keeps_order
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
-from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
 
 Rearranging = ReshapeOp | TransposeOp
 
@@ -28,8 +25,34 @@ MOST_STEPS = 8
 """Reshapes and transposes that are followed on either side; exporters write three to five."""
 
 
+class FoldDilatedConvolution(Pattern):
+    """A convolution whose result is gathered as its operand was dealt is one with larger dilations and pads."""
+
+    @rooted
+    def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
+        dealt = _dealt_image(op) if is_channels_last(op.layout) and size_of(op.result) else None
+        if dealt is None:
+            return
+        strides = zip(op.window().strides, dealt.blocks, strict=True)
+        if any(stride > 1 and block > 1 for stride, block in strides):
+            return
+        _, *spatial, channels = shape_of(op.result)
+        sizes = [size * block for size, block in zip(spatial, dealt.blocks, strict=True)]
+        shape: Shape = (dealt.shape[0], *sizes, channels)
+        found = _gathered(op.result, _result_arrangement(shape, dealt), shape)
+        if found is None:
+            return
+        steps, order = found
+        last = steps[-1]
+        emit = rewriter.emit_before(last)
+        image = _arranged(dealt.image, dealt.axes, dealt.shape, emit)
+        location = fuse_locations(part.location for part in (*dealt.steps, op, *steps))
+        result = _dilated(op, image, dealt.blocks, emit.at(location))
+        rewriter.replace(last, (), [_arranged(result, order, shape_of(last.result), emit)])
+
+
 @dataclass(frozen=True)
-class FoldDilatedConvolutionsPass(ModulePass):
+class FoldDilatedConvolutionsPass(PatternPass):
     """
     Turn a convolution between reshapes and transposes that deal pixels to images of a larger batch, every b-th to the
     same one, and gather them again, into one whose dilations and pads are b times as large (Glow's FoldDilatedConv).
@@ -40,14 +63,7 @@ class FoldDilatedConvolutionsPass(ModulePass):
     """
 
     name = "fold-dilated-convolutions"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if isinstance(candidate, ConvOp) and is_channels_last(candidate.layout) and size_of(candidate.result):
-                    _fold(candidate, storage)
-            erase_dead(function.block)
+    WALKS = (Walk((FoldDilatedConvolution(),)),)
 
 
 @dataclass(frozen=True)
@@ -65,30 +81,6 @@ class Dealt:
     """For each spatial axis, to how many images its pixels are dealt."""
     batch: tuple[Factor, ...]
     """What the batch of the convolution consists of; the axes are numbered as in `shape`."""
-
-
-def _fold(op: ConvOp, storage: Storage) -> None:
-    """Fold one convolution, if its result is gathered as its operand was dealt."""
-    dealt = _dealt_image(op)
-    if dealt is None:
-        return
-    strides = zip(op.window().strides, dealt.blocks, strict=True)
-    if any(stride > 1 and block > 1 for stride, block in strides):
-        return
-    _, *spatial, channels = shape_of(op.result)
-    sizes = [size * block for size, block in zip(spatial, dealt.blocks, strict=True)]
-    shape: Shape = (dealt.shape[0], *sizes, channels)
-    found = _gathered(op.result, _result_arrangement(shape, dealt), shape)
-    if found is None:
-        return
-    steps, order = found
-    last = steps[-1]
-    emit = Emitter(last, storage)
-    image = _arranged(dealt.image, dealt.axes, dealt.shape, emit)
-    result = _dilated(op, image, dealt.blocks, emit)
-    emit.emitted[-1].location = fuse_locations(part.location for part in (*dealt.steps, op, *steps))
-    replace(last, [_arranged(result, order, shape_of(last.result), emit)])
-    statistics.count("convolutions dilated")
 
 
 def _dealt_image(op: ConvOp) -> Dealt | None:

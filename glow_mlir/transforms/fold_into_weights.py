@@ -6,26 +6,62 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.constants.deferred import Scaled
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.support.dtypes import float_limits
-from glow_mlir.transforms.affine import AFFINE, Affine, affine_parts, data_operand
+from glow_mlir.transforms.affine import Affine, AffineOp, affine_parts, data_operand
 from glow_mlir.transforms.linear_operators import Factor, Linear, linear_operator
 
 
+class FoldArithmeticIntoWeights(Pattern):
+    """What a linear operator's channels are scaled and shifted by, before and behind it, is in its weights and bias."""
+
+    @rooted
+    def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
+        linear, storage = linear_operator(op), rewriter.storage
+        if linear is None or not storage.is_constant(linear.form.weights):
+            return
+        if linear.form.bias is not None and not storage.is_constant(linear.form.bias):
+            return  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
+        before, after = _preceding(linear, storage), _following(linear, storage)
+        if before.ops or after.ops:
+            _rewrite(linear, before, after, rewriter)
+
+
+class FoldFactorIntoWeights(Pattern):
+    """A factor that is one number goes to the weights that it reaches through transposes and products."""
+
+    @rooted
+    def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
+        data = data_operand(op, rewriter.storage)
+        parts = None if data is None else affine_parts(op, data, rewriter.storage)
+        if data is None or parts is None or parts.factor.size != 1 or parts.addend.any():
+            return
+        linear = _weights_behind(data, rewriter.storage)
+        factor = parts.factor.reshape(-1)
+        if linear is None or not np.isfinite(factor).all():
+            return
+        vector = np.broadcast_to(factor, (linear.channels,))
+        total = Affine(vector, np.zeros(linear.channels))
+        if _rewrite(linear, None, _Chain(total, [], linear.op.results[0]), rewriter, [op.location]):
+            remaining = data_operand(op, rewriter.storage)
+            assert remaining is not None
+            rewriter.replace(op, (), [remaining])
+
+
 @dataclass(frozen=True)
-class FoldIntoWeightsPass(ModulePass):
+class FoldIntoWeightsPass(PatternPass):
     """
     Fold batch-norm, products and sums with constants a channel into the weights and the bias of the convolution or
     matrix product before or behind them (Glow's OptimizeBatchNorm, FoldArithmeticChainUnderConvIntoBN,
@@ -37,17 +73,7 @@ class FoldIntoWeightsPass(ModulePass):
     """
 
     name = "fold-into-weights"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for candidate in list(function.block.ops):
-                if candidate.parent is not None:
-                    _fold_around(candidate, storage)
-            for candidate in list(function.block.ops):
-                if candidate.parent is not None and isinstance(candidate, AFFINE):
-                    _fold_number(candidate, storage)
-            erase_dead(function.block)
+    WALKS = (Walk((FoldArithmeticIntoWeights(),)), Walk((FoldFactorIntoWeights(),)))
 
 
 @dataclass
@@ -58,21 +84,6 @@ class _Chain:
     ops: list[Operation]
     end: SSAValue
     """The value behind the chain, or the one before it."""
-
-
-def _fold_around(op: Operation, storage: Storage) -> None:
-    """Fold what precedes and what follows one linear operator."""
-    linear = linear_operator(op)
-    if linear is None:
-        return
-    known = storage.is_constant(linear.form.weights) and (
-        linear.form.bias is None or storage.is_constant(linear.form.bias)
-    )
-    if not known:  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
-        return
-    before, after = _preceding(linear, storage), _following(linear, storage)
-    if before.ops or after.ops:
-        _rewrite(linear, before, after, storage)
 
 
 def _following(linear: Linear, storage: Storage) -> _Chain:
@@ -93,7 +104,7 @@ def _preceding(linear: Linear, storage: Storage) -> _Chain:
     """The longest chain in front of `linear` whose result nothing else reads."""
     channels = shape_of(linear.form.data)[-1]
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.form.data)
-    while chain.end.has_one_use() and isinstance(chain.end.owner, AFFINE):
+    while chain.end.has_one_use() and isinstance(chain.end.owner, AffineOp):
         op = chain.end.owner
         data = data_operand(op, storage)
         step = None if data is None else _per_channel(op, data, channels, storage)
@@ -118,12 +129,12 @@ def _rewrite(
     linear: Linear,
     before: _Chain | None,
     after: _Chain | None,
-    storage: Storage,
+    rewriter: Rewriter,
     locations: Sequence[LocationAttr] = (),
 ) -> bool:
     """Replace the linear operator and the chains around it by one; whether its numbers allow it, so that it does."""
-    known = storage.deferred(linear.form.weights)
-    bias = None if linear.form.bias is None else storage.value_of(linear.form.bias)
+    known = rewriter.storage.deferred(linear.form.weights)
+    bias = None if linear.form.bias is None else rewriter.storage.value_of(linear.form.bias)
     dtype = numpy_dtype(element_of(linear.op.results[0]))
     shift = np.zeros(linear.channels) if bias is None else bias.astype(np.float64)
     factors: list[Factor] = []
@@ -142,18 +153,15 @@ def _rewrite(
         if not np.isfinite(shift).all() or not (weights is None or keeps_digits(weights)):
             return False
     ops = [*(before.ops if before else ()), linear.op, *(after.ops if after else ())]
-    emit = Emitter(ops[-1], storage)
+    emit = rewriter.emit_before(ops[-1])
     hint = linear.form.weights.name_hint or "weights"
     data = before.end if before is not None else linear.form.data
     replaced = linear.form.weights if weights is None else emit.constant(weights, hint)
     shifted = emit.constant(shift, f"{hint}_bias") if linear.form.bias is not None or shift.any() else None
-    new = linear.rebuilt(data, replaced, shifted, fuse_locations([*(op.location for op in ops), *locations]))
-    emit.insert(new)
-    replace(ops[-1], [new.results[0]])
+    location = fuse_locations([*(op.location for op in ops), *locations])
+    rewriter.replace(ops[-1], linear.rebuilt(data, replaced, shifted, location))
     for op in reversed(ops[:-1]):
-        block = op.parent_block()
-        assert block is not None
-        block.erase_op(op)
+        rewriter.erase(op)
     return True
 
 
@@ -163,24 +171,6 @@ def keeps_digits(weights: Scaled) -> bool:
     weights.forget()
     _, tiny, _ = float_limits(weights.dtype)
     return bool(np.isfinite(largest)) and (largest >= tiny or not weights.source.array().any())
-
-
-def _fold_number(op: Operation, storage: Storage) -> None:
-    """Fold a factor that is one number into weights that it reaches through transposes and products."""
-    data = data_operand(op, storage)
-    parts = None if data is None else affine_parts(op, data, storage)
-    if data is None or parts is None or parts.factor.size != 1 or parts.addend.any() or data is op.results[0]:
-        return
-    linear = _weights_behind(data, storage)
-    factor = parts.factor.reshape(-1)
-    if linear is None or not np.isfinite(factor).all():
-        return
-    vector = np.broadcast_to(factor, (linear.channels,))
-    total = Affine(vector, np.zeros(linear.channels))
-    if _rewrite(linear, None, _Chain(total, [], linear.op.results[0]), storage, [op.location]):
-        remaining = data_operand(op, storage)
-        assert remaining is not None
-        replace(op, [remaining])
 
 
 def _weights_behind(value: SSAValue, storage: Storage) -> Linear | None:

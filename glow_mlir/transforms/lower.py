@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import cache
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.pattern_rewriter import PatternRewriter
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, shape_of, size_of
-from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.registry import LOWERINGS
-from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.rewriter import Rewriter
+
+
+class LowerToNothing(Pattern):
+    """An operator whose results have no elements is a splat: formulas of lowerings need not hold for it."""
+
+    @rooted
+    def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
+        if isinstance(op, SplatOp) or any(map(size_of, op.results)) or rewriter.analysis(backend_of).supports(op):
+            return
+        emit = rewriter.emit
+        rewriter.replace(op, (), [emit.splat(0, element_of(result), shape_of(result)) for result in op.results])
 
 
 @dataclass(frozen=True)
-class LowerPass(ModulePass):
+class Lowering(Pattern):
+    """An operator that the backend does not execute is what its registered lowering emits."""
+
+    name: str
+    operator: type[Operation]
+    emit: Callable[[Operation, Emitter], SSAValue | Sequence[SSAValue]]
+
+    @property
+    def roots(self) -> Kinds:
+        return (self.operator,)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(rewriter, Rewriter)
+        if type(op) is not self.operator or rewriter.analysis(backend_of).supports(op):
+            return
+        values = self.emit(op, rewriter.emit)
+        if any(is_same(new, op) for new in rewriter.created):
+            rewriter.discard()  # Nothing gained: the operator stays, and `verify-lowered` reports it.
+        else:
+            rewriter.replace(op, (), [values] if isinstance(values, SSAValue) else values)
+
+
+@dataclass(frozen=True)
+class LowerPass(PatternPass):
     """
     Lower operators that the backend does not support, until it supports all or no lowering is left (paper §3.4).
 
@@ -33,43 +65,26 @@ class LowerPass(ModulePass):
 
     name = "lower"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            backend = get_backend(function.target.backend)
-            pending: list[Operation] = list(function.block.ops)
-            while pending:
-                candidate = pending.pop()
-                if isinstance(candidate, HighOp):
-                    pending += lower_one(candidate, backend, storage)
-            erase_dead(function.block)
+    def walks(self) -> tuple[Walk, ...]:
+        return (lowerings(),)
+
+
+@cache
+def lowerings() -> Walk:
+    """The walk that lowers, with a pattern for each operator that has a lowering."""
+    patterns = [
+        Lowering(f"lower-{operator.name.split('.', 1)[1].replace('_', '-')}", operator, emit)
+        for operator, emit in LOWERINGS.all().items()
+    ]
+    return Walk((LowerToNothing(), *patterns), backward=True, recursive=True)
+
+
+def backend_of(function: FunctionOp, storage: Storage) -> Backend:
+    """The backend that a function is for."""
+    return get_backend(function.target.backend)
 
 
 def is_same(new: Operation, op: Operation) -> bool:
     """Whether a lowering gave back the operator that it was to lower."""
     alike = type(new) is type(op) and new.properties == op.properties
     return alike and list(new.operand_types) == list(op.operand_types)
-
-
-def lower_one(op: HighOp, backend: Backend, storage: Storage) -> list[Operation]:
-    """Lower one operator where the backend needs it; returns the operators that replace it."""
-    if backend.supports(op):
-        return []
-    emit = Emitter(op, storage)
-    if not any(size_of(result) for result in op.results):
-        # Formulas of lowerings need not hold for operands without elements.
-        replace(op, [emit.splat(0, element_of(result), shape_of(result)) for result in op.results])
-        statistics.count("operators without elements")
-        return []
-    function = LOWERINGS.get(type(op))
-    if function is None:
-        return []
-    values = cast("SSAValue | Sequence[SSAValue]", function(op, emit))
-    if any(is_same(new, op) for new in emit.emitted):
-        # Nothing gained: the operator stays, and `verify-lowered` reports it.
-        for new in reversed(emit.emitted):
-            Rewriter.erase_op(new)
-        return []
-    replace(op, [values] if isinstance(values, SSAValue) else list(values))
-    statistics.count("operators lowered")
-    return emit.emitted

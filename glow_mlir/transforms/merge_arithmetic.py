@@ -5,23 +5,47 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
-from glow_mlir.transforms.affine import Affine, affine_parts, data_operand
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.ir.traversal import operations
+from glow_mlir.transforms.affine import Affine, AffineOp, affine_parts, data_operand
+
+
+class MergeArithmetic(Pattern):
+    """A chain of arithmetic with constants is a product and a sum, where that is fewer operators or cheaper ones."""
+
+    @rooted
+    def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
+        chain = rewriter.analysis(_chains).get(op)
+        parts = [] if chain is None else _parts(chain)
+        if chain is None or (len(parts) >= len(chain.ops) and not isinstance(op, COSTLY)):
+            return
+        last = chain.ops[-1]
+        dtype = numpy_dtype(element_of(last.results[0]))
+        constants = rewriter.emit_before(last)
+        emit = constants.at(fuse_locations(member.location for member in chain.ops))
+        # What precedes may be another chain, rewritten before this one.
+        value = data_operand(op, rewriter.storage)
+        assert value is not None
+        for operator, array in parts:
+            value = emit(operator, value, constants.constant(array.astype(dtype), NAMES[operator]))
+        rewriter.replace(last, (), [value])
+        for member in reversed(chain.ops[:-1]):
+            rewriter.erase(member)
 
 
 @dataclass(frozen=True)
-class MergeArithmeticPass(ModulePass):
+class MergeArithmeticPass(PatternPass):
     """
     Merge sums, differences, products, quotients, negations and batch-norms with constants that follow each other into
     at most one product and one sum (Glow's FoldBatchNormalizationWithArithmeticChain).
@@ -32,13 +56,7 @@ class MergeArithmeticPass(ModulePass):
     """
 
     name = "merge-arithmetic"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            for chain in _chains(function.block, storage):
-                _rewrite(chain, storage)
-            erase_dead(function.block)
+    WALKS = (Walk((MergeArithmetic(),)),)
 
 
 COSTLY = (DivOp, BatchNormalizationOp)
@@ -64,10 +82,10 @@ class _Chain:
     """The largest addend, scaled by what follows it."""
 
 
-def _chains(block: Block, storage: Storage) -> list[_Chain]:
-    """The longest chains that can be merged, in no particular order."""
+def _chains(function: FunctionOp, storage: Storage) -> dict[Operation, _Chain]:
+    """The longest chains that can be merged, each by its first operator."""
     by_end: dict[SSAValue, _Chain] = {}
-    for op in block.ops:
+    for op in operations(function):
         data = data_operand(op, storage)
         step = None if data is None else affine_parts(op, data, storage)
         if data is None or step is None or not step.is_safe(element_of(data)):
@@ -78,7 +96,7 @@ def _chains(block: Block, storage: Storage) -> list[_Chain]:
         else:
             most = max(step.factor.size, step.addend.size)
             by_end[op.results[0]] = _Chain([op], step, most, np.abs(step.addend))
-    return list(by_end.values())
+    return {chain.ops[0]: chain for chain in by_end.values()}
 
 
 def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
@@ -94,27 +112,7 @@ def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
     return True
 
 
-def _rewrite(chain: _Chain, storage: Storage) -> None:
-    """Replace a chain by a product and a sum, where that is fewer operators or cheaper ones."""
-    parts = [
-        (operator, array)
-        for operator, array, neutral in ((MulOp, chain.total.factor, 1.0), (AddOp, chain.total.addend, 0.0))
-        if (array != neutral).any()
-    ]
-    if len(parts) >= len(chain.ops) and not isinstance(chain.ops[0], COSTLY):
-        return
-    last = chain.ops[-1]
-    emit = Emitter(last, storage)
-    dtype = numpy_dtype(element_of(last.results[0]))
-    location = fuse_locations(op.location for op in chain.ops)
-    # What precedes may be another chain, rewritten before this one.
-    value = data_operand(chain.ops[0], storage)
-    assert value is not None
-    for operator, array in parts:
-        value = emit(operator, value, emit.constant(array.astype(dtype), NAMES[operator]))
-        emit.emitted[-1].location = location
-    replace(last, [value])
-    for op in reversed(chain.ops[:-1]):
-        block = op.parent_block()
-        assert block is not None
-        block.erase_op(op)
+def _parts(chain: _Chain) -> list[tuple[type[HighOp], np.ndarray]]:
+    """The product and the sum that a chain is, each with its constant, without those that change nothing."""
+    both = ((MulOp, chain.total.factor, 1.0), (AddOp, chain.total.addend, 0.0))
+    return [(operator, array) for operator, array, neutral in both if (array != neutral).any()]

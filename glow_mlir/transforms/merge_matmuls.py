@@ -6,23 +6,74 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.deferred import Joined
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import erase_dead, fuse_locations, high_functions, replace
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.ir.traversal import operations
 
 
 @dataclass(frozen=True)
-class MergeMatmulsPass(ModulePass):
+class MergeProductsOfMatrix(Pattern):
+    """Products of one matrix with constant ones are one product, in front of the first, and a slice for each."""
+
+    panel: int
+    """Columns that kernels compute together; 0 where products are merged in any case."""
+
+    @rooted
+    def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
+        products = rewriter.analysis(column_groups).get(op, ())
+        if len(products) < 2 or not self._pays([shape_of(product.result)[-1] for product in products]):
+            return
+        storage = rewriter.storage
+        weights = [storage.deferred(product.right) for product in products]
+        biases = [None if product.bias is None else storage.value_of(product.bias) for product in products]
+        columns = Joined([array for array in weights if array is not None], axis=1)
+        hint = op.right.name_hint or "weights"
+        bias = None
+        if any(array is not None for array in biases):
+            vectors = [
+                np.zeros(shape_of(product.right)[1], columns.dtype) if array is None else array
+                for product, array in zip(products, biases, strict=True)
+            ]
+            bias = rewriter.emit.constant(np.concatenate(vectors), f"{hint}_bias")
+        emit = rewriter.emit.at(fuse_locations(product.location for product in products))
+        whole = emit(MatMulOp, op.left, rewriter.emit.constant(columns, hint), bias)
+        replace_by_parts(products, whole, -1, rewriter.emit, rewriter)
+
+    def _pays(self, columns: Sequence[int]) -> bool:
+        """Whether matrices of so many columns fill fewer panels together."""
+        if not self.panel:
+            return True
+        apart = sum(-(-count // self.panel) for count in columns)
+        return 4 * -(-sum(columns) // self.panel) <= 3 * apart
+
+
+class MergeProductsOfRows(Pattern):
+    """Products of rows with one matrix are one product, in front of the first use of any of them."""
+
+    @rooted
+    def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
+        group = rewriter.analysis(row_groups).get(op)
+        if group is None:
+            return
+        location = fuse_locations(product.location for product in group.products)
+        emit = rewriter.emit_before(group.place, location)
+        rows = emit(ConcatOp, [product.left for product in group.products], axis=0)
+        replace_by_parts(group.products, emit(MatMulOp, rows, op.right, op.bias), 0, emit, rewriter)
+
+
+@dataclass(frozen=True)
+class MergeMatmulsPass(PatternPass):
     """
     Merge matrix products with the same left operand and constant right ones, as the queries, keys and values of
     attention are, into a product with their columns side by side and a slice for each (Glow's MergeMatMulOnLHS).
@@ -39,27 +90,34 @@ class MergeMatmulsPass(ModulePass):
 
     panel: int = 16
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in high_functions(op):
-            groups: dict[SSAValue, list[MatMulOp]] = {}
-            for candidate in function.block.ops:
-                if isinstance(candidate, MatMulOp) and has_constant_matrix(candidate, storage):
-                    groups.setdefault(candidate.left, []).append(candidate)
-            for products in groups.values():
-                if len(products) > 1 and self._pays([shape_of(product.result)[-1] for product in products]):
-                    merge(products, storage)
-            places = {candidate: place for place, candidate in enumerate(function.block.ops)}
-            for products in row_groups(function.block, places, storage):
-                merge_rows(products, places, storage)
-            erase_dead(function.block)
+    def walks(self) -> tuple[Walk, ...]:
+        return Walk((MergeProductsOfMatrix(self.panel),)), Walk((MergeProductsOfRows(),))
 
-    def _pays(self, columns: Sequence[int]) -> bool:
-        """Whether matrices of so many columns fill fewer panels together."""
-        if not self.panel:
-            return True
-        apart = sum(-(-count // self.panel) for count in columns)
-        return 4 * -(-sum(columns) // self.panel) <= 3 * apart
+
+def column_groups(function: FunctionOp, storage: Storage) -> dict[Operation, list[MatMulOp]]:
+    """The products of each matrix with constant ones, in order, by the first of them."""
+    groups: dict[SSAValue, list[MatMulOp]] = {}
+    for op in operations(function):
+        if isinstance(op, MatMulOp) and has_constant_matrix(op, storage):
+            groups.setdefault(op.left, []).append(op)
+    return {products[0]: products for products in groups.values()}
+
+
+def replace_by_parts(
+    products: Sequence[MatMulOp], whole: SSAValue, axis: int, emit: Emitter, rewriter: Rewriter
+) -> None:
+    """Replace products by slices of one along an axis, in their order."""
+    sizes = shape_of(whole)
+    starts, ends = [0] * len(sizes), list(sizes)
+    parts: list[SSAValue] = []
+    for product in products:
+        ends[axis] = starts[axis] + shape_of(product.result)[axis]
+        part = emit.at(product.location)(SliceOp, whole, starts=starts, ends=ends)
+        part.name_hint = product.result.name_hint
+        parts.append(part)
+        starts[axis] = ends[axis]
+    for product, part in zip(products, parts, strict=True):
+        rewriter.replace(product, (), [part])
 
 
 def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
@@ -72,49 +130,32 @@ def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
     return all(map(storage.is_constant, constants))
 
 
-def merge(products: Sequence[MatMulOp], storage: Storage) -> None:
-    """Replace products of one matrix by slices of one product, in front of the first of them."""
-    first = products[0]
-    weights = [storage.deferred(product.right) for product in products]
-    biases = [None if product.bias is None else storage.value_of(product.bias) for product in products]
-    columns = Joined([array for array in weights if array is not None], axis=1)
-    emit = Emitter(first, storage)
-    hint = first.right.name_hint or "weights"
-    bias = None
-    if any(array is not None for array in biases):
-        vectors = [
-            np.zeros(shape_of(product.right)[1], columns.dtype) if array is None else array
-            for product, array in zip(products, biases, strict=True)
-        ]
-        bias = emit.constant(np.concatenate(vectors), f"{hint}_bias")
-    whole = emit(MatMulOp, first.left, emit.constant(columns, hint), bias)
-    emit.emitted[-1].location = fuse_locations(product.location for product in products)
-    outer = shape_of(whole)[:-1]
-    start, parts = 0, list[SSAValue]()
-    for product in products:
-        end = start + shape_of(product.result)[-1]
-        part = emit(SliceOp, whole, starts=(*(0 for _ in outer), start), ends=(*outer, end))
-        emit.emitted[-1].location = product.location
-        part.name_hint = product.result.name_hint
-        parts.append(part)
-        start = end
-    for product, part in zip(products, parts, strict=True):
-        replace(product, [part])
+@dataclass(frozen=True)
+class RowGroup:
+    """Products of rows with one matrix, and the operator in front of which one product can take their place."""
+
+    products: Sequence[MatMulOp]
+    place: Operation
 
 
-def row_groups(block: Block, places: Mapping[Operation, int], storage: Storage) -> list[list[MatMulOp]]:
+def row_groups(function: FunctionOp, storage: Storage) -> dict[Operation, RowGroup]:
     """
-    Products of single rows with one constant matrix and bias that can be computed together.
+    Products of single rows with one constant matrix and bias that can be computed together, by the first of them.
 
     All rows of a group are there before any of its results is used. Rows that are such products themselves are left
     out, so that what a group reads and what reads it stays where it is.
     """
-    candidates = {op for op in block.ops if isinstance(op, MatMulOp) and is_row_product(op, storage)}
+    places = {op: place for place, op in enumerate(operations(function))}
+    candidates = {op for op in places if isinstance(op, MatMulOp) and is_row_product(op, storage)}
     groups: dict[tuple[SSAValue, SSAValue | None], list[MatMulOp]] = {}
-    for op in block.ops:
+    for op in places:
         if isinstance(op, MatMulOp) and op in candidates and op.left.owner not in candidates:
             groups.setdefault((op.right, op.bias), []).append(op)
-    return [part for group in groups.values() for part in _joint(group, places) if len(part) > 1]
+    found: dict[Operation, RowGroup] = {}
+    for products in (part for group in groups.values() for part in _joint(group, places) if len(part) > 1):
+        users = (use.operation for product in products for use in product.result.uses)
+        found[products[0]] = RowGroup(products, min(users, key=places.__getitem__))
+    return found
 
 
 def is_row_product(op: MatMulOp, storage: Storage) -> bool:
@@ -142,24 +183,3 @@ def _place(value: SSAValue, places: Mapping[Operation, int]) -> int:
     """Where the operator of a value stands."""
     assert isinstance(value.owner, Operation)
     return places[value.owner]
-
-
-def merge_rows(products: Sequence[MatMulOp], places: Mapping[Operation, int], storage: Storage) -> None:
-    """Replace products of rows with one matrix by slices of one product, in front of the first use of any of them."""
-    users = (use.operation for product in products for use in product.result.uses)
-    emit = Emitter(min(users, key=places.__getitem__), storage)
-    first = products[0]
-    rows = emit(ConcatOp, [product.left for product in products], axis=0)
-    whole = emit(MatMulOp, rows, first.right, first.bias)
-    location = fuse_locations(product.location for product in products)
-    for op in emit.emitted:
-        op.location = location
-    columns = shape_of(whole)[-1]
-    parts: list[SSAValue] = []
-    for row, product in enumerate(products):
-        part = emit(SliceOp, whole, starts=(row, 0), ends=(row + 1, columns))
-        emit.emitted[-1].location = product.location
-        part.name_hint = product.result.name_hint
-        parts.append(part)
-    for product, part in zip(products, parts, strict=True):
-        replace(product, [part])

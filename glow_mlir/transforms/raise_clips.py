@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.canonicalization.clips import Limits, limits_of
+from glow_mlir.dialects.glow_high.canonicalization.clips import Limiting, Limits, limits_of
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement, PadOp
-from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp, MaxOp, MinOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import rank_of, size_of
@@ -24,7 +22,7 @@ class RaiseClip(Pattern):
     """A clip of what an operator moves is a clip of its operands."""
 
     @rooted
-    def match_and_rewrite(self, op: ReluOp | ClipOp | MaxOp | MinOp, rewriter: Rewriter, /) -> None:
+    def match_and_rewrite(self, op: Limiting, rewriter: Rewriter, /) -> None:
         limits = limits_of(op)
         mover = None if limits is None else limits.input.owner
         if limits is None or not isinstance(mover, DataMovement):

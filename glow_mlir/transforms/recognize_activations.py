@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import pi, sqrt
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high import activations as ops
@@ -17,15 +14,16 @@ from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import PatternPass, Walk
 from glow_mlir.transforms.formulas import Apply, Constant, Formula, Number, Variable
 from glow_mlir.transforms.matching import Match
-from glow_mlir.transforms.recognition import Rule, apply_rules
+from glow_mlir.transforms.recognition import Recognition
 
 Properties = Mapping[str, AttributeValue]
 
 
 @dataclass(frozen=True)
-class RecognizeActivationsPass(ModulePass):
+class RecognizeActivationsPass(PatternPass):
     """
     Replace arithmetic that is a sigmoid, swish, hard sigmoid, hard swish, softsign, mish, GELU (by erf or tanh), ELU,
     leaky ReLU or PReLU by that operator (Glow's FoldLeakyRelu, and what its importers recognise).
@@ -36,8 +34,8 @@ class RecognizeActivationsPass(ModulePass):
 
     name = "recognize-activations"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, RULES)
+    def walks(self) -> tuple[Walk, ...]:
+        return (WALK,)
 
 
 @dataclass(frozen=True)
@@ -94,33 +92,49 @@ abs_, clip, erf, exp, max_, relu, sigmoid, softplus, tanh, where, greater, at_le
     ),
 )
 X, SLOPE, ALPHA, BETA = Variable("x"), Variable("slope"), Number("alpha"), Number("beta")
-EXACT, APPROXIMATE = Function(ops.GeluOp), Function(ops.GeluOp, lambda _: {"approximate": "tanh"})
-ELU = ALPHA * (exp(X) - 1)
 SIXTH = 1 / 6
 
-RULES: tuple[Rule, ...] = (
-    Rule(1 / (1 + exp(-1 * X)), Function(ops.SigmoidOp)),
-    Rule(X / (1 + exp(ALPHA * X)), Function(ops.SwishOp, _opposite)),
-    Rule(X * sigmoid(ALPHA * X), Function(ops.SwishOp)),
-    Rule(X * tanh(softplus(X)), Function(ops.MishOp)),
-    Rule(X / (1 + abs_(X)), Function(ops.SoftsignOp)),
-    Rule(0.5 * X * (1 + erf(sqrt(0.5) * X)), EXACT),
-    Rule(0.5 * X * (1 + tanh(sqrt(2 / pi) * (X + 0.044715 * X**3))), APPROXIMATE),
-    Rule(0.5 * X * (1 + tanh(sqrt(2 / pi) * X * (1 + 0.044715 * X**2))), APPROXIMATE),
-    Rule(X * clip(3 + X, 0, 6) / 6, Function(ops.HardSwishOp)),
-    Rule(X * Apply(ops.HardSigmoidOp, (X,), (("alpha", SIXTH), ("beta", 0.5))), Function(ops.HardSwishOp)),
-    Rule(clip(3 + X, 0, 6) / 6, Function(ops.HardSigmoidOp, lambda _: {"alpha": SIXTH, "beta": 0.5})),
-    Rule(clip(BETA + ALPHA * X, 0, 1), Function(ops.HardSigmoidOp)),
-    Rule(max_(X, ALPHA * X), Function(ops.LeakyReluOp, _flatter)),
-    *(
-        Rule(where(*branches), Function(operator))
-        for operator, below in ((ops.LeakyReluOp, ALPHA * X), (ops.EluOp, ELU))
-        for branches in ((greater(X, 0), X, below), (at_least(X, 0), X, below), (less(X, 0), below, X))
+
+def _branches(below: Formula) -> tuple[Formula, ...]:
+    """X above zero, something else below."""
+    return where(greater(X, 0), X, below), where(at_least(X, 0), X, below), where(less(X, 0), below, X)
+
+
+PATTERNS: tuple[Recognition, ...] = (
+    Recognition("recognize-sigmoid", (1 / (1 + exp(-1 * X)),), Function(ops.SigmoidOp)),
+    Recognition("recognize-swish", (X / (1 + exp(ALPHA * X)),), Function(ops.SwishOp, _opposite)),
+    Recognition("recognize-swish-of-sigmoid", (X * sigmoid(ALPHA * X),), Function(ops.SwishOp)),
+    Recognition("recognize-mish", (X * tanh(softplus(X)),), Function(ops.MishOp)),
+    Recognition("recognize-softsign", (X / (1 + abs_(X)),), Function(ops.SoftsignOp)),
+    Recognition("recognize-gelu", (0.5 * X * (1 + erf(sqrt(0.5) * X)),), Function(ops.GeluOp)),
+    Recognition(
+        "recognize-tanh-gelu",
+        (
+            0.5 * X * (1 + tanh(sqrt(2 / pi) * (X + 0.044715 * X**3))),
+            0.5 * X * (1 + tanh(sqrt(2 / pi) * X * (1 + 0.044715 * X**2))),
+        ),
+        Function(ops.GeluOp, lambda _: {"approximate": "tanh"}),
     ),
-    Rule(relu(X) + ALPHA * relu(-1 * X), Function(ops.LeakyReluOp, _opposite)),
-    Rule(relu(X) + SLOPE * relu(-1 * X), _prelu),
+    Recognition(
+        "recognize-hard-swish",
+        (X * clip(3 + X, 0, 6) / 6, X * Apply(ops.HardSigmoidOp, (X,), (("alpha", SIXTH), ("beta", 0.5)))),
+        Function(ops.HardSwishOp),
+    ),
+    Recognition(
+        "recognize-relu6-as-hard-sigmoid",
+        (clip(3 + X, 0, 6) / 6,),
+        Function(ops.HardSigmoidOp, lambda _: {"alpha": SIXTH, "beta": 0.5}),
+    ),
+    Recognition("recognize-hard-sigmoid", (clip(BETA + ALPHA * X, 0, 1),), Function(ops.HardSigmoidOp)),
+    Recognition("recognize-maximum-as-leaky-relu", (max_(X, ALPHA * X),), Function(ops.LeakyReluOp, _flatter)),
+    Recognition("recognize-branches-as-leaky-relu", _branches(ALPHA * X), Function(ops.LeakyReluOp)),
+    Recognition("recognize-elu", _branches(ALPHA * (exp(X) - 1)), Function(ops.EluOp)),
+    Recognition("recognize-sum-as-leaky-relu", (relu(X) + ALPHA * relu(-1 * X),), Function(ops.LeakyReluOp, _opposite)),
+    Recognition("recognize-prelu", (relu(X) + SLOPE * relu(-1 * X),), _prelu),
 )
 """
 Formulas of activation functions. What exporters write in other ways is one of these in normal form; the hard sigmoid of
 a hard swish is recognised before its product.
 """
+
+WALK = Walk(PATTERNS)

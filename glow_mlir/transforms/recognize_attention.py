@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
@@ -19,16 +16,17 @@ from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import PatternPass, Walk
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Product, Variable
 from glow_mlir.transforms.matching import Match
-from glow_mlir.transforms.recognition import Rule, apply_rules
+from glow_mlir.transforms.recognition import Recognition
 
 HIDDEN = -1e37
 """Scores from here down hide a key wherever another one is seen: no score of a finite model makes up for them."""
 
 
 @dataclass(frozen=True)
-class RecognizeAttentionPass(ModulePass):
+class RecognizeAttentionPass(PatternPass):
     """
     Replace two matrix products with a softmax along the rows between them by an attention.
 
@@ -38,8 +36,8 @@ class RecognizeAttentionPass(ModulePass):
 
     name = "recognize-attention"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, RULES)
+    def walks(self) -> tuple[Walk, ...]:
+        return (WALK,)
 
 
 def _attention(match: Match, emit: Emitter) -> SSAValue | None:
@@ -122,15 +120,23 @@ def _weighted(scores: Formula) -> Formula:
     return Apply(MatMulOp, (Apply(SoftmaxOp, (scores,)), VALUE), (*PLAIN, ("transpose_right", False)))
 
 
-RULES: tuple[Rule, ...] = tuple(
-    Rule(_weighted(scores), _attention)
-    for scores in (
-        SCORES,
-        SCORES + MASK,
-        SCORES + MASK + OTHER,
-        Apply(WhereOp, (CONDITION, SCORES, NUMBER)),
-        Apply(WhereOp, (CONDITION, NUMBER, SCORES)),
-        Apply(WhereOp, (CONDITION, SCORES, NUMBER)) + MASK,
-    )
+PATTERNS = (
+    Recognition(
+        "recognize-attention",
+        tuple(
+            _weighted(scores)
+            for scores in (
+                SCORES,
+                SCORES + MASK,
+                SCORES + MASK + OTHER,
+                Apply(WhereOp, (CONDITION, SCORES, NUMBER)),
+                Apply(WhereOp, (CONDITION, NUMBER, SCORES)),
+                Apply(WhereOp, (CONDITION, SCORES, NUMBER)) + MASK,
+            )
+        ),
+        _attention,
+    ),
 )
 """Formulas of attention."""
+
+WALK = Walk(PATTERNS)

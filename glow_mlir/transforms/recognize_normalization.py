@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -17,13 +14,14 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import PatternPass, Walk
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Reduced, Shared, Variable
 from glow_mlir.transforms.matching import Match
-from glow_mlir.transforms.recognition import Rule, apply_rules
+from glow_mlir.transforms.recognition import Recognition
 
 
 @dataclass(frozen=True)
-class RecognizeNormalizationPass(ModulePass):
+class RecognizeNormalizationPass(PatternPass):
     """
     Replace differences from the mean over the root of their mean square by a layer normalization, values over the root
     of theirs by an RMS normalization, and draw scale and bias behind into them (Glow's FoldLayerNormArithmetic).
@@ -33,8 +31,8 @@ class RecognizeNormalizationPass(ModulePass):
 
     name = "recognize-normalization"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, RULES)
+    def walks(self) -> tuple[Walk, ...]:
+        return (WALK,)
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,6 @@ X, SCALE, BIAS, FACTOR, EPSILON = (
 MEAN = Shared("mean", mean(X))
 CENTRED = Shared("centred", X - MEAN)
 VARIANCES = (EPSILON + mean(CENTRED**2), EPSILON + mean(X**2) - MEAN**2, EPSILON + mean((X - MEAN) ** 2))
-LAYER, RMS = OverTrailingAxes(LayerNormalizationOp), OverTrailingAxes(RmsNormalizationOp)
 MEAN_SQUARE = EPSILON + mean(X**2)
 
 
@@ -125,14 +122,29 @@ def _affine(inverse: Formula) -> Formula:
     return X * shared + BIAS - MEAN * shared
 
 
-RULES: tuple[Rule, ...] = (
-    *(Rule(CENTRED * variance**-0.5, LAYER) for variance in VARIANCES[:2]),
-    *(Rule(CENTRED * (variance**-0.5 * SCALE), LAYER) for variance in VARIANCES[:2]),
-    *(Rule(_affine(variance**-0.5 * SCALE), LAYER) for variance in VARIANCES[1:]),
-    *(Rule(_affine(variance**-0.5), LAYER) for variance in VARIANCES[1:]),
-    Rule(X * MEAN_SQUARE**-0.5, RMS),
-    Rule(X * (MEAN_SQUARE**-0.5 * SCALE), RMS),
-    *(Rule(Apply(operator, (X, SCALE)) * FACTOR, _scaled) for operator in NORMALIZED),
-    Rule(Apply(LayerNormalizationOp, (X, SCALE)) + BIAS, _biased),
+PATTERNS: tuple[Recognition, ...] = (
+    Recognition(
+        "recognize-layer-normalization",
+        (
+            *(CENTRED * variance**-0.5 for variance in VARIANCES[:2]),
+            *(CENTRED * (variance**-0.5 * SCALE) for variance in VARIANCES[:2]),
+            *(_affine(variance**-0.5 * SCALE) for variance in VARIANCES[1:]),
+            *(_affine(variance**-0.5) for variance in VARIANCES[1:]),
+        ),
+        OverTrailingAxes(LayerNormalizationOp),
+    ),
+    Recognition(
+        "recognize-rms-normalization",
+        (X * MEAN_SQUARE**-0.5, X * (MEAN_SQUARE**-0.5 * SCALE)),
+        OverTrailingAxes(RmsNormalizationOp),
+    ),
+    Recognition(
+        "fold-factor-into-normalization",
+        tuple(Apply(operator, (X, SCALE)) * FACTOR for operator in NORMALIZED),
+        _scaled,
+    ),
+    Recognition("fold-addend-into-normalization", (Apply(LayerNormalizationOp, (X, SCALE)) + BIAS,), _biased),
 )
 """Formulas of normalization; the mean of squares also as the difference of two means."""
+
+WALK = Walk(PATTERNS)

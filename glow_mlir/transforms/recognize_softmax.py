@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_math import ExpOp, LogOp
 from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp, SoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceLogSumExpOp, ReduceMaxOp, ReduceSumOp
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import PatternPass, Walk
 from glow_mlir.transforms.formulas import Apply, Formula, Reduced, Shared, Variable
 from glow_mlir.transforms.matching import Match
-from glow_mlir.transforms.recognition import Rule, apply_rules
+from glow_mlir.transforms.recognition import Recognition
 
 
 @dataclass(frozen=True)
-class RecognizeSoftmaxPass(ModulePass):
+class RecognizeSoftmaxPass(PatternPass):
     """
     Replace exponentials over their sum, with or without the maximum subtracted before, by a softmax (Glow's
     FoldExpSumDivIntoSoftmax), and its logarithm by a log-softmax.
@@ -30,8 +28,8 @@ class RecognizeSoftmaxPass(ModulePass):
 
     name = "recognize-softmax"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, RULES)
+    def walks(self) -> tuple[Walk, ...]:
+        return (WALK,)
 
 
 @dataclass(frozen=True)
@@ -71,13 +69,24 @@ PEAK = Shared("peak", Reduced(ReduceMaxOp, X))
 SHIFTED = Shared("shifted", X - PEAK)
 POWERS, SHIFTED_POWERS = Shared("powers", exp(X)), Shared("powers", exp(X - PEAK))
 
-RULES: tuple[Rule, ...] = (
-    Rule(SHIFTED_POWERS / total(SHIFTED_POWERS), AlongOneAxis(SoftmaxOp)),
-    Rule(POWERS / total(POWERS), AlongOneAxis(SoftmaxOp)),
-    Rule(log(Apply(SoftmaxOp, (X,))), _logarithm_of_softmax),
-    Rule(SHIFTED - log(total(exp(SHIFTED))), AlongOneAxis(LogSoftmaxOp)),
-    Rule(X - log(total(exp(X - PEAK))) - PEAK, AlongOneAxis(LogSoftmaxOp)),
-    Rule(X - log(total(exp(X))), AlongOneAxis(LogSoftmaxOp)),
-    Rule(X - Reduced(ReduceLogSumExpOp, X), AlongOneAxis(LogSoftmaxOp)),
+PATTERNS: tuple[Recognition, ...] = (
+    Recognition(
+        "recognize-softmax",
+        (SHIFTED_POWERS / total(SHIFTED_POWERS), POWERS / total(POWERS)),
+        AlongOneAxis(SoftmaxOp),
+    ),
+    Recognition("recognize-log-of-softmax", (log(Apply(SoftmaxOp, (X,))),), _logarithm_of_softmax),
+    Recognition(
+        "recognize-log-softmax",
+        (
+            SHIFTED - log(total(exp(SHIFTED))),
+            X - log(total(exp(X - PEAK))) - PEAK,
+            X - log(total(exp(X))),
+            X - Reduced(ReduceLogSumExpOp, X),
+        ),
+        AlongOneAxis(LogSoftmaxOp),
+    ),
 )
 """Formulas of softmax and log-softmax."""
+
+WALK = Walk(PATTERNS)

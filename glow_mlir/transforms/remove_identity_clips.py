@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glow_mlir.analysis.ranges import Range, value_ranges
-from glow_mlir.dialects.glow_high.activations import ReluOp
-from glow_mlir.dialects.glow_high.canonicalization.clips import limits_of
-from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp, MaxOp, MinOp
+from glow_mlir.dialects.glow_high.canonicalization.clips import Limiting, limits_of
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 
@@ -16,7 +14,7 @@ class RemoveIdentityClip(Pattern):
     """A clip to a range in which all elements lie is nothing."""
 
     @rooted
-    def match_and_rewrite(self, op: ReluOp | ClipOp | MaxOp | MinOp, rewriter: Rewriter, /) -> None:
+    def match_and_rewrite(self, op: Limiting, rewriter: Rewriter, /) -> None:
         limits = limits_of(op)
         if limits is None:
             return

@@ -24,6 +24,9 @@ from glow_mlir.dialects.shapes import element_of
 
 Number = int | float
 
+Limiting = ReluOp | ClipOp | MaxOp | MinOp
+"""Operators that may limit elements to a range."""
+
 
 @dataclass(frozen=True)
 class Limits:
