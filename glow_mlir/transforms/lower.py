@@ -25,7 +25,8 @@ class LowerToNothing(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
-        if isinstance(op, SplatOp) or any(map(size_of, op.results)) or rewriter.analysis(backend_of).supports(op):
+        backend = rewriter.analysis(backend_of)
+        if isinstance(op, SplatOp) or any(map(size_of, op.results)) or backend.supports(op):
             return
         emit = rewriter.emit
         rewriter.replace(op, (), [emit.splat(0, element_of(result), shape_of(result)) for result in op.results])
