@@ -51,7 +51,7 @@ class Pictures:
             self.args.dump_html is not None and stage.name in PAGE_STAGES
         )
         if wanted and (found := functions(module)):
-            self.graphs[stage.name] = graph_of(found[0], Storage(module))
+            self.graphs[stage.name] = graph_of(found, Storage(module))
         if self.args.dump_html is not None and stage.name == "allocated":
             self.memory = memory_of(module)
 

@@ -75,7 +75,10 @@ class GlowLowToLlvmPass(ModulePass):
         for old in list(block.ops):
             block.erase_op(old, safe_erase=False)
         modules = [builder.module for builder in made.values()]
-        for new in list(modules[0].body.block.ops) if len(modules) == 1 else modules:
+        if len(modules) > 1:
+            block.add_ops(modules)
+            return
+        for new in [new for module in modules for new in module.body.block.ops]:
             new.detach()
             block.add_op(new)
 

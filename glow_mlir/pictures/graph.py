@@ -1,4 +1,4 @@
-"""A function as a graph of operators, or of instructions and buffers: what all pictures are drawn from."""
+"""Functions as a graph of operators, or of instructions and buffers: what all pictures are drawn from."""
 
 from __future__ import annotations
 
@@ -91,11 +91,12 @@ def family_of(op: Operation) -> str:
     return definition.__module__.rpartition(".")[2]
 
 
-def graph_of(function: FunctionOp, storage: Storage) -> Graph:
-    """The graph of a function of either dialect."""
+def graph_of(functions: Iterable[FunctionOp], storage: Storage) -> Graph:
+    """The graph of functions of either dialect, side by side."""
     builder = GraphBuilder(storage)
-    for op in operations(function):
-        builder.take(op)
+    for function in functions:
+        for op in operations(function):
+            builder.take(op)
     return builder.graph
 
 

@@ -43,7 +43,7 @@ class Compiled:
         self.module = module
 
     def observe(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
-        self.graphs[stage.name] = graph_of(functions(module)[0], Storage(module))
+        self.graphs[stage.name] = graph_of(functions(module), Storage(module))
         self.memory = memory_of(module)
 
 
@@ -248,7 +248,7 @@ def test_views_are_parts_of_their_buffer() -> None:
         ("neg", 32, ("second",)),
         ("copy", 64, ("last",)),
     ]
-    graph = graph_of(functions(module)[0], Storage(module))
+    graph = graph_of(functions(module), Storage(module))
     kinds = [graph.nodes[edge.target].kind for edge in graph.edges if graph.nodes[edge.source].kind in ("relu", "neg")]
     assert kinds == ["buffer", "buffer"]
     assert sum(node.kind == "buffer" for node in graph.nodes) == 1

@@ -1,0 +1,126 @@
+"""Targets in the IR: what the text says wins, functions of a module have their own, and flags do not contradict it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir import InferenceSession
+from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.backends.interface import get_backend, runnable_targets
+from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, named_fields
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import available_passes
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.text import module_text, parse_module
+
+RELU = """
+glow_high.placeholder @x : tensor<64xf32> {input}
+glow_high.placeholder @y : tensor<64xf32> {output}
+"""
+
+FUNCTION = """
+glow_high.func @NAME(@x, @y) {
+  %x = glow_high.get @x : tensor<64xf32>
+  %1 = glow_high.relu %x : tensor<64xf32>
+  glow_high.save %1, @y
+}
+"""
+
+RUNNABLE = [name for name in runnable_targets(get_backend("cpu")) if name != "host"]
+
+
+def model(**targets: Target) -> ModuleOp:
+    """A module with a function for each target."""
+    module = parse_module(RELU + "".join(FUNCTION.replace("NAME", name) for name in targets), new_context(), "two.mlir")
+    for function in functions(module):
+        function.assigned = TargetAttr(targets[function.sym_name.data])
+    return module
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_functions_for_two_targets_run_and_are_cached() -> None:
+    host = get_backend("cpu").host()
+    narrow = dataclasses.replace(host, vector_bits=min(128, host.vector_bits), threads=2)
+    x = np.linspace(-1, 1, 64, dtype=np.float32)
+    for _ in range(2):
+        for name in ("plain", "narrow"):
+            session = InferenceSession(model(plain=host, narrow=narrow), entry=name)
+            (y,) = session.run(None, {"x": x})
+            np.testing.assert_array_equal(y, np.maximum(x, 0))
+    assert not InferenceSession(model(plain=host, narrow=narrow), entry="plain").compile_seconds
+    changed = dataclasses.replace(narrow, l2_bytes=1 << 12)
+    assert InferenceSession(model(plain=host, narrow=changed), entry="plain").compile_seconds
+
+
+@pytest.mark.parametrize("stage", ["optimized", "scheduled", "instructions", "stacked", "selected", "allocated"])
+def test_text_of_a_stage_compiles_on_without_flags(stage: str) -> None:
+    module = parse_module(RELU + FUNCTION.replace("NAME", "main"), new_context(), "relu.mlir")
+    Compilation(module, target=RUNNABLE[0], threads=2, accuracy="strict").run(until=stage)
+    text = module_text(module)
+    again = parse_module(text, new_context(), "again.mlir")
+    (found,) = Compilation(again).targets().values()
+    assert found == dataclasses.replace(PRESETS[RUNNABLE[0]], threads=2, accuracy="strict")
+    x = np.ones(64, np.float32)
+    (y,) = InferenceSession(again, cache=False).run(None, {"x": x})
+    np.testing.assert_array_equal(y, x)
+    for flags in ({"threads": 3}, {"accuracy": "default"}, {"target": "neon"}):
+        with pytest.raises(OptionError, match=r"@main is for .*, not "):
+            Compilation(parse_module(text, new_context(), "again.mlir"), **flags).run("allocated")  # pyright: ignore[reportArgumentType]
+
+
+def test_interpreter_runs_what_is_for_any_target() -> None:
+    session = InferenceSession(model(main=PRESETS["neon"]), backend="interpreter")
+    (y,) = session.run(None, {"x": np.full(64, -1, np.float32)})
+    assert not y.any()
+
+
+@pytest.mark.parametrize("target", ["avx2,vector_bits=128,threads=2", "avx2,features=+avx2,-fma,l2_bytes=4096"])
+def test_fields_override_those_of_a_name(target: str) -> None:
+    name, fields = named_fields(target)
+    found = get_backend("cpu").target(target)
+    assert found == dataclasses.replace(PRESETS[name], **fields)
+    assert found.fma == ("+fma" in found.features)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("avx2,lanes=8", "a target has no field 'lanes'"),
+        ("avx2,vector_bits", "'vector_bits' is no field of the target"),
+        ("avx2,vector_bits=wide", "vector_bits='wide' is no whole number"),
+        ("avx2,threads=0", "threads=0 is no number of threads"),
+    ],
+)
+def test_mistakes_in_the_text_of_a_target_are_told(target: str, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        get_backend("cpu").target(target)
+
+
+def test_a_processor_is_known_by_its_features() -> None:
+    named = PRESETS["avx512"]
+    assert (named.fma, named.rounding, named.scaling, named.masked) == (True, True, True, True)
+    bare = dataclasses.replace(named, features="")
+    assert (bare.fma, bare.rounding, bare.scaling, bare.masked) == (False, False, False, False)
+
+
+def test_assign_target_has_an_option_for_each_field() -> None:
+    options = {field.name for field in dataclasses.fields(available_passes()["assign-target"]())}
+    assert options == {*FIELDS, "target", "override"}
+
+
+def test_only_assign_target_has_options_for_the_machine() -> None:
+    own = {name: load() for name, load in available_passes().items() if load.__module__.startswith("glow_mlir")}
+    for name, item in own.items():
+        options = {field.name for field in dataclasses.fields(item)}
+        assert name == "assign-target" or not options & {*FIELDS, "target"}, name
