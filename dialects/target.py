@@ -29,11 +29,11 @@ LEAST_VECTOR = 64
 LEAST: Mapping[str, int] = {"vector_bits": 0, "vector_registers": 1, "l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}
 """Field → the least number it may have."""
 
-_FAMILIES = {"x86_64": "x86", "aarch64": "aarch64", "arm64": "aarch64"}
+_FAMILIES = {"x86_64": "x86", "aarch64": "aarch64", "arm64": "aarch64", "riscv32": "riscv", "riscv64": "riscv"}
 """Architecture, as a triple begins → the family that `_CAPABILITIES` knows."""
 
 _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
-    "fma": {"x86": frozenset({"fma"}), "aarch64": frozenset({"neon"})},
+    "fma": {"x86": frozenset({"fma"}), "aarch64": frozenset({"neon"}), "riscv": frozenset({"d"})},
     "rounding": {"x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}), "aarch64": frozenset({"neon"})},
     "scaling": {"x86": frozenset({"avx512vl"})},
     "masked": {"x86": frozenset({"avx2", "avx512f"})},

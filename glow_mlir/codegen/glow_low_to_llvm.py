@@ -191,7 +191,7 @@ class FunctionEmission:
         for position, pointer in enumerate(pointers):
             data.at(position, ptr).store(pointer)
         for rounds, group in groupby(tasks, lambda task: task.rounds):
-            number = b.stack(i64, 1) if rounds > 1 else None
+            number = b.stack(b.index_type, 1) if rounds > 1 else None
             if number is not None:
                 data.at(len(pointers), ptr).store(number)
             with b.loop(0, rounds) as turn:
@@ -269,11 +269,11 @@ class FunctionEmission:
                 pointers = [data.at(position, ptr).load(ptr) for position in range(len(uses))]
                 operands = _operands(op, pointers)
                 for number in kernel.private(op):
-                    operands["scratch"][number] = operands["scratch"][number].of_worker(worker)
+                    operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
                 number = None
                 if kernel.rounds(op, axis) > 1:
-                    number = data.at(len(uses), ptr).load(ptr).load(i64)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, Partition(part, parts), number))
+                    number = data.at(len(uses), ptr).load(ptr).load(b.index_type)
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, Partition(b.index(part), parts), number))
                 b.give_back()
 
         readable = f"{_readable(kernel, op)}.{axis}"
@@ -314,7 +314,7 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
         parallel, task, data, parts = arguments
         alone = b.address(parallel).eq(0)
         with b.when(alone), b.loop(0, parts) as part:
-            b.call_pointer(task, [data, part, b.constant(0, i64)])
+            b.call_pointer(task, [data, b.cast(part, i64), b.constant(0, i64)])
         with b.when(~alone):
             run, context = parallel.load(ptr), parallel.at(1, ptr).load(ptr)
             b.call_pointer(run, [context, task, data, parts])

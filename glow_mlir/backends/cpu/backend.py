@@ -51,6 +51,8 @@ class CpuBackend(Backend):
         super().check_target(target)
         if not target.triple:
             raise OptionError("a target of the backend 'cpu' says its triple", hint="such as x86_64-unknown-linux-gnu")
+        if target.pointer_bits < 64 and target.threads > 1:
+            raise OptionError("parts of a call are shared with pointers of 64 bits alone", hint="threads=1")
 
     def lacks(self, target: Target) -> str:
         return lacks(target)

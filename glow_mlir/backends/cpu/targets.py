@@ -16,6 +16,9 @@ _X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 _ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
 """What is assumed of a machine whose caches nothing tells."""
 
+_SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32)
+"""What is assumed of a small machine: no vectors, no third cache."""
+
 _X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
 
 PRESETS: Mapping[str, Target] = {
@@ -31,6 +34,17 @@ PRESETS: Mapping[str, Target] = {
         features="+neon",
         vector_bits=128,
         vector_registers=32,
+    ),
+    # Microcontrollers and small machines, whose addresses have 32 bits. One without floats of 64 bits calls a library.
+    "cortex-m4": replace(
+        _SMALL,
+        triple="thumbv7em-unknown-none-eabihf",
+        cpu="cortex-m4",
+        features="+vfp4d16sp",
+        vector_registers=32,
+    ),
+    "riscv32": replace(
+        _SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features="+m,+a,+f,+d,+c", vector_registers=32
     ),
     # What any x86-64 machine can run, without vectors: stands in for a microcontroller in the tests.
     "scalar": replace(_X86, cpu="x86-64"),

@@ -2,7 +2,7 @@
 The structured builder: kernels are Python functions that emit operations of the `llvm` dialect through it.
 
     module = ModuleBuilder(target)
-    with module.function("scale", [Param(ptr, noalias=True), ptr, i64]) as (b, (out, inp, n)):
+    with module.function("scale", [Param(ptr, noalias=True), ptr, index_type]) as (b, (out, inp, n)):
         with b.loop(0, n) as i:
             out.at(i, f32).store(inp.at(i, f32).load(f32) * 2.0)
 
@@ -21,7 +21,6 @@ from xdsl.dialects.llvm import BrOp, CondBrOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from glow_mlir.codegen.builder.atomics import Atomics
-from glow_mlir.codegen.builder.types import i64
 from glow_mlir.codegen.builder.value import Index, Number, Value
 from glow_mlir.dialects.target import Target
 
@@ -82,8 +81,8 @@ class Builder(Atomics):
         """
         Run the block for `start`, `start + step`, … below `stop`; the step is positive.
 
-        Yields the index, an i64, or, when values are carried, a `Loop`. A loop that Python knows to run once
-        leaves no loop behind.
+        Yields the index, as wide as a pointer, or, when values are carried, a `Loop`. A loop that Python knows to run
+        once leaves no loop behind.
         """
         return self._indexed(start, stop, step) if carried is None else self._carrying(start, stop, step, carried)
 
@@ -102,7 +101,7 @@ class Builder(Atomics):
             return
         first, limit = self.index(start), self.index(stop)
         types = [value.type for value in carried]
-        body, after = Block(arg_types=[i64, *types]), Block(arg_types=types)
+        body, after = Block(arg_types=[self.index_type, *types]), Block(arg_types=types)
         if trips:
             self._jump(body, [first, *carried])
         else:

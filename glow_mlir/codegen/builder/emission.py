@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import BitcastOp, ConstantOp, InsertElementOp, ShuffleVectorOp, ZeroOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.codegen.builder.types import i32, i64, ptr, type_info, vector
+from glow_mlir.codegen.builder.types import i32, i64, index_type, integer_of_width, ptr, type_info, vector
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
@@ -36,6 +36,7 @@ class Emission:
         self.block = block
         self.constants: list[Operation] = []
         """The constants made so far; they go to the top of the function when it is finished."""
+        self.index_type = integer_of_width(target.pointer_bits)
         self._constant_values: dict[tuple[int, object], Value] = {}
 
     def emit(
@@ -67,6 +68,7 @@ class Emission:
 
         Each constant exists once per function, at its top, whatever block asks for it first.
         """
+        type_ = self.resolved(type_)
         key = (
             id(type_),
             _key(value) if isinstance(value, int | float) else tuple(_key(lane) for lane in value),
@@ -126,9 +128,14 @@ class Emission:
             return self.splat(value, wanted.lanes)
         return value
 
+    def resolved(self, type_: Attribute) -> Attribute:
+        """Return a type with the integer as wide as a pointer in the place of `index_type`."""
+        return self.index_type if type_ is index_type else type_
+
     def index(self, value: Number) -> Value:
-        """Return an extent or offset as an i64."""
-        return self.as_value(value, i64)
+        """Return an extent or offset as an integer as wide as a pointer."""
+        found = self.as_value(value, self.index_type)
+        return found if found.type is self.index_type else cast("Builder", self).cast(found, self.index_type)
 
     def _pair(self, a: Number, b: Number) -> tuple[Value, Value]:
         """Return both operands as values of one type; at least one is a value."""

@@ -18,7 +18,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.arithmetic import Arithmetic
-from glow_mlir.codegen.builder.types import f32, i1, i64, integer_of_width, type_info, vector
+from glow_mlir.codegen.builder.types import f32, i1, integer_of_width, type_info, vector
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import values, vectors
 
@@ -73,8 +73,8 @@ class Lanes(Arithmetic):
         return self.bitcast(value, integer_of_width(value.info.bits))
 
     def address(self, pointer: Value) -> Value:
-        """Return a pointer as an i64."""
-        return self.emit(PtrToIntOp, (pointer,), i64)
+        """Return a pointer as an integer of its width."""
+        return self.emit(PtrToIntOp, (pointer,), self.index_type)
 
     # ---- lanes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
@@ -33,7 +33,18 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute, Block, Region
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import NO_FAST_MATH, array, f32, f64, i8, i16, i32, i64
+from glow_mlir.codegen.builder.types import (
+    NO_FAST_MATH,
+    array,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    index_type,
+    integer_of_width,
+)
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.dialects.target import Target
 
@@ -117,7 +128,7 @@ class ModuleBuilder:
         """
         if name in self.signatures:
             raise ValueError(f"the module has a function '{name}' already")
-        params = [param if isinstance(param, Param) else Param(param) for param in parameters]
+        params = [self._parameter(param) for param in parameters]
         self.signatures[name] = Signature(tuple(param.type for param in params), result)
         entry = Block(arg_types=[param.type for param in params])
         region = Region(entry)
@@ -128,6 +139,11 @@ class ModuleBuilder:
         if passes:
             further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
         self.module.body.block.add_op(self._function_op(name, params, result, region, internal, inline, further))
+
+    def _parameter(self, given: Attribute | Param) -> Param:
+        """A parameter whose type is of the target."""
+        param = given if isinstance(given, Param) else Param(given)
+        return replace(param, type=integer_of_width(self.target.pointer_bits)) if param.type is index_type else param
 
     def _function_op(
         self,

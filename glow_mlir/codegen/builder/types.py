@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    IndexType,
     IntegerAttr,
     IntegerType,
     VectorType,
@@ -44,6 +45,7 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "index_type",
     "integer_of_width",
     "ptr",
     "type_info",
@@ -51,6 +53,8 @@ __all__ = [
 ]
 
 ptr = LLVMPointerType()
+index_type = IndexType()
+"""Of extents, offsets and addresses: the builder puts the integer as wide as the target's pointers in its place."""
 NO_FAST_MATH: Mapping[str, Attribute] = {"fastmathFlags": FastMathAttr(None)}
 ALIGNMENTS = {1 << n: IntegerAttr(1 << n, i64) for n in range(13)}
 

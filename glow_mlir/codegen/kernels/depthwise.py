@@ -20,7 +20,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
@@ -72,11 +72,11 @@ class DepthwiseKernel(SharedFunction):
             ("input", ptr),
             ("weights", ptr),
             ("bias", ptr),
-            *((name, i64) for name in ("channels", "input_step", "input_line", "output_step", "output_line")),
-            *((f"slice{index}", i64) for index in range(1, self.slices)),
+            *((name, index_type) for name in ("channels", "input_step", "input_line", "output_step", "output_line")),
+            *((f"slice{index}", index_type) for index in range(1, self.slices)),
             *((f"plane{index}", ptr) for index in range(len(self.planes))),
-            *((f"plane_step{index}", i64) for index in moving),
-            *((f"plane_line{index}", i64) for index in moving),
+            *((f"plane_step{index}", index_type) for index in moving),
+            *((f"plane_line{index}", index_type) for index in moving),
         ]
 
     @property

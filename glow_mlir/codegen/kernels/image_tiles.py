@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import i64, ptr
+from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
@@ -70,7 +70,7 @@ class TileOutput(SharedFunction):
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
-        numbers = ((name, i64) for name in (*GRID, *STEPS))
+        numbers = ((name, index_type) for name in (*GRID, *STEPS))
         return [("output", ptr), ("bias", ptr), *numbers, *plane_parameters(self.planes)]
 
     @classmethod
@@ -131,7 +131,7 @@ def plane_kinds(planes: Sequence[Plane]) -> tuple[PlaneKind, ...]:
 def plane_parameters(kinds: Sequence[PlaneKind]) -> list[tuple[str, Attribute]]:
     """The parameters of a shared function for such planes."""
     pointers: list[tuple[str, Attribute]] = [(f"plane{index}", ptr) for index in range(len(kinds))]
-    return [*pointers, *((f"plane{index}_{axis}", i64) for index in range(len(kinds)) for axis in _AXES)]
+    return [*pointers, *((f"plane{index}_{axis}", index_type) for index in range(len(kinds)) for axis in _AXES)]
 
 
 def pixel_steps(given: dict[str, Value], kinds: Sequence[PlaneKind]) -> list[list[Value]]:

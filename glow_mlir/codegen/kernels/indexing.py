@@ -32,7 +32,7 @@ def from_front(b: Builder, index: Value, size: int) -> Value:
 
 def limited(b: Builder, index: Value, size: int) -> Value:
     """An index counted from the front and limited to the range."""
-    return b.min(b.max(from_front(b, index, size), 0), max(size - 1, 0))
+    return b.index(b.min(b.max(from_front(b, index, size), 0), max(size - 1, 0)))
 
 
 @kernel("gather")
@@ -172,7 +172,7 @@ class ScatterElementsKernel(Kernel):
         def update(place: list[Index]) -> None:
             index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
             with b.when(inside(b, [index], (size,))):
-                into = linear([*place[:axis], index, *place[axis + 1 :]], result.strides)
+                into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
                 update_element(call, into, linear(place, updates.strides))
 
         nest(b, indices.shape, update)
@@ -197,7 +197,7 @@ class ScatterNDKernel(Kernel):
         def update(place: list[Index]) -> None:
             row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), result.shape, strict=False)]
             with b.when(inside(b, row, result.shape[:depth])):
-                into = Box(result, result.strides[depth:]).moved(row, result.strides[:depth])
+                into = Box(result, result.strides[depth:]).moved([b.index(i) for i in row], result.strides[:depth])
                 out_of = Box(updates, updates.strides[outer:]).moved(place, updates.strides[:outer])
                 if overwrites:
                     copy_box(b, inner, into, out_of)
@@ -233,7 +233,7 @@ class ReverseSequenceKernel(Kernel):
         def take(place: list[Index]) -> None:
             sequence, step = place
             length = read_index(b, lengths, linear([sequence], lengths.strides))
-            length = b.min(b.max(length, 0), steps)
+            length = b.index(b.min(b.max(length, 0), steps))
             step = b.index(step)
             origin = b.select(step < length, length - 1 - step, step)
             target = into.moved([sequence, step], pick(result.strides, moving))

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder.builder import Builder, Loop
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Tile, balanced
@@ -118,22 +118,25 @@ class MicroKernel(SharedFunction):
             ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
-            *((name, i64) for name in ("depth", "input_step", "output_step")),
+            *((name, index_type) for name in ("depth", "input_step", "output_step")),
         ]
         if self.bias:
             names.append(("bias", ptr))
         if self.partial:
-            names.append(("columns", i64))
+            names.append(("columns", index_type))
         if self.wraps:
-            names += [(name, i64) for name in ("position", "width", "input_jump", "output_jump")]
+            names += [(name, index_type) for name in ("position", "width", "input_jump", "output_jump")]
         for loop in range(self.segment_loops):
-            names += [(f"count{loop}", i64), (f"stride{loop}", i64)]
+            names += [(f"count{loop}", index_type), (f"stride{loop}", index_type)]
         if self.prefetch:
-            names += [("ahead", ptr), ("ahead_step", i64)]
+            names += [("ahead", ptr), ("ahead_step", index_type)]
         for index, plane in enumerate(self.planes):
             names.append((f"plane{index}", ptr))
             if plane.moves:
-                names += [(f"plane_step{index}", i64), *([(f"plane_jump{index}", i64)] if self.wraps else [])]
+                names += [
+                    (f"plane_step{index}", index_type),
+                    *([(f"plane_jump{index}", index_type)] if self.wraps else []),
+                ]
         return names
 
     @property
@@ -207,7 +210,7 @@ def _sum(
 
     zeros = [b.constant(0.0, value.type) for value in sums] * (kernel.ways - 1)
     state = [*sums, *zeros, given["weights"], *([given["ahead"]] if kernel.prefetch else [])]
-    finished = segments(0, b.constant(0, i64), state)
+    finished = segments(0, b.constant(0, index_type), state)
     totals = finished[: len(sums)]
     for way in range(1, kernel.ways):
         totals = [total + finished[way * len(sums) + i] for i, total in enumerate(totals)]

@@ -282,7 +282,7 @@ class Step:
             h = rounded(b, h, element)
         last_c = None if cell is None else Row.of(self.call.one("last_c"), n)
         if lengths is not None:
-            active = self.time < read_index(b, lengths, linear([n], lengths.strides))
+            active = self.time < b.index(read_index(b, lengths, linear([n], lengths.strides)))
             output = b.select(active, output, 0.0)
             h = b.select(active, h, self.state(n).load(b, unit, h.lanes))
             if last_c is not None and cell is not None:

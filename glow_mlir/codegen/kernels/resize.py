@@ -145,7 +145,7 @@ def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index
         offsets = b.symbol(call.module.table((sampling.indices * stride).astype(np.int64 if wide else np.int32)))
         entry = i64 if wide else i32
         here = b.index(position) * count
-        moves = [b.cast(offsets.at(here + tap, entry).load(entry), i64) for tap in range(count)]
+        moves = [b.index(offsets.at(here + tap, entry).load(entry)) for tap in range(count)]
         weights: list[Value | None] = [None]
         if text(cast(ResizeOp, call.op).mode) != "nearest":
             type_ = computed(source.element)

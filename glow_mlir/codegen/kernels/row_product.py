@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.micro_gemm import LATENCY_COVER
 from glow_mlir.codegen.kernels.tiles import Tile
@@ -30,7 +30,7 @@ class RowProduct(SharedFunction):
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         pointers = [(name, ptr) for name in ("output", "input", "weights")]
-        return [*pointers, *((name, i64) for name in ("depth", "input_step", "weights_step"))]
+        return [*pointers, *((name, index_type) for name in ("depth", "input_step", "weights_step"))]
 
     @property
     def readable(self) -> str:

@@ -26,7 +26,7 @@ from glow_mlir.codegen.bodies import Prologue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
 from glow_mlir.codegen.kernels.image_tiles import (
@@ -235,7 +235,7 @@ class LeftSums(SharedFunction):
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        numbers = ((name, i64) for name in (*GRID, *STEPS, *_HALVES, "depth", "row_step", "sum_step"))
+        numbers = ((name, index_type) for name in (*GRID, *STEPS, *_HALVES, "depth", "row_step", "sum_step"))
         return [("sums", ptr), ("input", ptr), *numbers, *plane_parameters(self.planes)]
 
     @property
@@ -273,7 +273,7 @@ class ResultSums(TileOutput):
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
-        numbers = ((name, i64) for name in (*_HALVES, "half_columns", "product_step"))
+        numbers = ((name, index_type) for name in (*_HALVES, "half_columns", "product_step"))
         return [*super().parameters, ("products", ptr), *numbers]
 
     @property

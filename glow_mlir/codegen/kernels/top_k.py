@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 from glow_mlir.codegen.access import load, raw, store
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest
-from glow_mlir.codegen.builder.types import i64, ptr
+from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.reductions import Choose
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
@@ -168,7 +168,10 @@ class TopKKernel(Kernel):
         key = ("sift", values.element, values.strides[axis], indices.strides[axis], flag(op.largest))
 
         def build(name: str) -> None:
-            with call.module.function(name, [ptr, ptr, i64, i64], internal=True, inline=False) as (b, arguments):
+            with call.module.function(name, [ptr, ptr, index_type, index_type], internal=True, inline=False) as (
+                b,
+                arguments,
+            ):
                 at_values, at_indices, start, count = arguments
                 operands = Operand(at_values, values.value), Operand(at_indices, indices.value)
                 Heap(b, *operands, axis, before).sift(start, count)

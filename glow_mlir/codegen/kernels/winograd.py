@@ -25,7 +25,7 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import i64, ptr, vector
+from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
@@ -207,7 +207,7 @@ class InputTransform(SharedFunction):
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         numbers = (*GRID, *STEPS, "height", "width", "channels", "point_step")
-        return [*((name, ptr) for name in ("points", "input", "patch")), *((name, i64) for name in numbers)]
+        return [*((name, ptr) for name in ("points", "input", "patch")), *((name, index_type) for name in numbers)]
 
     @property
     def readable(self) -> str:
@@ -282,7 +282,7 @@ class OutputTransform(TileOutput):
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         numbers = ("height", "width", "columns", "point_step")
-        return [*super().parameters, ("products", ptr), *((name, i64) for name in numbers)]
+        return [*super().parameters, ("products", ptr), *((name, index_type) for name in numbers)]
 
     @property
     def readable(self) -> str:
