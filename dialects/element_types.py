@@ -1,4 +1,9 @@
-"""Element types of tensors and buffers: which there are, how wide, and their numpy counterparts."""
+"""
+Element types of tensors and buffers: which there are, how wide, and their numpy counterparts.
+
+An element type is a storage and an expressed type, which differ where it is quantized; products have an accumulator as
+well, which `product_types` tells.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +27,8 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
+
+from glow_mlir.dialects.quant import UniformQuantizedType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,16 +59,26 @@ ELEMENT_TYPES: dict[str, Attribute] = {name: element for element, name in NUMPY_
 """Name of a numpy dtype → element type."""
 
 
+def storage_of(element: Attribute) -> Attribute:
+    """The type in which memory holds an element: the integer of a quantized one, else its own."""
+    return element.storage if isinstance(element, UniformQuantizedType) else element
+
+
+def expressed_of(element: Attribute) -> Attribute:
+    """The type of the numbers that elements stand for: the float of a quantized one, else its own."""
+    return element.expressed if isinstance(element, UniformQuantizedType) else element
+
+
 def is_storable(element: Attribute) -> bool:
     """Whether tensors and buffers hold elements of this type."""
-    return element in NUMPY_NAMES
+    return storage_of(element) in NUMPY_NAMES
 
 
 def numpy_dtype(element: Attribute) -> np.dtype:
     """The numpy dtype that stores `element`; raises `KeyError` for a type that no buffer holds."""
     from glow_mlir.support.dtypes import named_dtype
 
-    return named_dtype(NUMPY_NAMES[element])
+    return named_dtype(NUMPY_NAMES[storage_of(element)])
 
 
 @cache
@@ -84,6 +101,8 @@ def byte_width(element: Attribute) -> int:
         return 4
     if isinstance(element, Float64Type):
         return 8
+    if isinstance(element, UniformQuantizedType):
+        return byte_width(element.storage)
     raise KeyError(element)
 
 
@@ -106,6 +125,11 @@ def is_integer(element: Attribute) -> bool:
     """Whether `element` is an integer other than bool."""
     integer = _integer_type(element)
     return integer is not None and integer.width.data > 1
+
+
+def is_scalar(element: Attribute) -> bool:
+    """Whether `element` is a number or truth value that bodies compute with, and is not quantized."""
+    return element in NUMPY_NAMES
 
 
 def is_unsigned(element: Attribute) -> bool:

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_scalar
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
 
 
@@ -22,10 +22,6 @@ def _is_index(element: Attribute) -> bool:
 
 def _is_number(element: Attribute) -> bool:
     return is_float(element) or is_integer(element)
-
-
-def _is_scalar(element: Attribute) -> bool:
-    return is_float(element) or is_integer(element) or is_bool(element)
 
 
 def _is_anything(_: Attribute) -> bool:
@@ -72,7 +68,7 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
 
 TENSOR = TensorConstraint("anything", _is_anything)
 """Any tensor: what moves elements does not look at them."""
-SCALARS = TensorConstraint("numbers and truth values", _is_scalar)
+SCALARS = TensorConstraint("numbers and truth values", is_scalar)
 NUMBERS = TensorConstraint("numbers", _is_number)
 FLOATS = TensorConstraint("floats", is_float)
 INTEGERS = TensorConstraint("integers", is_integer)

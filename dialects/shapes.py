@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import byte_width, is_storable
+from glow_mlir.dialects.quant import UniformQuantizedType
 
 Shape = tuple[int, ...]
 
@@ -80,8 +81,18 @@ def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = 
     shape, element = shape_of(value), element_of(value)
     require(min(shape, default=0) >= 0, f"{noun} has static sizes")
     require(is_storable(element), f"no {noun.split()[-1]} has elements of {element}")
+    if isinstance(element, UniformQuantizedType):
+        _verify_quantized_axis(shape, element, noun)
     spanned = math.prod(size for size in shape if size) if reach is None else reach
     require(spanned * byte_width(element) <= MOST_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
+
+
+def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: str) -> None:
+    """Check that a scale is there for each index of the axis that has them."""
+    axis, scales = element.axis.data, len(element.scales.data)
+    if element.is_per_axis:
+        require(axis < len(shape), f"the axis {axis} of quantization is none of the {len(shape)} axes of {noun}")
+        require(scales == shape[axis], f"{scales} scales do not fit an axis of {shape[axis]} elements")
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
-from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
+from glow_mlir.dialects.element_types import byte_width, is_float, is_scalar, is_unsigned
 from glow_mlir.dialects.glow_high.elementwise import Unary
 from glow_mlir.dialects.operand_types import BOOLS, FLOATS, INTEGERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop
@@ -287,6 +287,7 @@ class CastOp(Unary):
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
+        require(is_scalar(self.to), f"there is no conversion to {self.to}")
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:

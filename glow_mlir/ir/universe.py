@@ -14,6 +14,7 @@ DIALECTS: dict[str, str] = {
     "glow": "glow_mlir.dialects.target:GLOW",
     "glow_high": "glow_mlir.dialects.glow_high.dialect:GLOW_HIGH",
     "glow_low": "glow_mlir.dialects.glow_low.dialect:GLOW_LOW",
+    "quant": "glow_mlir.dialects.quant:QUANT",
 }
 """Dialect → where it is defined."""
 
