@@ -14,23 +14,28 @@ from glow_mlir.constants.winograd import TileForm
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.ir.registry import Numbers
 
+INTERLEAVE = "interleave"
+"""The number of neighbours along the depth of a product that lie together in its panels; 1 where it is absent."""
+
 
 @packed_form("panels")
 def panels(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """A matrix [K, N]."""
-    return packing.unpack_panels(packed, shape[1])
+    rows, columns = shape
+    return packing.unpack_panels(packed, rows, columns, numbers.get(INTERLEAVE, 1))
 
 
 @packed_form("panels_transposed")
 def panels_transposed(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """A matrix that is stored as [N, K]."""
-    return np.ascontiguousarray(packing.unpack_panels(packed, shape[0]).T)
+    columns, rows = shape
+    return np.ascontiguousarray(packing.unpack_panels(packed, rows, columns, numbers.get(INTERLEAVE, 1)).T)
 
 
 @packed_form("filters")
 def filters(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """Filters of a convolution."""
-    return packing.unpack_filters(packed, shape)
+    return packing.unpack_filters(packed, shape, numbers.get(INTERLEAVE, 1))
 
 
 @packed_form("filters_by_channel")

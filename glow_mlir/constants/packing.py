@@ -10,15 +10,36 @@ from glow_mlir.constants.strassen import PRODUCTS, quarters_of, restore_right, r
 from glow_mlir.constants.winograd import TileForm, restore_filters, transform_filters
 
 
-def pack_panels(matrix: np.ndarray, panel: int) -> np.ndarray:
+def pack_panels(matrix: np.ndarray, panel: int, interleave: int = 1) -> np.ndarray:
     """
     The columns of a matrix in panels: `[K, N]` becomes `[ceil(N / panel), K, panel]`, filled up with zeros.
 
-    Raises `ValueError` where `matrix` has not two dimensions.
+    With an `interleave` of more than 1, so many neighbours along K lie together, as dot products of narrow elements
+    read them: `[ceil(N / panel), ceil(K / interleave), panel, interleave]`. Raises `ValueError` where `matrix` has not
+    two dimensions.
     """
     if matrix.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, not {matrix.ndim}")
-    return _panels_of_rows(matrix.T[np.newaxis], panel)[0]
+    return interleaved(_panels_of_rows(matrix.T[np.newaxis], panel)[0], interleave)
+
+
+def interleaved(panels: np.ndarray, count: int) -> np.ndarray:
+    """Panels `[…, K, panel]` as `[…, ceil(K / count), panel, count]`, filled up with zeros; themselves for 1."""
+    if count == 1:
+        return panels
+    *outer, depth, panel = panels.shape
+    groups = -(-depth // count)
+    whole = np.zeros((*outer, groups * count, panel), panels.dtype)
+    whole[..., :depth, :] = panels
+    return np.ascontiguousarray(whole.reshape(*outer, groups, count, panel).swapaxes(-1, -2))
+
+
+def taken_apart(packed: np.ndarray, depth: int, count: int) -> np.ndarray:
+    """The panels `[…, depth, panel]` of which `interleaved` put `count` rows together."""
+    if count == 1:
+        return packed
+    *outer, groups, panel, _ = packed.shape
+    return packed.swapaxes(-1, -2).reshape(*outer, groups * count, panel)[..., :depth, :]
 
 
 def _panels_of_rows(matrices: np.ndarray, panel: int) -> np.ndarray:
@@ -33,29 +54,31 @@ def _panels_of_rows(matrices: np.ndarray, panel: int) -> np.ndarray:
     return packed
 
 
-def unpack_panels(panels: np.ndarray, columns: int) -> np.ndarray:
-    """The matrix `[K, columns]` that `pack_panels` made these panels from."""
+def unpack_panels(packed: np.ndarray, rows: int, columns: int, interleave: int = 1) -> np.ndarray:
+    """The matrix `[rows, columns]` that `pack_panels` made these panels from."""
+    panels = taken_apart(packed, rows, interleave)
     count, rows, panel = panels.shape
     return np.ascontiguousarray(panels.transpose(1, 0, 2).reshape(rows, count * panel)[:, :columns])
 
 
-def pack_filters(filters: np.ndarray, panel: int, groups: int = 1) -> np.ndarray:
+def pack_filters(filters: np.ndarray, panel: int, groups: int = 1, interleave: int = 1) -> np.ndarray:
     """
     Convolution filters in panels: `[O, kernel…, I]` becomes `[groups, ceil(O / groups / panel), K, panel]`.
 
-    K runs over the kernel and the input channels of a group, the channels fastest. Raises `ValueError` where the
-    filters do not divide into the groups.
+    K runs over the kernel and the input channels of a group, the channels fastest, and is interleaved as that of
+    `pack_panels`. Raises `ValueError` where the filters do not divide into the groups.
     """
     count = filters.shape[0]
     if count % groups:
         raise ValueError(f"{count} filters do not divide into {groups} groups")
-    return _panels_of_rows(filters.reshape(groups, count // groups, math.prod(filters.shape[1:])), panel)
+    panels = _panels_of_rows(filters.reshape(groups, count // groups, math.prod(filters.shape[1:])), panel)
+    return interleaved(panels, interleave)
 
 
-def unpack_filters(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def unpack_filters(packed: np.ndarray, shape: tuple[int, ...], interleave: int = 1) -> np.ndarray:
     """The filters `[O, kernel…, I]` of that shape that `pack_filters` packed."""
-    per_group = shape[0] // packed.shape[0]
-    parts = [unpack_panels(group, per_group).T for group in packed]
+    per_group, depth = shape[0] // packed.shape[0], math.prod(shape[1:])
+    parts = [unpack_panels(group, depth, per_group, interleave).T for group in packed]
     return np.ascontiguousarray(np.concatenate(parts)).reshape(shape)
 
 

@@ -49,7 +49,7 @@ def test_packing_round_trip(shape: tuple[int, int, int]):
     matrix = np.random.default_rng(0).standard_normal((rows, columns))
     panels = pack_panels(matrix, panel)
     assert panels.shape == (-(-columns // panel), rows, panel)
-    np.testing.assert_array_equal(unpack_panels(panels, columns), matrix)
+    np.testing.assert_array_equal(unpack_panels(panels, rows, columns), matrix)
     assert not panels[-1, :, columns % panel or panel :].any()
 
 

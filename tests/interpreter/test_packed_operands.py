@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from glow_mlir.constants.packing import pack_panels
+from glow_mlir.constants.packing import pack_filters, pack_panels, unpack_filters, unpack_panels
 from glow_mlir.errors import ModelError
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
@@ -34,6 +36,29 @@ def test_packed_operands_are_taken_apart() -> None:
     matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     np.testing.assert_array_equal(_run(PRODUCT, pack_panels(matrix, 8)), x @ matrix)
+
+
+@pytest.mark.parametrize("interleave", [2, 4])
+def test_panels_may_be_interleaved_along_the_depth(interleave: int) -> None:
+    matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
+    packed = pack_panels(matrix, 8, interleave)
+    assert packed.shape == (1, 4 // interleave, 8, interleave)
+    np.testing.assert_array_equal(packed[0, 0, :3], matrix[:interleave].T)
+    text = PRODUCT.replace("x4x8xf32", f"x{4 // interleave}x8x{interleave}xf32")
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    np.testing.assert_array_equal(
+        _run(text.replace("panel = 8", f"panel = 8, interleave = {interleave}"), packed), x @ matrix
+    )
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 2, 4]), st.sampled_from([2, 8]))
+def test_interleaved_panels_are_packed_and_unpacked(rows: int, columns: int, interleave: int, panel: int) -> None:
+    matrix = np.arange(rows * columns, dtype=np.int8).reshape(rows, columns)
+    packed = pack_panels(matrix, panel, interleave)
+    np.testing.assert_array_equal(unpack_panels(packed, rows, columns, interleave), matrix)
+    filters = np.arange(4 * rows * columns, dtype=np.int8).reshape(4, rows, columns)
+    packed = pack_filters(filters, panel, 2, interleave)
+    np.testing.assert_array_equal(unpack_filters(packed, filters.shape, interleave), filters)
 
 
 @pytest.mark.parametrize("form", ["nonsense", "panels_transposed", "winograd", "strassen"])

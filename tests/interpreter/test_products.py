@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from execute import Case, check, module_of, runnable_targets
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.interpreter.machine import run_function
@@ -80,3 +83,23 @@ def test_machine_code_of_matmul_is_as_exact(kinds: tuple[str, str], target: str)
     a, b = integers((2, 5, 33), kinds[0]), integers((33, 21), kinds[1])
     check(MatMulOp, a, b, target=target)
     check(MatMulOp, a, b, integers((21,), "int32"), target=target)
+
+
+def test_quantized_elements_are_moved_as_they_are_stored(tmp_path: Path):
+    path = tmp_path / "model.mlir"
+    path.write_text(MOVED)
+    x = integers((4, 2), "int8")
+    for backend in ("cpu", "interpreter"):
+        (y,) = InferenceSession(path, backend=backend).run(None, {"x": x})
+        np.testing.assert_array_equal(y, x.T)
+
+
+MOVED = """
+glow_high.placeholder @x : tensor<4x2x!quant.uniform<i8:f32, 0.02:3>> {input}
+glow_high.placeholder @y : tensor<2x4x!quant.uniform<i8:f32, 0.02:3>> {output}
+glow_high.func @main(@x, @y) {
+  %x = glow_high.get @x : tensor<4x2x!quant.uniform<i8:f32, 0.02:3>>
+  %0 = glow_high.transpose %x {permutation = [1, 0]} : tensor<2x4x!quant.uniform<i8:f32, 0.02:3>>
+  glow_high.save %0, @y
+}
+"""
