@@ -46,8 +46,8 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage elementwise_math activations elementwise_binary convolution linear attention einsum pooling "
-        "normalization data_movement indexing resize reductions recurrence recurrent",
+        "storage control_flow elementwise_math activations elementwise_binary convolution linear attention einsum "
+        "pooling normalization data_movement indexing resize reductions recurrence recurrent",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",

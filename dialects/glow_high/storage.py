@@ -45,6 +45,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, parse_properties, print_properties, to_attribute
+from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import (
     HighOp,
     Operand,
@@ -348,11 +349,11 @@ class FuncOp(FunctionOp):
     name = "glow_high.func"
 
     def holds(self, op: Operation) -> bool:
-        return isinstance(op, GetOp | SaveOp | HighOp)
+        return isinstance(op, GetOp | SaveOp | HighOp | ControlFlowOp)
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
         saved: set[str] = set()
-        for op in self.block.ops:
+        for op in self.walk():
             if isinstance(op, GetOp | SaveOp):
                 self._verify_use(op, storage.get(op.storage_name))
             if isinstance(op, SaveOp):

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, i1
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, RecursiveMemoryEffect
 
-from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.control_flow import ControlFlowOp, verify_scalar
 from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, FuncOp, WeightOp
-from glow_mlir.dialects.shapes import element_of, require, size_of
+from glow_mlir.dialects.shapes import require
 
 
 class RegionOp(QualifiedOp, ControlFlowOp):
@@ -38,12 +38,6 @@ class RegionOp(QualifiedOp, ControlFlowOp):
                 require(not isinstance(op, WeightOp), "a weight is declared in the function itself")
                 fits = isinstance(op, AllocOp | AddressOp | QualifiedOp)
                 require(fits, f"a region of instructions does not hold {op.name}")
-
-
-def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
-    """Check that a buffer has one element, of that type."""
-    is_scalar = size_of(value.type) == 1 and element_of(value) == element
-    require(is_scalar, f"{noun} is one element of {element}, not {value.type}")
 
 
 def print_read(printer: Printer, value: SSAValue) -> None:

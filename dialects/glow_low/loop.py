@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self, TypedDict
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     base,
@@ -22,9 +22,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.control_flow import verify_trips
 from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, Qualifier
-from glow_mlir.dialects.glow_low.control_flow import RegionOp, parse_read, print_read, verify_scalar
+from glow_mlir.dialects.glow_low.control_flow import RegionOp, parse_read, print_read
 from glow_mlir.dialects.glow_low.memory import (
     AddressOp,
     Buffer,
@@ -97,16 +98,7 @@ class LoopOp(RegionOp):
         return self.trips is not None and self.condition is None
 
     def verify_(self) -> None:
-        require(self.trips is None or self.trip_count is None, "trips are counted once")
-        if self.trips is not None:
-            require(self.trips.type == i64, "trips are counted by an i64")
-            require(integer(self.trips) > 0, "a loop has at least one trip")
-        if self.trip_count is not None:
-            verify_scalar(self.trip_count, i64, "the number of trips")
-        if self.condition is not None:
-            verify_scalar(self.condition, i1, "the condition")
-        ends = any(end is not None for end in (self.trips, self.trip_count, self.condition))
-        require(ends, "a loop ends after some trips, or by a condition")
+        verify_trips(self.trips, self.trip_count, self.condition)
         require([arg.type for arg in self.block.args] == [IndexType()], "the body takes the number of the trip")
         self.verify_regions("a loop")
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator
 
 from glow_mlir.analysis.program import Program, Step
 from glow_mlir.dialects.element_types import byte_width
@@ -118,6 +119,8 @@ class _Model:
         writes = [self._root(result) for result in op.results]
         reads = [self._root(value) for value in operands]
         pairs = [(self._root(result), self._root(operand)) for result, operand in in_place_pairs(op)]
+        if op.has_trait(IsTerminator):  # What a region yields comes last.
+            before += range(len(self.ops) - 1)
         return Step(
             before=tuple(dict.fromkeys([*before, *(self.place[earlier] for earlier in first)])),
             writes=tuple(dict.fromkeys(buffers[root] for root in writes if root in buffers)),

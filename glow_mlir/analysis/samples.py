@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, apart_axis, one_axis
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import Shape, shape_of
-from glow_mlir.ir.traversal import Scope, operations
+from glow_mlir.ir.traversal import Scope, inner_blocks, operations
 
 
 def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
@@ -20,8 +21,7 @@ def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
 
     A model does not say what its batch is. Samples are taken to lie along the first axis of inputs, outputs and state,
     and along the batch that an operator states; and in inputs and state, along every axis that is as long as one of
-    those.
-    Where all of these have the size one, there is one sample.
+    those. Where all of these have the size one, there is one sample. Nothing is known of what branches and loops give.
     """
     batches = batch_sizes(scope, storage)
     found: dict[SSAValue, Samples] = {}
@@ -33,6 +33,11 @@ def samples_of(scope: Scope, storage: Storage) -> Mapping[SSAValue, Samples]:
         elif isinstance(op, HighOp):
             samples = op.result_samples([found[operand] for operand in op.operands])
             found.update(zip(op.results, samples, strict=True))
+        elif isinstance(op, ControlFlowOp):
+            # What runs may be decided by any sample, and what is carried on may come from any.
+            values = [*op.results, *(argument for block in inner_blocks(op) for argument in block.args)]
+            mixed = Samples.apart if batches else Samples.one
+            found.update((value, mixed(shape_of(value))) for value in values)
     return found
 
 

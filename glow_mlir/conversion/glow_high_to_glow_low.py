@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, i64
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.samples import samples_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.control_flow import IfOp, LoopOp, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
+from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
-from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, ViewOp, WeightOp, buffer_type, root_of
+from glow_mlir.dialects.glow_low.loop import LoopOp as LowLoopOp
+from glow_mlir.dialects.glow_low.memory import (
+    AllocOp,
+    CopyOp,
+    DeallocOp,
+    FillOp,
+    ViewOp,
+    WeightOp,
+    buffer_type,
+    root_of,
+)
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import UnsupportedOperatorsError
@@ -32,7 +46,7 @@ from glow_mlir.ir.value_names import value_name
 class GlowHighToGlowLowPass(ModulePass):
     """
     Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each
-    operator.
+    operator, a branch or loop for each.
 
     Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so
     is a read of state whose value is still used when the state has changed. Instructions whose algorithms may combine
@@ -66,21 +80,36 @@ class FunctionConversion:
         source = self.source
         self.samples = samples_of(source, self.storage)
         target = LowFuncOp.named(source.sym_name.data, source.binding_names, source.location, source.assigned)
-        for op in own_operations(source):
-            if isinstance(op, GetOp):
-                self._get(op)
-            elif isinstance(op, SaveOp):
-                self._save(op)
-            elif isinstance(op, ReshapeOp):
-                self._view(op)
-            elif isinstance(op, HighOp):
-                self._instruction(op)
-            else:
-                raise UnsupportedOperatorsError([(op.name, described(op.location))], by="the conversion to glow_low")
+        self.program = self._converted(source.block)
+        target.block.add_ops([*self.declarations, *self.program])
+        return target
+
+    def _converted(self, block: Block, finish: Callable[[], None] = lambda: None) -> list[Operation]:
+        """What a block becomes; `finish` adds to it, before it frees what it has allocated."""
+        around, self.program = self.program, []
+        for op in own_operations(block):
+            self._convert(op)
+        finish()
         allocations = [op for op in self.program if isinstance(op, AllocOp)]
         frees = [DeallocOp.of(op.result, location=op.location) for op in allocations]
-        target.block.add_ops([*self.declarations, *self.program, *frees])
-        return target
+        converted, self.program = [*self.program, *frees], around
+        return converted
+
+    def _convert(self, op: Operation) -> None:
+        if isinstance(op, GetOp):
+            self._get(op)
+        elif isinstance(op, SaveOp):
+            self._save(op)
+        elif isinstance(op, ReshapeOp):
+            self._view(op)
+        elif isinstance(op, HighOp):
+            self._instruction(op)
+        elif isinstance(op, IfOp):
+            self._branch(op)
+        elif isinstance(op, LoopOp):
+            self._loop(op)
+        elif not isinstance(op, YieldOp):
+            raise UnsupportedOperatorsError([(op.name, described(op.location))], by="the conversion to glow_low")
 
     def weight(self, name: str, user: Operation) -> SSAValue:
         """The buffer of storage `name`, declared once."""
@@ -114,12 +143,7 @@ class FunctionConversion:
         self.program.append(view)
 
     def _instruction(self, op: HighOp) -> None:
-        results: list[SSAValue] = []
-        for result in op.results:
-            allocation = AllocOp.of(buffer_type(shape_of(result), element_of(result)), op.location)
-            self._keep(result, allocation.result)
-            self.program.append(allocation)
-            results.append(allocation.result)
+        results = [self._allocate(result, op.location) for result in op.results]
         inputs = [[self.buffers[value] for value in group if value is not None] for _, group in operand_groups(op)]
         properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
         if op.COMBINES_ROWS:
@@ -127,6 +151,76 @@ class FunctionConversion:
             properties["samples"] = to_attribute(self.samples[op.results[0]].runs(rows))
         instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
         self.program.append(instruction)
+
+    def _branch(self, op: IfOp) -> None:
+        """Both regions write what they yield to the buffers of the results."""
+        results = [self._allocate(result, op.location) for result in op.results]
+        branch = LowIfOp.of(self.buffers[op.condition], op.location)
+        for region, target in zip(op.regions, branch.regions, strict=True):
+            target.block.add_ops(self._converted(region.block, partial(self._carry, op.yielded(region), results, op)))
+        self.program.append(branch)
+
+    def _loop(self, op: LoopOp) -> None:
+        """
+        A buffer for each value that the loop carries, which begins with the initial one and ends as the result.
+
+        Each trip copies what it yields there at its end. So it is with the condition, and with the number of the trip
+        where that is used.
+        """
+        carried = [
+            self._initialized(value, argument, op) for value, argument in zip(op.initial, op.carried, strict=True)
+        ]
+        condition = None if op.condition is None else self._initialized(op.condition, None, op)
+        number = self._counter(op) if op.index.uses else None
+        trips = op.static_trips if op.trip_count is None else self.buffers[op.trip_count]
+        loop = LowLoopOp.of(trips, op.location, condition)
+        targets = [*([] if condition is None else [condition]), *carried]
+
+        def finish() -> None:
+            self._carry(op.yielded(op.body), targets, op)
+            if number is not None:
+                counter, one = number
+                self.program.append(INSTRUCTIONS[AddOp].of(counter, counter, one, location=op.location))
+
+        loop.block.add_ops(self._converted(op.body.block, finish))
+        self.program.append(loop)
+        for result, buffer in zip(op.results, carried, strict=True):
+            self._keep(result, buffer)
+
+    def _initialized(self, initial: SSAValue, argument: SSAValue | None, op: LoopOp) -> SSAValue:
+        """A buffer for what a loop carries, with what it begins with."""
+        buffer = self._allocate(initial if argument is None else argument, op.location, keep=argument is not None)
+        self.program.append(CopyOp.of(buffer, self.buffers[initial], location=op.location))
+        return buffer
+
+    def _counter(self, op: LoopOp) -> tuple[SSAValue, SSAValue]:
+        """A buffer that counts trips from 0, and one that has the number 1."""
+        counter, one = (self._allocate(op.index, op.location, keep=False) for _ in range(2))
+        self.buffers[op.index] = counter
+        for buffer, value in ((counter, 0), (one, 1)):
+            properties = {"value": IntegerAttr(value, i64)}
+            self.program.append(FillOp.of([buffer], properties=properties, location=op.location))
+        return counter, one
+
+    def _carry(self, yielded: Sequence[SSAValue], targets: Sequence[SSAValue], op: Operation) -> None:
+        """Copy what a region yields to buffers around it; all at once, where some are read and others written."""
+        sources = [self.buffers[value] for value in yielded]
+        moved = [(source, target) for source, target in zip(sources, targets, strict=True) if source is not target]
+        overwritten = {target for _, target in moved}
+        for number, (source, target) in enumerate(moved):
+            if root_of(source) in overwritten:
+                aside = AllocOp.of(buffer_type(shape_of(source), element_of(source)), op.location)
+                self.program += [aside, CopyOp.of(aside.result, source, location=op.location)]
+                moved[number] = (aside.result, target)
+        self.program += [CopyOp.of(target, source, location=op.location) for source, target in moved]
+
+    def _allocate(self, tensor: SSAValue, location: LocationAttr, keep: bool = True) -> SSAValue:
+        """A buffer of a tensor's type; `keep` makes it the tensor's."""
+        allocation = AllocOp.of(buffer_type(shape_of(tensor), element_of(tensor)), location)
+        self.program.append(allocation)
+        if keep:
+            self._keep(tensor, allocation.result)
+        return allocation.result
 
     def _keep(self, tensor: SSAValue, buffer: SSAValue) -> None:
         buffer.name_hint = tensor.name_hint
