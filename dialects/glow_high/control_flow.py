@@ -27,13 +27,13 @@ from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.control_flow import ControlFlowOp, verify_scalar, verify_trips
 from glow_mlir.dialects.glow_high.base import (
     SEGMENTS,
-    TENSOR,
     HighOp,
     parse_defined_value,
     parse_optional_value,
     to_segments,
 )
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp
+from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import require, tensor
 
