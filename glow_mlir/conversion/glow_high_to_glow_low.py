@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.samples import samples_of
@@ -17,9 +19,9 @@ from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.control_flow import IfOp, LoopOp, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
+from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.loop import LoopOp as LowLoopOp
@@ -34,6 +36,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
 )
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
+from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
@@ -179,8 +182,7 @@ class FunctionConversion:
         def finish() -> None:
             self._carry(op.yielded(op.body), targets, op)
             if number is not None:
-                counter, one = number
-                self.program.append(INSTRUCTIONS[AddOp].of(counter, counter, one, location=op.location))
+                self.program.append(increment(number, op.location))
 
         loop.block.add_ops(self._converted(op.body.block, finish))
         self.program.append(loop)
@@ -193,14 +195,12 @@ class FunctionConversion:
         self.program.append(CopyOp.of(buffer, self.buffers[initial], location=op.location))
         return buffer
 
-    def _counter(self, op: LoopOp) -> tuple[SSAValue, SSAValue]:
-        """A buffer that counts trips from 0, and one that has the number 1."""
-        counter, one = (self._allocate(op.index, op.location, keep=False) for _ in range(2))
-        self.buffers[op.index] = counter
-        for buffer, value in ((counter, 0), (one, 1)):
-            properties = {"value": IntegerAttr(value, i64)}
-            self.program.append(FillOp.of([buffer], properties=properties, location=op.location))
-        return counter, one
+    def _counter(self, op: LoopOp) -> SSAValue:
+        """A buffer that counts trips, with the number 0."""
+        counter = self._allocate(op.index, op.location)
+        properties = {"value": IntegerAttr(0, i64)}
+        self.program.append(FillOp.of([counter], properties=properties, location=op.location))
+        return counter
 
     def _carry(self, yielded: Sequence[SSAValue], targets: Sequence[SSAValue], op: Operation) -> None:
         """Copy what a region yields to buffers around it; all at once, where some are read and others written."""
@@ -225,6 +225,22 @@ class FunctionConversion:
     def _keep(self, tensor: SSAValue, buffer: SSAValue) -> None:
         buffer.name_hint = tensor.name_hint
         self.buffers[tensor] = buffer
+
+
+def increment(counter: SSAValue, location: LocationAttr) -> StackOp:
+    """The instruction that adds 1 to the only element of a buffer of i64."""
+    sum_ = StackOp.over([counter], [counter], [AffineMap(0, 0, ())] * 2, 0, location)
+    properties = {"value": IntegerAttr(1, i64)}
+    one = arith.ConstantOp.create(properties=properties, result_types=[i64], location=location)
+    total = arith.AddiOp.create(
+        operands=[sum_.block.args[0], one.result],
+        properties={"overflowFlags": arith.IntegerOverflowAttr("none")},
+        result_types=[i64],
+        location=location,
+    )
+    yielded = BodyYieldOp.create(operands=[total.result], location=location)
+    sum_.block.add_ops([one, total, yielded])
+    return sum_
 
 
 def is_overwritten(read: GetOp) -> bool:

@@ -11,9 +11,9 @@ from checkout import ROOT, files
 from glow_mlir.dialects.packages import BUILTIN
 
 STRUCTURE = frozenset(
-    {"glow_mlir.dialects.glow_high.data_movement", "glow_mlir.dialects.glow_high.storage"},
+    {f"glow_mlir.dialects.glow_high.{name}" for name in ("control_flow", "data_movement", "storage")},
 )
-"""Modules whose operators only say where elements are: views and copies of instructions are made of them."""
+"""Modules whose ops only say where elements are, or what runs when: they become views, copies, branches and loops."""
 
 OPERATORS = frozenset(BUILTIN.operators) - STRUCTURE
 
