@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.state import Initial
 
 
 def bindings_of(function: FunctionOp) -> tuple[Binding, ...]:
@@ -41,3 +47,16 @@ def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
                 place = position_of(op.location)
                 raise ModelError(reason, file=place, node=location_name(op.location), hint="give one another 'label'")
     return found
+
+
+def initial_state(module: ModuleOp) -> list[Initial]:
+    """The state that the functions of a module share, as it begins; raises `ModelError` as `shared_state`."""
+    return [
+        Initial(name, numpy_dtype(op.tensor_type.element_type).name, op.tensor_type.get_shape(), _content(op))
+        for name, op in shared_state(functions(module)).items()
+    ]
+
+
+def _content(op: PlaceholderOp) -> np.ndarray | None:
+    """The bytes of the initial value of state; `None` for zeros."""
+    return np.ascontiguousarray(constant_array(op)).reshape(-1).view(np.uint8) if op.has_content else None

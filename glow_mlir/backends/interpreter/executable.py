@@ -7,15 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.constants.storage import constant_array
-from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.ir.entries import bindings_of, placeholders_of, shared_state
+from glow_mlir.ir.entries import bindings_of, initial_state, placeholders_of
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.runtime.executable import EntryPoint, Executable
-from glow_mlir.runtime.state import Initial, State
+from glow_mlir.runtime.state import State
 
 
 class InterpretedEntry(EntryPoint):
@@ -45,20 +43,12 @@ class InterpretedEntry(EntryPoint):
         }
 
 
-def _initial(name: str, op: PlaceholderOp) -> Initial:
-    """State as a module says that it begins."""
-    dtype = numpy_dtype(op.tensor_type.element_type).name
-    content = np.ascontiguousarray(constant_array(op)).reshape(-1).view(np.uint8) if op.has_content else None
-    return Initial(name, dtype, op.tensor_type.get_shape(), content)
-
-
 class InterpretedModule(Executable):
     """A module as it stands, at any stage down to `allocated`."""
 
     def __init__(self, module: ModuleOp) -> None:
         found = functions(module)
-        initial = [_initial(name, op) for name, op in shared_state(found).items()]
-        super().__init__([function.sym_name.data for function in found], State(initial))
+        super().__init__([function.sym_name.data for function in found], State(initial_state(module)))
         self.module = module
         self._functions = {function.sym_name.data: function for function in found}
 
