@@ -16,7 +16,13 @@ from types import ModuleType
 from glow_mlir.errors import GlowError, PackageError
 
 GROUP = "glow_mlir.operators"
-"""The group of entry points by which other distributions offer operators."""
+"""The group of entry points by which other distributions offer operators and backends."""
+
+DEFAULT_BACKEND = "cpu"
+"""The backend of those who name none."""
+
+REFERENCE_BACKEND = "interpreter"
+"""The backend that says what operators and instructions mean."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,12 @@ class OperatorPackage:
     """Name of a backend → modules with the forms that its kernels pack constants in, registered by `@packed_form`."""
     backends: tuple[str, ...] = ()
     """Modules with classes registered by `@backend`."""
+    loaders: Mapping[str, str] = field(default_factory=dict[str, str])
+    """
+    Name of a backend → module whose function `load(artifact, threads)` makes an artifact of it executable, and which
+    imports no compiler. What such a backend compiles is kept on disk; it has to be in its `OperatorPackage`, whose
+    version says whether that is still valid.
+    """
 
 
 def _modules(prefix: str, names: str) -> tuple[str, ...]:
@@ -71,6 +83,7 @@ BUILTIN = OperatorPackage(
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
+    loaders={"cpu": "glow_mlir.runtime.machine_code"},
 )
 
 
@@ -117,6 +130,18 @@ def _failure(name: str, error: Exception) -> GlowError:
     return PackageError(f"{name} cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
+def loader_of(backend: str) -> ModuleType | None:
+    """
+    The module that loads stored artifacts of a backend; `None` for a backend that keeps none.
+
+    Raises `PackageError` where it cannot be imported.
+    """
+    for name, package in packages():
+        if (module := package.loaders.get(backend)) is not None:
+            return _imported(name, package, module)
+    return None
+
+
 def load_part(part: str, backend: str = "") -> Iterator[ModuleType]:
     """
     Import the modules of one part (a field of `OperatorPackage`) of every package, or those of it for one backend.
@@ -125,11 +150,14 @@ def load_part(part: str, backend: str = "") -> Iterator[ModuleType]:
     """
     for name, package in packages():
         for module in getattr(package, part).get(backend, ()) if backend else getattr(package, part):
-            if package is BUILTIN:
-                yield import_module(module)
-                continue
-            try:
-                loaded = import_module(module)
-            except Exception as error:
-                raise _failure(name, error) from error
-            yield loaded
+            yield _imported(name, package, module)
+
+
+def _imported(name: str, package: OperatorPackage, module: str) -> ModuleType:
+    """A module of a package; raises `PackageError` where one of another distribution cannot be imported."""
+    if package is BUILTIN:
+        return import_module(module)
+    try:
+        return import_module(module)
+    except Exception as error:
+        raise _failure(name, error) from error

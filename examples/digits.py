@@ -51,7 +51,7 @@ def main() -> None:
     _, _, images, labels = load()
 
     print(f"{MODEL.name}: two convolutions, max-pooling and a classifier, trained on 1,347 images of 8×8 pixels")
-    Compilation(import_model(MODEL, {"N": 1})).run(observers=[show])
+    Compilation(import_model(MODEL, {"N": 1}), observers=[show]).run()
 
     start = time.perf_counter()
     session = InferenceSession(MODEL, dimensions={"N": 1}, cache=False)

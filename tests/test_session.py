@@ -19,10 +19,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend, runnable_targets
-from glow_mlir.codegen.llvm import host
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.text import write_module
+from glow_mlir.runtime import host
 from glow_mlir.runtime.cache import ArtifactCache
 from glow_mlir.runtime.identity import ContentIndex
 from glow_mlir.runtime.pool import usable_cores
@@ -165,7 +165,7 @@ def test_file_that_changes_while_it_is_compiled(
 
     save(1.0)
     first = [path.read_bytes() for path in (path, tmp_path / name)]
-    compiled = InferenceSession._compile  # pyright: ignore[reportPrivateUsage]
+    compiled = InferenceSession._compiled  # pyright: ignore[reportPrivateUsage]
 
     def disturbed(self: InferenceSession, *arguments: Any) -> Any:
         nonlocal left
@@ -174,7 +174,7 @@ def test_file_that_changes_while_it_is_compiled(
             save(5.0 + left)
         return compiled(self, *arguments)
 
-    monkeypatch.setattr(InferenceSession, "_compile", disturbed)
+    monkeypatch.setattr(InferenceSession, "_compiled", disturbed)
     if times > 1:
         with pytest.raises(ModelError, match=r"m\.onnx: its files change while it is compiled \(hint: "):
             InferenceSession(path)
@@ -283,8 +283,8 @@ def test_scalars_stay_scalars(backend: str) -> None:
 
 
 def test_code_that_this_machine_cannot_run_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = host.Host("x86_64-unknown-linux-gnu", "x86-64", "", frozenset(), 0, 0, 0)
-    monkeypatch.setattr(host, "detect_host", lambda: machine)
+    monkeypatch.setattr(host, "llvm_triple", lambda: "x86_64-unknown-linux-gnu")
+    monkeypatch.setattr(host, "llvm_features", dict[str, bool])
     assert runnable_targets(get_backend("cpu")) == ["host", "scalar", "sse2"]
     with pytest.raises(OptionError, match="@main: it lacks the architecture aarch64"):
         InferenceSession(adding(), target="neon")

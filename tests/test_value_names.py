@@ -77,7 +77,7 @@ def checked(_: Stage, module: ModuleOp, __: float) -> None:
 def test_every_stage_prints_and_parses_values_of_any_name(first: int) -> None:
     module = import_model(chain([hostile_name(number) for number in range(first, first + 40)]))
     assert_text_round_trips(module)
-    Compilation(module, disable=("canonicalize",)).run("allocated", [checked])
+    Compilation(module, disable=("canonicalize",), observers=[checked]).run("allocated")
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
-from glow_mlir.driver.compiler import LAST, STAGE, Compilation, Observer
-from glow_mlir.driver.pipelines import Stage
+from glow_mlir.driver.compiler import STAGE, Compilation
+from glow_mlir.driver.pipelines import LLVM, Stage
 from glow_mlir.tools.pass_runner import PassRunner
 
 
@@ -19,7 +18,7 @@ class Climb(Compilation):
 
     runner: PassRunner = field(default_factory=lambda: PassRunner(Context()))
 
-    def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:
+    def run_stage(self, stage: Stage) -> None:
         self.runner.run(stage.passes(), self.module, is_stage=True)
-        if stage.name != LAST:
+        if stage.name != LLVM:
             self.module.attributes[STAGE] = StringAttr(stage.name)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import HOST, PROGRAM, is_measured, is_silent, parse_arguments
+from glow_mlir.tools.run_arguments import COMPILED, HOST, PROGRAM, is_measured, is_silent, parse_arguments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +97,8 @@ class Run:
 
     def _check_early(self) -> None:
         """Find what would fail after a long compilation."""
+        if wanted := [name for name in COMPILED if getattr(self.args, name)]:
+            check_machine_code(self.args.backend, wanted[0])
         if self.args.target is not None:
             check_runnable(self.args.backend, self.args.target)
         if self.args.check is not None:
@@ -258,6 +261,14 @@ class Run:
         found = Comparison(model, self._options, inputs, args.check, tolerance).run(outputs)
         self._add(found)
         return found.is_right
+
+
+def check_machine_code(backend: str, option: str) -> None:
+    """Raise `OptionError` for an option that needs machine code where a backend makes none."""
+    from glow_mlir.backends.interface import get_backend
+
+    if not get_backend(backend).MACHINE_CODE:
+        raise OptionError(f"--{option} needs machine code", hint=f"--backend {DEFAULT_BACKEND}")
 
 
 def check_runnable(backend: str, target: str) -> None:

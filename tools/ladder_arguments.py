@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.driver.pipelines import Pipeline
 from glow_mlir.tools.command_line import ArgumentGroup
-
-DEFAULT = "cpu"
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -24,7 +23,7 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
         dest="pipeline",
         metavar="NAME",
         help="the pipeline to run: optimize, or the name of a backend, as glow-opt --list-pipelines prints them "
-        f"(default: {DEFAULT}, with --stop-after)",
+        f"(default: {DEFAULT_BACKEND}, with --stop-after)",
     )
     group.add_argument(
         "--stop-after",
@@ -63,7 +62,7 @@ def chosen_pipeline(args: Namespace) -> Pipeline | None:
 
     if args.pipeline is None and args.stage is None and not args.disable:
         return None
-    return named_pipeline(args.pipeline or DEFAULT, args.machine).without(*args.disable)
+    return named_pipeline(args.pipeline or DEFAULT_BACKEND, args.machine).without(*args.disable)
 
 
 def pipeline_list(target: str | None) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.api.session import InferenceSession, import_any, is_ir
+from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.tools.tables import Alignment, print_table
 
-REFERENCES: dict[str, str] = {"interpreter": "the interpreter", "onnxruntime": "onnxruntime"}
+REFERENCES: dict[str, str] = {REFERENCE_BACKEND: f"the {REFERENCE_BACKEND}", "onnxruntime": "onnxruntime"}
 """Reference → what a sentence calls it."""
 
 TOLERANCES: dict[str, tuple[float, float]] = {
@@ -207,7 +208,7 @@ class Comparison:
             expected = run_onnxruntime(exposed.serialized(), self.inputs)
         else:
             module = import_any(exposed.model, self.options["dimensions"])
-            expected = self._run(module, {"backend": "interpreter"}, exposed.outputs)
+            expected = self._run(module, {"backend": REFERENCE_BACKEND}, exposed.outputs)
         return Compared(exposed.layers, actual, expected)
 
     def _of_module(self) -> Compared:
@@ -215,7 +216,7 @@ class Comparison:
 
         module, layers = with_saved_results(import_any(self.model, {}))
         actual = self._run(module, self.options)
-        return Compared(layers, actual, self._run(module, {"backend": "interpreter"}))
+        return Compared(layers, actual, self._run(module, {"backend": REFERENCE_BACKEND}))
 
     def _run(self, model: Any, options: Mapping[str, Any], names: Sequence[str] | None = None) -> Outputs:
         """Compile and run a model; `names` are those of its outputs in the file, where ours may differ."""
@@ -238,7 +239,7 @@ def check_reference(reference: str, model: str | Path) -> None:
     if reference != "onnxruntime":
         return
     if is_ir(model):
-        raise OptionError("onnxruntime runs ONNX models, not modules of ours", hint="--check interpreter")
+        raise OptionError("onnxruntime runs ONNX models, not modules of ours", hint=f"--check {REFERENCE_BACKEND}")
     onnxruntime()
 
 
@@ -248,7 +249,7 @@ def onnxruntime() -> Any:
         return import_module("onnxruntime")
     except ImportError as error:
         raise OptionError(
-            "onnxruntime is not installed", hint="pip install onnxruntime, or --check interpreter"
+            "onnxruntime is not installed", hint=f"pip install onnxruntime, or --check {REFERENCE_BACKEND}"
         ) from error
 
 

@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.constants.weights import write_weights
 from glow_mlir.dialects.target import Target
-from glow_mlir.driver.compiler import LAST
-from glow_mlir.driver.pipelines import Stage
+from glow_mlir.driver.pipelines import LLVM, Stage
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import WEIGHTS_SUFFIX, digests, make_folder, module_text, write_text
@@ -39,7 +38,7 @@ class PhaseDump:
         path = self.folder / f"{self._numbers[stage.name]:02}-{stage.name}.mlir"
         write_text(module_text(module, locations=True), path)
         self._used[path.stem] = list(digests(module))
-        if stage.name == LAST:
+        if stage.name == LLVM:
             self._write_code(module, path)
         else:
             self._targets = [function.assigned.data for function in functions(module) if function.assigned]

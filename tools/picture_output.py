@@ -10,8 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.driver.compilation_log import CompilationLog
-from glow_mlir.driver.compiler import LAST
-from glow_mlir.driver.pipelines import Pipeline, Stage
+from glow_mlir.driver.pipelines import LLVM, Pipeline, Stage
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import write_text
@@ -37,8 +36,8 @@ class Pictures:
     memory: Memory | None = None
 
     def __post_init__(self) -> None:
-        if self.pipeline.stages[self.pipeline.position(self.stage)].name == LAST:
-            raise OptionError(f"the stage '{LAST}' has no graph", hint="--dot-stage allocated is the last that has")
+        if self.pipeline.stages[self.pipeline.position(self.stage)].name == LLVM:
+            raise OptionError(f"the stage '{LLVM}' has no graph", hint="--dot-stage allocated is the last that has")
 
     @property
     def stage(self) -> str:

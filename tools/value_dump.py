@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.driver.pipelines import Pipeline, Stage, configured
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.driver.pipelines import SELECT, STACKED, Pipeline, Stage, configured
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.text import make_folder, write_text
 from glow_mlir.support.files import replaced
@@ -25,12 +26,17 @@ LONGEST = 100
 
 
 def value_pipeline(args: Namespace) -> Pipeline:
-    """The pipeline of the CPU with `instrument-debug` in it; for the interpreter it ends with that."""
+    """
+    The pipeline of a backend with `instrument-debug` in it.
+
+    A backend that selects no kernels runs the instructions of the default one, so that values can be compared.
+    """
     keep = configured("instrument-debug", only=args.values_of or "*")
-    whole = get_backend("cpu").pipeline(args.target).without(*args.disable)
-    if args.backend == "cpu":
-        return whole.before("select", keep)
-    return whole.until("stacked").then(Stage.of("instrumented", keep))
+    whole = get_backend(args.backend).pipeline(args.target)
+    if any(spec.name == SELECT for spec in whole.specs):
+        return whole.without(*args.disable).before(SELECT, keep)
+    shared = get_backend(DEFAULT_BACKEND).pipeline(args.target).without(*args.disable)
+    return shared.until(STACKED.name).then(Stage.of("instrumented", keep))
 
 
 @dataclass(frozen=True)

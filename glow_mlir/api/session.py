@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +13,7 @@ import numpy as np
 
 from glow_mlir.api.model_identity import is_ir, model_identity
 from glow_mlir.api.session_entry import NodeArg, SessionEntry, as_array
-from glow_mlir.dialects.packages import installed_packages
+from glow_mlir.dialects.packages import DEFAULT_BACKEND, installed_packages, loader_of
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
@@ -28,7 +28,8 @@ from glow_mlir.support.arguments import whole_number
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.driver.compiler import Compilation, Observer
+    from glow_mlir.backends.interface import Room
+    from glow_mlir.driver.compiler import Observer
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.frontends.onnx.importer import ModelSource
 
@@ -54,12 +55,12 @@ class InferenceSession:
 
     `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`, `memoryview`), a
     `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
-    dimensions their sizes. `backend` is `cpu`, or `interpreter`, which runs a `.mlir` file or module just as it stands.
-    Compiled models are kept on disk (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a
-    compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model from the cache goes
-    through none. `disable` names passes to leave out, and `pipeline` takes the place of the backend's own: it says
-    `target` and `profile` itself, and for `cpu` it has to lead to the stage `llvm`. With the `accuracy` "strict",
-    instead of "default", no kernel is used whose rounding errors are larger than those of plain sums
+    dimensions their sizes. `backend` names one (docs/add-a-backend.md); one that interprets runs a `.mlir` file or
+    module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is false. `observers` are
+    told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model
+    from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the place of the
+    backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With the `accuracy`
+    "strict", instead of "default", no kernel is used whose rounding errors are larger than those of plain sums
     (docs/floating-point.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the
     number of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then
     depend on what was measured, though not on `threads` (docs/tuning.md). `entry` names the function that `run` calls
@@ -76,7 +77,7 @@ class InferenceSession:
         self,
         model: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
         *,
-        backend: str = "cpu",
+        backend: str = DEFAULT_BACKEND,
         threads: int | None = None,
         dimensions: Mapping[str, int] | None = None,
         target: str | None = None,
@@ -92,9 +93,7 @@ class InferenceSession:
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
-            profile = _profile_of(pipeline, backend, target, profile)
-        if backend != "cpu" and tune:
-            raise OptionError(f"the backend '{backend}' has no machine code to tune", hint="backend='cpu'")
+            _check_pipeline(pipeline, target, profile)
         source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
         self._backend, self._target, self._profile = backend, target, profile
@@ -103,15 +102,19 @@ class InferenceSession:
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
-        self._executable: Executable
-        if backend == "cpu":
-            self._executable = MachineCode(self._artifact(source, cache), self._threads or MOST_THREADS)
-        else:
-            from glow_mlir.backends.interpreter.executable import InterpretedModule
-
-            self._executable = InterpretedModule(self._compile(source, in_memory=True).module)
+        self._executable = self._loaded(source, cache)
         self._entry = SessionEntry(self._executable.entry(entry))
         self._entries = {self._entry.name: self._entry}
+
+    def _loaded(self, model: Any, use_cache: bool) -> Executable:
+        """The model as its backend runs it; a stored artifact is loaded without the compiler."""
+        threads = self._threads or MOST_THREADS
+        loader = loader_of(self._backend) if use_cache else None
+        if loader is not None:
+            return loader.load(self._artifact(model), threads)
+        from glow_mlir.backends.interface import get_backend
+
+        return get_backend(self._backend).load(self._compiled(model), threads)
 
     @property
     def executable(self) -> Executable:
@@ -122,7 +125,7 @@ class InferenceSession:
     def machine_code(self) -> MachineCode:
         """The loaded machine code; raises `OptionError` for a backend without."""
         if not isinstance(self._executable, MachineCode):
-            raise OptionError(f"the backend '{self._backend}' has no machine code", hint="backend='cpu'")
+            raise OptionError(f"the backend '{self._backend}' has no machine code", hint=f"backend='{DEFAULT_BACKEND}'")
         return self._executable
 
     @property
@@ -174,10 +177,8 @@ class InferenceSession:
             self._entries[name] = SessionEntry(self._executable.entry(name))
         return self._entries[name]
 
-    def _artifact(self, model: Any, use_cache: bool) -> Artifact:
+    def _artifact(self, model: Any) -> Artifact:
         """The artifact of a model, from the cache or new; raises `ModelError` where its files do not keep still."""
-        if not use_cache:
-            return self._build(self._compile(model), None)
         cache = ArtifactCache()
         for _ in range(MOST_ATTEMPTS):
             files = Snapshot(cache.contents)
@@ -209,22 +210,23 @@ class InferenceSession:
     def _stored(self, model: Any, key: str, cache: ArtifactCache, files: Snapshot) -> Artifact | None:
         """A new artifact, which goes into the cache; `None` where a file changed since its identity was taken."""
         with cache.draft() as draft:
-            artifact = self._build(self._compile(model), draft.room)
+            artifact = self._compiled(model, draft.room)
             if files.changed():
                 return None
             cache.store(key, artifact, draft)
         return artifact
 
-    def _compile(self, model: Any, in_memory: bool = False) -> Compilation:
-        """The module of a model, compiled as far as its backend needs it; `in_memory`, it outlives its files."""
+    def _compiled(self, model: Any, room: Room | None = None) -> Any:
+        """What the backend makes of a model, with constants in what `room` gives."""
         import time
 
+        from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.compiler import Compilation
 
         start = time.perf_counter()
         # Who looks at modules finds the same digests each time.
         by_content = bool(self._observers or self._pass_observers)
-        module = import_any(model, self._dimensions, by_content, in_memory)
+        module = import_any(model, self._dimensions, by_content, get_backend(self._backend).KEEPS_MODULE)
         compilation = Compilation(
             module,
             self._backend,
@@ -232,65 +234,26 @@ class InferenceSession:
             self._profile,
             pipeline=self._pipeline,
             disable=self._disable,
+            observers=self._observers,
             pass_observers=self._pass_observers,
             accuracy=self._accuracy,
             threads=self._threads,
             tune=self._tune,
+            as_given=self._pipeline is None and is_ir(model),
         )
         compilation.seconds["import"] = time.perf_counter() - start
-        _check_runnable(compilation, self._backend)
-        if self._backend == "cpu":
-            compilation.run("allocated", self._observers)
-        elif self._pipeline is not None or not is_ir(model):
-            compilation.run(observers=self._observers)
-        else:
-            compilation.check_given()
+        artifact = compilation.artifact(room)
         self.compile_seconds = compilation.seconds
-        return compilation
-
-    def _build(self, compilation: Compilation, room: Callable[[int], np.ndarray] | None) -> Artifact:
-        """The artifact of an allocated module, with its constants in the bytes that `room` gives."""
-        import time
-
-        from glow_mlir.codegen.build import build_artifact, zeroed
-        from glow_mlir.driver.compiler import out_of_memory
-
-        start = time.perf_counter()
-        last = compilation.ladder.stages[-1]
-        try:
-            artifact = build_artifact(
-                compilation.module, compilation.context, self._profile, last.passes(), room or zeroed
-            )
-        except MemoryError as error:
-            raise out_of_memory(compilation.module, error) from error
-        self.compile_seconds["code"] = time.perf_counter() - start
-        for observer in self._observers:
-            observer(last, compilation.module, self.compile_seconds["code"])
         return artifact
 
 
-def _profile_of(pipeline: Pipeline, backend: str, target: str | None, profile: bool) -> bool:
-    """The profile of a pipeline; raises `OptionError` where that or a target is given beside, or its end is another."""
+def _check_pipeline(pipeline: Pipeline, target: str | None, profile: bool) -> None:
+    """Raise `OptionError` for a pipeline that is none, or beside which something is given that it says itself."""
     if not hasattr(pipeline, "stage_names"):
         reason = f"a pipeline cannot be of the type '{type(pipeline).__name__}'"
         raise OptionError(reason, hint="Backend.pipeline() gives one")
     if target is not None or profile:
         raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
-    if backend == "cpu" and pipeline.stage_names[-2:] != ("allocated", "llvm"):
-        reason = f"pipeline '{pipeline.name}' does not end with the stages 'allocated' and 'llvm'"
-        raise OptionError(reason, hint="Backend.pipeline() gives one that does")
-    return bool(pipeline.option("glow-low-to-llvm", "profile", False))
-
-
-def _check_runnable(compilation: Compilation, name: str) -> None:
-    """Raise `OptionError` for a target whose code would kill this process."""
-    from glow_mlir.backends.interface import get_backend, runnable_targets
-
-    backend = get_backend(name)
-    for function, target in compilation.targets().items():
-        if missing := backend.lacks(target):
-            reason = f"this machine cannot run code for the target of @{function}: it lacks {missing}"
-            raise OptionError(reason, hint=f"it runs {', '.join(runnable_targets(backend))}")
 
 
 def _count_threads(threads: int | None) -> int | None:

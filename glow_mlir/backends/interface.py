@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import FunctionOp
@@ -17,18 +21,59 @@ from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
 from glow_mlir.ir.text import position_of
+from glow_mlir.runtime.executable import Executable
 
-DEFAULT = "cpu"
-"""The backend of those who name none."""
+Room = Callable[[int], np.ndarray]
+"""Gives as many zero bytes as constants take, aligned to 64."""
+
+Made = TypeVar("Made")
 
 HOST = "host"
 """What every backend calls the machine that this process runs on."""
 
 
+class Compiling(Protocol):
+    """A compilation as its backend drives it; `glow_mlir.driver.compiler` has it."""
+
+    module: ModuleOp
+    context: Context
+    as_given: bool
+    """Whether the module was given as IR, and is to run as it stands where the backend can do that."""
+
+    @property
+    def ladder(self) -> Pipeline:
+        """The pipeline."""
+        ...
+
+    def targets(self) -> dict[str, Target]:
+        """Function → its target."""
+        ...
+
+    def run(self, until: str | None = None) -> ModuleOp:
+        """Run the stages up to and including `until`, by default all."""
+        ...
+
+    def check_given(self) -> None:
+        """Check what the module promises at the stage that it says to be at."""
+
+    def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
+        """Let `make` run the passes of the last stage, and give what it makes of the module."""
+        ...
+
+
 class Backend(ABC):
-    """A target of compilation. Passes get it by name from the registry."""
+    """
+    A target of compilation: what it can execute, how modules are compiled for it, and how they run.
+
+    Sessions and tools ask it to `compile` and `load`; passes ask the rest, of the backend that the target of a function
+    names.
+    """
 
     name: ClassVar[str]
+    KEEPS_MODULE: ClassVar[bool] = True
+    """Whether a module lives as long as what is made of it, so that its weights have to be in memory."""
+    MACHINE_CODE: ClassVar[bool] = False
+    """Whether what it loads is `MachineCode`, with sizes, steps and stamps."""
     MOST_THREADS: ClassVar[int] = sys.maxsize
     """For how many threads an inference may be cut."""
     TABLES: ClassVar[tuple[str, ...]] = ()
@@ -49,6 +94,18 @@ class Backend(ABC):
         for table in self.TABLES or (self.name,):
             forms = {**packed_forms_of(table).all(), **forms}
         return forms
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> Any:
+        """
+        What `load` takes, made of the module of a compilation: here the module, behind the last stage.
+
+        A backend whose artifacts are kept on disk gives an `Artifact`, with its constants in what `room` gives.
+        """
+        return compilation.run()
+
+    @abstractmethod
+    def load(self, artifact: Any, threads: int) -> Executable:
+        """What `compile` gave, ready to be called; an inference computes in up to `threads`."""
 
     def targets(self) -> Mapping[str, Target]:
         """The machines that the backend knows by name, besides `host`."""

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, modules_of_targets
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -39,12 +40,15 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
         for op in executed(function)
     ]
+    target = function.target
     return Entry(
         name=function.sym_name.data,
         bindings=bindings_of(function),
         activations=_size(function, "activations"),
         activations_bound=_size(function, "activations_bound"),
-        target=str_of(function.target),
+        target=str_of(target),
+        architecture=target.architecture,
+        features=tuple(sorted(target.enabled)),
         code=code,
         profile=profile,
         threads=_threads(function),
@@ -153,7 +157,7 @@ def build_artifact(
     if passes is None:
         passes = (GlowLowToLlvmPass(profile=profile),)
         verify_module(module)
-        check_given(module, context, memory_pipeline("cpu"), ALLOCATED.name)
+        check_given(module, context, memory_pipeline(TABLES), ALLOCATED.name)
     functions, storage = low_functions(module), Storage(module)
     # Functions of one target share an object file, in the order in which the pass makes a module for each target.
     targets = list(dict.fromkeys(function.target for function in functions))

@@ -6,15 +6,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import backend_of, get_backend
+from glow_mlir.backends.interface import Room, backend_of, get_backend
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
-from glow_mlir.driver.pipelines import ASSIGN, PassObserver, Pipeline, Stage
+from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, PassObserver, Pipeline, Stage
 from glow_mlir.driver.reproducer import write_reproducer
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.ir.context import new_context
@@ -24,16 +26,14 @@ from glow_mlir.ir.text import one_line
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
+Made = TypeVar("Made")
+
 Observer = Callable[[Stage, ModuleOp, float], None]
 """Called after each stage with the module and the seconds that the stage took."""
 
 
 STAGE = "glow.stage"
 """The attribute of a module that names the last stage it went through."""
-
-
-LAST = "llvm"
-"""The stage that is LLVM's own dialect, whose modules carry nothing of ours."""
 
 
 def stage_of(module: ModuleOp) -> str:
@@ -74,7 +74,7 @@ class Compilation:
     """
 
     module: ModuleOp
-    backend: str = "cpu"
+    backend: str = DEFAULT_BACKEND
     target: str | None = None
     profile: bool = False
     verify: bool = False
@@ -86,7 +86,30 @@ class Compilation:
     accuracy: str | None = None
     threads: int | None = None
     tune: bool = False
+    observers: Sequence[Observer] = ()
+    as_given: bool = False
+    """Whether the module was given as IR, and is to run as it stands where the backend can do that."""
     _is_checked: bool = field(default=False, init=False)
+
+    def artifact(self, room: Room | None = None) -> Any:
+        """
+        What the backend makes of the module, with constants in what `room` gives.
+
+        Raises `GlowError`, an `OutOfMemoryError` among them.
+        """
+        try:
+            return get_backend(self.backend).compile(self, room)
+        except MemoryError as error:
+            raise out_of_memory(self.module, error) from error
+
+    def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
+        """Let `make` run the passes of the last stage on the module, and give what it makes of it."""
+        start, last = time.perf_counter(), self.ladder.stages[-1]
+        made = make(last.passes())
+        self.seconds["code"] = time.perf_counter() - start
+        for observer in self.observers:
+            observer(last, self.module, self.seconds["code"])
+        return made
 
     @cached_property
     def _whole(self) -> Pipeline:
@@ -95,18 +118,26 @@ class Compilation:
         given = {"threads": self.threads, "accuracy": self.accuracy}
         return whole.with_options(ASSIGN, **{name: value for name, value in given.items() if value is not None})
 
-    @cached_property
+    @property
     def ladder(self) -> Pipeline:
         """
         The pipeline of this compilation.
 
-        Raises `OptionError` for a pass that cannot be left out.
+        Raises `OptionError` for a pass that cannot be left out, and to tune kernels that there are not.
         """
-        whole = self._whole.with_options("select", tune=True) if self.tune else self._whole
+        return self._ladder
+
+    @cached_property
+    def _ladder(self) -> Pipeline:
+        whole = self._whole
+        if self.tune:
+            if not any(spec.name == SELECT for spec in whole.specs):
+                raise OptionError(f"pipeline '{whole.name}' has no kernels to tune", hint="a backend with kernels")
+            whole = whole.with_options(SELECT, tune=True)
         return whole.without(*self.disable)
 
     @without_collector()
-    def run(self, until: str | None = None, observers: Sequence[Observer] = ()) -> ModuleOp:
+    def run(self, until: str | None = None) -> ModuleOp:
         """Run the stages behind the one that the module is at, up to and including `until`, by default all."""
         names = self.ladder.stage_names
         wanted = self.ladder if until is None else self.ladder.until(until)
@@ -119,7 +150,7 @@ class Compilation:
         origin = self.module.clone()
         try:
             for stage in ahead:
-                self.run_stage(stage, observers)
+                self.run_stage(stage)
         except GlowError:
             raise
         except MemoryError as error:
@@ -158,7 +189,7 @@ class Compilation:
         stage, whole = stage_of(self.module), self._whole
         return whole.until(stage).passes() if stage in whole.stage_names else ()
 
-    def run_stage(self, stage: Stage, observers: Sequence[Observer] = ()) -> None:
+    def run_stage(self, stage: Stage) -> None:
         """Run one stage."""
         start = time.perf_counter()
         for item in stage.passes():
@@ -169,9 +200,9 @@ class Compilation:
                 self.module.verify()
             for observer in self.pass_observers:
                 observer.after(item, self.module)
-        if stage.name != LAST:
+        if stage.name != LLVM:
             self.module.attributes[STAGE] = StringAttr(stage.name)
         seconds = time.perf_counter() - start
         self.seconds[stage.name] = seconds
-        for observer in observers:
+        for observer in self.observers:
             observer(stage, self.module, seconds)

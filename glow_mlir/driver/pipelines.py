@@ -24,6 +24,9 @@ from glow_mlir.ir.universe import GLOW_UNIVERSE
 ASSIGN = "assign-target"
 """The pass that says for what machine functions are compiled."""
 
+SELECT = "select"
+"""The pass that chooses kernels."""
+
 ESSENTIAL = frozenset(
     {
         ASSIGN,
@@ -31,7 +34,7 @@ ESSENTIAL = frozenset(
         "glow-high-to-glow-low",
         "decompose-data-movement",
         "stack",
-        "select",
+        SELECT,
         "allocate",
         "glow-low-to-llvm",
     }
@@ -361,7 +364,7 @@ STACKED = Stage.of(
 
 SELECTED = Stage.of(
     "selected",
-    "select",  # Kernel, tiles, packed constants, scratch.
+    SELECT,  # Kernel, tiles, packed constants, scratch.
     "remove-unused-storage",  # Constants that are packed now.
     "verify-selected",
 )
@@ -377,10 +380,14 @@ ALLOCATED = Stage.of(
 """Instructions whose buffers have their places."""
 
 
+LLVM = "llvm"
+"""The stage that is LLVM's own dialect, whose modules carry nothing of ours."""
+
+
 def llvm(profile: bool) -> Stage:
     """The entry and its kernels in the `llvm` dialect; with `profile`, the time of each instruction is kept."""
     instrument = {"profile": True} if profile else {}
-    return Stage.of("llvm", configured("glow-low-to-llvm", **instrument))
+    return Stage.of(LLVM, configured("glow-low-to-llvm", **instrument))
 
 
 # ---- the pipelines ---------------------------------------------------------------------------------------------

@@ -53,6 +53,10 @@ class Entry:
     activations: int
     activations_bound: int
     target: str
+    """The target in words, as the attribute of its function has it."""
+    architecture: str = ""
+    features: tuple[str, ...] = ()
+    """What a machine needs to run the code: its architecture, as triples begin, and features as LLVM names them."""
     code: int = 0
     """Number of the object file that has the function."""
     profile: bool = False
@@ -68,6 +72,7 @@ class Entry:
         tuples: dict[str, Any] = {
             "bindings": tuple(Binding(**_with_shape(item)) for item in data["bindings"]),
             "steps": tuple(Step(**item) for item in data["steps"]),
+            "features": tuple(data["features"]),
             "failures": tuple(Failure(**item) for item in data["failures"]),
         }
         return Entry(**{**data, **tuples})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
+from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 
 @functools.cache
@@ -24,3 +26,35 @@ def host_name() -> str:
     else:
         text += platform.processor() + platform.system()
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_ARM_64 = frozenset({"aarch64", "arm64"})
+"""Names of one architecture."""
+
+_ALWAYS = frozenset({"neon", "sse2"})
+"""Features without which there is no machine of their architecture; LLVM does not always list them."""
+
+
+@functools.cache
+def llvm_features() -> dict[str, bool]:
+    """Feature of the processor as LLVM names it → whether this machine has it."""
+    import llvmlite.binding as llvm
+
+    return cast("dict[str, bool]", llvm.get_host_cpu_features())
+
+
+@functools.cache
+def llvm_triple() -> str:
+    """The triple of this process."""
+    import llvmlite.binding as llvm
+
+    return llvm.get_process_triple()
+
+
+def lacks(architecture: str, features: Iterable[str]) -> str:
+    """What this machine lacks to run code for a machine with those features, in words; empty where it lacks nothing."""
+    same = {architecture, llvm_triple().split("-", maxsplit=1)[0]}
+    if len(same) > 1 and not same <= _ARM_64:
+        return f"the architecture {architecture}"
+    found = {name for name, is_there in llvm_features().items() if is_there}
+    return ", ".join(sorted(set(features) - found - _ALWAYS))

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from glow_mlir.errors import ExecutionError, OutOfMemoryError
+from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure
 from glow_mlir.runtime.executable import EntryPoint, Executable, describe
+from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
@@ -99,13 +100,10 @@ class MachineCode(Executable):
     """
     A loaded artifact of machine code. An entry is linked when it is first asked for.
 
-    `check_target` raises a `GlowError` for the target of an entry whose code would kill this process. The work of an
-    inference is shared by up to `threads`.
+    Up to `threads` share the work of an inference.
     """
 
-    def __init__(
-        self, artifact: Artifact, threads: int = 1, check_target: Callable[[str], object] = lambda target: None
-    ) -> None:
+    def __init__(self, artifact: Artifact, threads: int = 1) -> None:
         manifest = artifact.manifest
         super().__init__([entry.name for entry in manifest.entries], State(_initial_state(artifact)))
         self.manifest = manifest
@@ -113,7 +111,7 @@ class MachineCode(Executable):
         self.code_bytes = sum(map(len, artifact.code))
         """Size of the object files."""
         self._code = artifact.code
-        self._threads, self._check_target = threads, check_target
+        self._threads = threads
         self._libraries: dict[int, Library] = {}
         self._loaded: dict[str, MachineEntry] = {}
         self._loading = threading.Lock()
@@ -122,12 +120,24 @@ class MachineCode(Executable):
         with self._loading:
             if name not in self._loaded:
                 (entry,) = (entry for entry in self.manifest.entries if entry.name == name)
-                self._check_target(entry.target)
+                _check_machine(entry)
                 if entry.code not in self._libraries:
                     self._libraries[entry.code] = Library(self._code[entry.code])
                 library = self._libraries[entry.code]
                 self._loaded[name] = MachineEntry(entry, library, self.constants, self.state, self._threads)
             return self._loaded[name]
+
+
+def load(artifact: Artifact, threads: int) -> MachineCode:
+    """The machine code of an artifact, ready to be called by up to so many threads."""
+    return MachineCode(artifact, threads)
+
+
+def _check_machine(entry: Entry) -> None:
+    """Raise `OptionError` for an entry whose code would kill this process."""
+    if missing := lacks(entry.architecture, entry.features):
+        reason = f"this machine cannot run code for the target of @{entry.name}: it lacks {missing}"
+        raise OptionError(reason, hint="compile the function for this machine")
 
 
 def _initial_state(artifact: Artifact) -> list[Initial]:

@@ -9,8 +9,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import DEFAULT, HOST, backend_of, get_backend
+from glow_mlir.backends.interface import HOST, backend_of, get_backend
 from glow_mlir.dialects.glow_high.storage import FunctionOp
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, with_fields
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
@@ -84,7 +85,7 @@ class AssignTargetPass(ModulePass):
     @cached_property
     def _made(self) -> Target:
         """The target of functions that have none."""
-        return with_fields(get_backend(self.backend or DEFAULT).target(self.target or HOST), self._fields)
+        return with_fields(get_backend(self.backend or DEFAULT_BACKEND).target(self.target or HOST), self._fields)
 
 
 def contradiction(function: FunctionOp, name: str, own: str | int, wanted: str | int) -> OptionError:

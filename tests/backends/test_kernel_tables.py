@@ -15,6 +15,7 @@ from glow_mlir.dialects.shapes import Shape
 from glow_mlir.errors import PackageError
 from glow_mlir.ir import registry
 from glow_mlir.ir.registry import Numbers, kernel, kernels_of, packed_form, packed_forms_of
+from glow_mlir.runtime.executable import Executable
 
 
 class Device(Backend):
@@ -24,6 +25,9 @@ class Device(Backend):
 
     def supports(self, op: Operation) -> bool:
         return False
+
+    def load(self, artifact: Any, threads: int) -> Executable:
+        raise NotImplementedError
 
 
 class Extended(CpuBackend):

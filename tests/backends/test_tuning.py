@@ -17,9 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.cpu import tuning
-from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.backends.cpu.targets import PRESETS, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
-from glow_mlir.codegen.llvm.host import lacks
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp

@@ -15,6 +15,7 @@ from models import model_named, random_inputs
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
@@ -36,9 +37,12 @@ def model() -> onnx.ModelProto:
 @pytest.fixture(scope="module")
 def stages() -> dict[str, tuple[str, ModuleOp]]:
     """Text and module of ResNet-50 on each stage."""
-    compilation = Compilation(import_model(model()), verify=True)
     found: dict[str, tuple[str, ModuleOp]] = {}
-    compilation.run(observers=[lambda stage, module, _: found.update({stage.name: (printed(module), module.clone())})])
+
+    def keep(stage: Stage, module: ModuleOp, _: float) -> None:
+        found[stage.name] = (printed(module), module.clone())
+
+    Compilation(import_model(model()), verify=True, observers=[keep]).run()
     return found
 
 

@@ -39,7 +39,7 @@ class Compiled:
         self.memory: Memory | None = None
         self.log = CompilationLog()
         module = import_model(model)
-        Compilation(module, pass_observers=[self.log]).run("allocated", [self.observe])
+        Compilation(module, pass_observers=[self.log], observers=[self.observe]).run("allocated")
         self.module = module
 
     def observe(self, stage: Stage, module: ModuleOp, seconds: float) -> None:

@@ -56,11 +56,11 @@ class Program:
             found[stage.name] = module_text(module)
             _KEPT.extend(filter(None, map(known_digest, digests(module))))
 
-        compilation = Compilation(module, target=TARGET, pipeline=pipeline, threads=self.threads)
+        compilation = Compilation(module, target=TARGET, pipeline=pipeline, threads=self.threads, observers=[keep])
         with _cut(self.threads > 1):
-            compilation.run("stacked", [keep])
+            compilation.run("stacked")
             self._select(module)
-            compilation.run(None, [keep])
+            compilation.run()
         return found
 
     def _imported(self) -> ModuleOp:

@@ -48,8 +48,10 @@ def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str, threads: 
     pipeline = get_backend("cpu").pipeline()
     if cache:
         pipeline = pipeline.with_options("tile-lines", cache=cache)
-    compilation = Compilation(module, verify=True, accuracy=accuracy, threads=threads, pipeline=pipeline)
-    compilation.run(until="allocated", observers=[compare])
+    compilation = Compilation(
+        module, verify=True, accuracy=accuracy, threads=threads, pipeline=pipeline, observers=[compare]
+    )
+    compilation.run(until="allocated")
     program = compile_module(module, threads=threads)
     found = program.run(inputs)
     assert_near(expected, found, "machine code")

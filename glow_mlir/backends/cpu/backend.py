@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from xdsl.ir import Operation
 
-from glow_mlir.backends.cpu.targets import PRESETS, host_target
+from glow_mlir.backends.cpu.targets import PRESETS, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
-from glow_mlir.backends.interface import Backend
+from glow_mlir.backends.interface import Backend, Compiling, Room, runnable_targets
 from glow_mlir.codegen.bodies import executes
-from glow_mlir.codegen.llvm.host import lacks
+from glow_mlir.codegen.build import build_artifact, zeroed
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of
@@ -20,11 +21,14 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.target import Target
-from glow_mlir.driver.pipelines import Pipeline, llvm
+from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import backend
 from glow_mlir.ir.text import position_of
+from glow_mlir.runtime import machine_code
+from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 
 WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
@@ -37,9 +41,41 @@ class CpuBackend(Backend):
 
     name = "cpu"
     MOST_THREADS = MOST_THREADS
+    KEEPS_MODULE = False
+    MACHINE_CODE = True
     TABLES = (TABLES,)
 
     _tuner: Tuner | None = None
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
+        """
+        Machine code, constants and manifest of all functions.
+
+        Raises `OptionError` for a pipeline that does not lead there, and where this machine can run no function.
+        """
+        pipeline = compilation.ladder
+        if pipeline.stage_names[-2:] != (ALLOCATED.name, LLVM):
+            reason = f"pipeline '{pipeline.name}' does not end with the stages '{ALLOCATED.name}' and '{LLVM}'"
+            raise OptionError(reason, hint="Backend.pipeline() gives one that does")
+        self._check_runnable(compilation.targets())
+        compilation.run(ALLOCATED.name)
+        profile = bool(pipeline.option(GlowLowToLlvmPass.name, "profile", False))
+        return compilation.finish(
+            lambda passes: build_artifact(compilation.module, compilation.context, profile, passes, room or zeroed)
+        )
+
+    def _check_runnable(self, targets: Mapping[str, Target]) -> None:
+        """Raise `OptionError` where this machine can run none of the functions; before they are compiled for long."""
+        missing = {function: self.lacks(target) for function, target in targets.items()}
+        if missing and all(missing.values()):
+            function, reason = next(iter(missing.items()))
+            raise OptionError(
+                f"this machine cannot run code for the target of @{function}: it lacks {reason}",
+                hint=f"it runs {', '.join(runnable_targets(self))}",
+            )
+
+    def load(self, artifact: Artifact, threads: int) -> MachineCode:
+        return machine_code.load(artifact, threads)
 
     def targets(self) -> Mapping[str, Target]:
         return PRESETS

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from glow_mlir.dialects.target import Target
+from glow_mlir.runtime import host as this_machine
 
 NAME = "cpu"
 """The name of the backend."""
@@ -55,7 +56,7 @@ PRESETS: Mapping[str, Target] = {
 def host_target() -> Target:
     """The machine this process runs on, with every feature LLVM detects, and kernels for the widest preset it runs."""
     # The host is asked through llvmlite, which a compile for a named target need not load.
-    from glow_mlir.codegen.llvm.host import detect_host, lacks
+    from glow_mlir.codegen.llvm.host import detect_host
 
     host = detect_host()
     runnable = [preset for preset in PRESETS.values() if not lacks(preset)]
@@ -69,3 +70,8 @@ def host_target() -> Target:
         l2_bytes=host.l2_bytes or preset.l2_bytes,
         l3_bytes=host.l3_bytes or preset.l3_bytes,
     )
+
+
+def lacks(target: Target) -> str:
+    """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
+    return this_machine.lacks(target.architecture, target.enabled)

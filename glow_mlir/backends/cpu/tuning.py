@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 
+from glow_mlir.backends.cpu.targets import lacks
 from glow_mlir.backends.cpu.trial import Trial, identity
-from glow_mlir.codegen.llvm.host import lacks
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width

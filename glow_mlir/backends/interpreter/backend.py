@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from glow_mlir.backends.interface import Backend
+from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.backends.interpreter.executable import InterpretedModule
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.ir.registry import backend
@@ -15,6 +17,16 @@ class InterpreterBackend(Backend):
     """Executes every operator that has semantics, and lowers nothing; it says what code for any target means."""
 
     name = "interpreter"
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> ModuleOp:
+        """The optimized graph; a module that was given as IR stays as it is."""
+        if not compilation.as_given:
+            return compilation.run()
+        compilation.check_given()
+        return compilation.module
+
+    def load(self, artifact: ModuleOp, threads: int) -> InterpretedModule:
+        return InterpretedModule(artifact)
 
     def supports(self, op: Operation) -> bool:
         return True

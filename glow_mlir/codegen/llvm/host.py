@@ -5,15 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from glow_mlir.dialects.target import Target
-
-_ARM_64 = frozenset({"aarch64", "arm64"})
-"""Names of one architecture."""
-
-_ALWAYS = frozenset({"neon", "sse2"})
-"""Features without which there is no machine of their architecture; LLVM does not always list them."""
+from glow_mlir.runtime.host import llvm_features, llvm_triple
 
 
 @dataclass(frozen=True)
@@ -34,10 +27,10 @@ def detect_host() -> Host:
     """Return the host; cache sizes are 0 where the system does not tell."""
     import llvmlite.binding as llvm
 
-    features = cast("dict[str, bool]", llvm.get_host_cpu_features())
+    features = llvm_features()
     listed = ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(features.items()))
     return Host(
-        triple=llvm.get_process_triple(),
+        triple=llvm_triple(),
         cpu=llvm.get_host_cpu_name(),
         features=listed,
         enabled=frozenset(name for name, on in features.items() if on),
@@ -45,15 +38,6 @@ def detect_host() -> Host:
         l2_bytes=_cache_bytes(2),
         l3_bytes=_cache_bytes(3),
     )
-
-
-def lacks(target: Target) -> str:
-    """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
-    host = detect_host()
-    same = {target.architecture, host.triple.split("-", maxsplit=1)[0]}
-    if len(same) > 1 and not same <= _ARM_64:
-        return f"the architecture {target.architecture}"
-    return ", ".join(sorted(target.enabled - host.enabled - _ALWAYS))
 
 
 def _cache_bytes(level: int) -> int:
