@@ -13,6 +13,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
+from glow_mlir.backends.interface import Backend, backend_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Param
 from glow_mlir.codegen.builder.partition import Partition
@@ -21,7 +22,6 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.partitions import partitions_of
-from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp
@@ -31,7 +31,6 @@ from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
-from glow_mlir.ir.registry import kernels_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import Scope, operations, own_operations
@@ -66,7 +65,7 @@ class GlowLowToLlvmPass(ModulePass):
             if name in (PARALLEL_FOR, RUN, WORK, STOP):
                 hint = "machine code has a function of that name itself"
                 raise ModelError(f"no entry is called '{name}'", file=position_of(function.location), hint=hint)
-            FunctionEmission(function, builder, self.profile).run()
+            FunctionEmission(function, builder, self.profile, backend_of(function)).run()
         for builder in made.values():
             if PARALLEL_FOR in builder.signatures:
                 emit_pool(builder)
@@ -109,7 +108,7 @@ class FunctionEmission:
     function: FuncOp
     module: ModuleBuilder
     profile: bool
-    kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
+    backend: Backend
     callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
     """Instruction → the function that executes it, or those of its parts."""
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
@@ -280,14 +279,11 @@ class FunctionEmission:
         return self.module.shared((kernel.name, op.name, axis, signature(op)), build, readable)
 
     def _kernel(self, op: Instruction) -> Kernel:
-        name = op.properties.get("kernel")
-        chosen = getattr(name, "data", "")
-        if chosen not in self.kernels:
-            make = kernels_of(TABLES).get(chosen)
-            if make is None:
-                raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
-            self.kernels[chosen] = make()
-        return self.kernels[chosen]
+        chosen = getattr(op.properties.get("kernel"), "data", "")
+        kernel = self.backend.kernels.get(chosen)
+        if kernel is None:
+            raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
+        return kernel
 
 
 def _operands(op: Instruction, pointers: Sequence[Value]) -> dict[str, list[Operand]]:

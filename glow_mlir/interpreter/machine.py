@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
@@ -34,7 +35,7 @@ from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
-from glow_mlir.ir.registry import SEMANTICS, packed_forms_of
+from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.support.dtypes import is_float_dtype
@@ -111,6 +112,15 @@ def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
     return grouped
 
 
+def _function_around(op: Operation) -> high.FunctionOp:
+    """The function that an instruction is in."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, high.FunctionOp):
+        around = around.parent_op()
+    assert around is not None
+    return around
+
+
 def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     """The operand in its plain layout, where a backend packed it; raises `ModelError` where it is not packed so."""
     entry = None if op.packing is None else op.packing.data.get(name)
@@ -118,8 +128,9 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
         return array
     numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
     form, shape = text(entry.data["form"]), ints(entry.data["shape"])
+    backend = get_backend(_function_around(op).target.backend)
     try:
-        plain = packed_forms_of("cpu").all()[form](array, shape, numbers)
+        plain = backend.packed_forms[form](array, shape, numbers)
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:

@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from xdsl.ir import Operation
 
+from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.errors import PackageError
+from glow_mlir.dialects.target import Target
+from glow_mlir.driver.pipelines import Pipeline
+from glow_mlir.errors import OptionError, PackageError
 from glow_mlir.ir import registry
-from glow_mlir.ir.registry import Numbers, kernel, kernels_of, packed_form, packed_forms_of
+from glow_mlir.ir.registry import Numbers, backend, kernel, kernels_of, packed_form, packed_forms_of
 from glow_mlir.runtime.executable import Executable
+
+DIGITS = ROOT / "examples" / "digits.onnx"
 
 
 class Device(Backend):
@@ -98,3 +104,35 @@ def test_two_kernels_of_one_name_in_one_table_are_an_error() -> None:
     kernel("conv", backend="device")(object)
     with pytest.raises(PackageError, match="the kernels of 'device' have two entries for 'conv'"):
         kernel("conv", backend="device")(dict)
+
+
+@backend("mine")
+class Mine(CpuBackend):
+    """A backend as docs/add-a-backend.md shows one, registered by the script that defines it."""
+
+    name = "mine"
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
+        return super().pipeline(target, profile).without("eliminate-copies")
+
+
+def test_subclass_that_a_script_registers_compiles_and_runs() -> None:
+    stages: list[str] = []
+    session = InferenceSession(
+        DIGITS, backend="mine", dimensions={"N": 1}, observers=[lambda stage, module, _: stages.append(stage.name)]
+    )
+    (image,) = session.get_inputs()
+    x = np.random.default_rng(0).standard_normal(image.shape, np.float32)
+    expected = InferenceSession(DIGITS, dimensions={"N": 1}).run(None, {image.name: x})
+    np.testing.assert_allclose(session.run(None, {image.name: x})[0], expected[0], rtol=1e-5, atol=1e-6)
+    assert stages[-2:] == ["allocated", "llvm"]
+    assert 'backend = "mine"' in session.machine_entry.entry.target
+    # Nothing says which version of the script there is, so what it compiles is not kept.
+    assert InferenceSession(DIGITS, backend="mine", dimensions={"N": 1}).compile_seconds
+
+
+def test_targets_of_a_subclass_are_its_own() -> None:
+    target = Mine().target("avx2,threads=2")
+    assert (target.backend, target.threads) == ("mine", 2)
+    with pytest.raises(OptionError, match="a target of the backend 'mine' says its triple"):
+        Mine().check_target(Target("mine"))

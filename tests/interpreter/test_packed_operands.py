@@ -17,7 +17,7 @@ PRODUCT = """
 glow_high.placeholder @x : tensor<2x4xf32> {input}
 glow_high.placeholder @packed : tensor<1x4x8xf32> {input}
 glow_high.placeholder @y : tensor<2x3xf32> {output}
-glow_low.func @main(@x, @packed, @y) {
+glow_low.func @main(@x, @packed, @y) attributes {target = #glow.target<backend = "cpu">} {
   %x = glow_low.weight @x : memref<2x4xf32>
   %w = glow_low.weight @packed : memref<1x4x8xf32>
   %y = glow_low.weight @y {mutable} : memref<2x3xf32>

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.target import Target
 from glow_mlir.ir.entries import bindings_of, initial_state
 from glow_mlir.ir.registry import backend
 from glow_mlir.ir.rewriting import functions
@@ -25,6 +27,9 @@ class NullBackend(Backend):
 
     def supports(self, op: Operation) -> bool:
         return True
+
+    def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
+        op.properties["kernel"] = StringAttr("null")
 
     def load(self, artifact: ModuleOp, threads: int) -> Executable:
         return NullDevice(artifact)

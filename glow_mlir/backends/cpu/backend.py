@@ -78,15 +78,21 @@ class CpuBackend(Backend):
         return machine_code.load(artifact, threads)
 
     def targets(self) -> Mapping[str, Target]:
-        return PRESETS
+        return {name: self._own(target) for name, target in PRESETS.items()}
 
     def host(self) -> Target:
-        return host_target()
+        return self._own(host_target())
+
+    def _own(self, target: Target) -> Target:
+        """A target of this backend, or of one that extends it."""
+        return target if target.backend == self.name else dataclasses.replace(target, backend=self.name)
 
     def check_target(self, target: Target) -> None:
         super().check_target(target)
         if not target.triple:
-            raise OptionError("a target of the backend 'cpu' says its triple", hint="such as x86_64-unknown-linux-gnu")
+            raise OptionError(
+                f"a target of the backend '{self.name}' says its triple", hint="such as x86_64-unknown-linux-gnu"
+            )
         if target.pointer_bits < 64 and target.threads > 1:
             raise OptionError("parts of a call are shared with pointers of 64 bits alone", hint="threads=1")
 
