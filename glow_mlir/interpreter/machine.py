@@ -38,6 +38,7 @@ from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
+from glow_mlir.ir.traversal import function_of
 from glow_mlir.support.dtypes import is_float_dtype
 
 Arrays = Mapping[str, np.ndarray]
@@ -112,15 +113,6 @@ def _low_operands(op: Any, buffers: Mapping[SSAValue, Buffer]) -> list[Any]:
     return grouped
 
 
-def _function_around(op: Operation) -> high.FunctionOp:
-    """The function that an instruction is in."""
-    around = op.parent_op()
-    while around is not None and not isinstance(around, high.FunctionOp):
-        around = around.parent_op()
-    assert around is not None
-    return around
-
-
 def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     """The operand in its plain layout, where a backend packed it; raises `ModelError` where it is not packed so."""
     entry = None if op.packing is None else op.packing.data.get(name)
@@ -128,7 +120,7 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
         return array
     numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
     form, shape = text(entry.data["form"]), ints(entry.data["shape"])
-    backend = get_backend(_function_around(op).target.backend)
+    backend = get_backend(function_of(op).target.backend)
     try:
         plain = backend.packed_forms[form](array, shape, numbers)
     except (KeyError, ValueError, IndexError, ArithmeticError):
