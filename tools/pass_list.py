@@ -1,4 +1,4 @@
-"""`--list-passes`: every pass with its options and first sentence."""
+"""`--list-passes`: every pass with its options, first sentence and patterns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.transforms import get_all_passes
 
 from glow_mlir.driver.pipelines import available_passes
+from glow_mlir.ir.patterns import PatternPass
 
 
 def pass_list() -> str:
     """
-    The text of `--list-passes`: our passes with their options and what they do, then the names of xDSL's.
+    The text of `--list-passes`: our passes with their options, what they do, and the patterns that they are lists of,
+    then the names of xDSL's.
 
     xDSL's are not described, since that would import all of them.
     """
@@ -30,3 +32,6 @@ def described(kind: type[ModulePass]) -> Iterator[str]:
     yield f"{kind.name}{f'{{{options}}}' if options else ''}"
     paragraph = (inspect.getdoc(kind) or "").partition("\n\n")[0]
     yield f"  {' '.join(paragraph.split())}"
+    if issubclass(kind, PatternPass) and not kind.required_fields():
+        names = [pattern.name for walk in kind().walks() for pattern in walk.patterns]
+        yield f"  patterns: {', '.join(names)}"

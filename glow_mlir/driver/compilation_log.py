@@ -1,5 +1,5 @@
 """
-The compilation log: which pass made, changed, merged or removed the operators of a node.
+The compilation log: which pass, and which of its patterns, made, changed, merged or removed the operators of a node.
 
 Every operator carries the names of the nodes it comes from as its location; the log compares, around each pass, a
 summary of every operator, and files the differences under those names.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -20,6 +21,7 @@ from glow_mlir.dialects.glow_high.storage import StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.patterns import Application, following
 
 FORMAT = 1
 """The version of the JSON form."""
@@ -41,6 +43,8 @@ class Entry:
     types: tuple[str, ...]
     """The types of its results or of what it stores, or else of its operands."""
     detail: str = ""
+    pattern: str = ""
+    """The patterns that did it, if the pass is a list of patterns."""
     count: int = 1
     """How many operators of the node this happened to."""
 
@@ -49,7 +53,8 @@ class Entry:
         times = f"{self.count} × " if self.count > 1 else ""
         detail = f" {self.detail}" if self.detail else ""
         types = f" : {', '.join(self.types)}" if self.types else ""
-        return f"{self.what:8} {times}{self.op}{types}{detail}"
+        by = f" by {self.pattern}" if self.pattern else ""
+        return f"{self.what:8} {times}{self.op}{types}{detail}{by}"
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,26 @@ Snapshot = dict[Operation, Summary]
 
 
 @dataclass
+class Culprits:
+    """Which patterns created, changed or erased operators during one pass."""
+
+    created: dict[Operation, str] = field(default_factory=dict[Operation, str])
+    changed: dict[Operation, dict[str, None]] = field(default_factory=dict[Operation, dict[str, None]])
+    erased: dict[Operation, str] = field(default_factory=dict[Operation, str])
+
+    @classmethod
+    def of(cls, applications: Iterable[Application]) -> Culprits:
+        """What applications of patterns, in their order, did."""
+        found = cls()
+        for application in applications:
+            found.created |= dict.fromkeys(application.created, application.pattern)
+            found.erased |= dict.fromkeys(application.erased, application.pattern)
+            for op in application.changed:
+                found.changed.setdefault(op, {})[application.pattern] = None
+        return found
+
+
+@dataclass
 class CompilationLog(PassObserver):
     """An observer that writes the log of every node, in the order in which nodes and passes come."""
 
@@ -108,18 +133,25 @@ class CompilationLog(PassObserver):
     runs: int = 0
     _snapshot: Snapshot = field(default_factory=dict[Operation, Summary])
     _module: ModuleOp | None = None
+    _following: ExitStack = field(default_factory=ExitStack)
+    _applications: list[Application] = field(default_factory=list[Application])
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
         if module is not self._module:
             self._module, self._snapshot = module, snapshot(module)
             for summary in self._snapshot.values():
                 self._add(summary.nodes, Entry(0, "", "found", summary.name, shown_types(summary)))
+        self._applications = self._following.enter_context(following())
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
         self.runs += 1
+        self._following.close()
         old, self._snapshot = self._snapshot, snapshot(module)
-        for nodes, entry in differences(old, self._snapshot):
+        for nodes, entry in differences(old, self._snapshot, Culprits.of(self._applications)):
             self._add(nodes, replace(entry, run=self.runs, pass_name=item.name))
+
+    def failed(self, item: ModulePass, module: ModuleOp) -> None:
+        self._following.close()
 
     def _add(self, nodes: Collection[str], entry: Entry) -> None:
         """File an entry under each node; one like the last is counted there."""
@@ -175,7 +207,7 @@ def shown_types(summary: Summary) -> tuple[str, ...]:
     return tuple(map(str, summary.types))
 
 
-def differences(old: Snapshot, new: Snapshot) -> Iterator[tuple[tuple[str, ...], Entry]]:
+def differences(old: Snapshot, new: Snapshot, culprits: Culprits) -> Iterator[tuple[tuple[str, ...], Entry]]:
     """What happened between two snapshots: entries, and the nodes they belong to; what is gone comes first."""
     made = [summary for op, summary in new.items() if op not in old]
     kept = [(old[op], summary) for op, summary in new.items() if op in old and summary != old[op]]
@@ -186,21 +218,24 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[tuple[tuple[str, ...],
                 wider.setdefault(node, []).append(summary)
     for op, summary in old.items():
         if op not in new:
-            yield from gone(summary, wider)
+            yield from gone(summary, wider, culprits.erased.get(op, ""))
     for summary in made:
         shared = f"from {quoted(summary.nodes)}" if len(summary.nodes) > 1 else ""
-        yield summary.nodes, Entry(0, "", "created", summary.name, shown_types(summary), shared)
+        culprit = culprits.created.get(summary.op, "")
+        yield summary.nodes, Entry(0, "", "created", summary.name, shown_types(summary), shared, culprit)
     for before, after in kept:
         detail = "; ".join(changes(before, after))
-        yield after.nodes, Entry(0, "", "changed", after.name, shown_types(after), detail)
+        culprit = ", ".join(culprits.changed.get(after.op, ()))
+        yield after.nodes, Entry(0, "", "changed", after.name, shown_types(after), detail, culprit)
 
 
-def gone(summary: Summary, wider: Mapping[str, list[Summary]]) -> Iterator[tuple[tuple[str, ...], Entry]]:
+def gone(summary: Summary, wider: Mapping[str, list[Summary]], culprit: str) -> Iterator[tuple[tuple[str, ...], Entry]]:
     """The entries for an operator that is gone: merged into one that comes from more nodes, or removed."""
     for node in summary.nodes:
         heirs = [heir for heir in wider.get(node, ()) if set(heir.nodes) > set(summary.nodes)]
         into = f"into {', '.join(dict.fromkeys(heir.name for heir in heirs))}" if heirs else ""
-        yield (node,), Entry(0, "", "merged" if heirs else "removed", summary.name, shown_types(summary), into)
+        what = "merged" if heirs else "removed"
+        yield (node,), Entry(0, "", what, summary.name, shown_types(summary), into, culprit)
 
 
 def changes(before: Summary, after: Summary) -> Iterator[str]:

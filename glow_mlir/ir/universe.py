@@ -20,6 +20,7 @@ DIALECTS: dict[str, str] = {
 
 PASSES: dict[str, str] = {
     "allocate": "glow_mlir.transforms.allocate:AllocatePass",
+    "apply-patterns": "glow_mlir.transforms.apply_patterns:ApplyPatternsPass",
     "assign-target": "glow_mlir.transforms.assign_target:AssignTargetPass",
     "decompose-data-movement": "glow_mlir.transforms.decompose_data_movement:DecomposeDataMovementPass",
     "deduplicate": "glow_mlir.transforms.deduplicate:DeduplicatePass",

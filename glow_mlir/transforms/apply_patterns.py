@@ -1,0 +1,51 @@
+"""`apply-patterns`: run patterns alone, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Self
+
+from xdsl.transforms import get_all_passes
+from xdsl.utils.arg_spec import ArgSpec
+
+from glow_mlir.driver.pipelines import available_passes
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.patterns import PatternPass, Walk
+
+
+@dataclass(frozen=True)
+class ApplyPatternsPass(PatternPass):
+    """
+    Apply patterns of other passes alone, each in a walk of its own: `apply-patterns{name=sink-reshape,merge-reshapes}`.
+
+    A pattern has the default options of its pass. Raises `OptionError` for one that is unknown.
+    """
+
+    name = "apply-patterns"
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if name not in named_walks():
+                raise OptionError(f"there is no pattern '{name}'", hint=f"there are {', '.join(sorted(named_walks()))}")
+
+    @classmethod
+    def from_spec(cls, spec: ArgSpec) -> Self:
+        # A field `name` would be the name of the pass.
+        parameters = {"names" if key == "name" else key: value for key, value in spec.parameters.items()}
+        return super().from_spec(ArgSpec(spec.name, parameters))
+
+    def walks(self) -> tuple[Walk, ...]:
+        return tuple(named_walks()[name] for name in self.names)
+
+
+@cache
+def named_walks() -> dict[str, Walk]:
+    """For each pattern of all passes, also those of other packages, the walk that applies it alone."""
+    known = get_all_passes()
+    kinds = (load() for name, load in available_passes().items() if name not in known)
+    others = (kind() for kind in kinds if issubclass(kind, PatternPass) and kind is not ApplyPatternsPass)
+    walks = (walk for item in others for walk in item.walks())
+    return {pattern.name: replace(walk, patterns=(pattern,)) for walk in walks for pattern in walk.patterns}

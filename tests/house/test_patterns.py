@@ -1,0 +1,38 @@
+"""Every pattern of a pass has a name of its own, by which it runs alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from glow_mlir.ir.patterns import Pattern, PatternPass
+from glow_mlir.ir.universe import GLOW_UNIVERSE
+from glow_mlir.transforms.apply_patterns import ApplyPatternsPass, named_walks
+
+KINDS = [kind for load in GLOW_UNIVERSE.all_passes.values() if issubclass(kind := load(), PatternPass)]
+PASSES = {kind.name: kind() for kind in KINDS if kind is not ApplyPatternsPass}
+PATTERNS: list[Pattern] = [pattern for item in PASSES.values() for walk in item.walks() for pattern in walk.patterns]
+
+
+def test_no_two_patterns_have_one_name() -> None:
+    assert [name for name, count in Counter(pattern.name for pattern in PATTERNS).items() if count > 1] == []
+
+
+def test_no_pattern_has_the_name_of_another_pass() -> None:
+    """What a log names is either a pass, or a pattern of it."""
+    own = {pattern.name: name for name, item in PASSES.items() for walk in item.walks() for pattern in walk.patterns}
+    assert {name: owner for name, owner in own.items() if name in GLOW_UNIVERSE.all_passes and name != owner} == {}
+
+
+@pytest.mark.parametrize("name", sorted(PASSES))
+def test_pass_that_is_a_list_of_patterns_has_some(name: str) -> None:
+    walks = PASSES[name].walks()
+    assert walks
+    assert all(pattern.roots and pattern.__doc__ for walk in walks for pattern in walk.patterns)
+
+
+def test_every_pattern_runs_alone() -> None:
+    assert {pattern.name for pattern in PATTERNS} == set(named_walks())
+    for name, walk in named_walks().items():
+        assert [pattern.name for pattern in walk.patterns] == [name]
