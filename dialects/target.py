@@ -49,7 +49,8 @@ class Target:
     `features` are LLVM's, such as `+avx2,+fma`: a processor is known by them, never by its name. `vector_bits` is the
     width of the vectors to use, 0 for none at all, and `vector_registers` how many of them there are. `l1_bytes` to
     `l3_bytes` are the sizes of the caches of data, 0 where there is none. `threads` says for how many the work of one
-    inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`.
+    inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`. `costs` has names
+    and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
 
     Raises `OptionError` for a value that a field cannot have.
     """
@@ -66,6 +67,7 @@ class Target:
     pointer_bits: int = 64
     threads: int = 1
     accuracy: str = "default"
+    costs: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         for name, kind in FIELDS.items():
@@ -141,9 +143,12 @@ class Target:
 
 
 FIELDS: Mapping[str, type[str | int]] = {
-    field.name: str if field.type == "str" else int for field in dataclasses.fields(Target)
+    field.name: str if field.type == "str" else int for field in dataclasses.fields(Target) if field.name != "costs"
 }
-"""Field of a `Target` → its type."""
+"""Field of a `Target` with one value → its type."""
+
+COST = "costs."
+"""How the name of a cost begins where fields are given by name."""
 
 
 def threads_error(threads: int, most: int | None = None) -> OptionError:
@@ -153,10 +158,17 @@ def threads_error(threads: int, most: int | None = None) -> OptionError:
 
 def with_fields(target: Target, fields: Mapping[str, str | int]) -> Target:
     """A target with other values for some of its fields; raises `OptionError` for one that it cannot have."""
-    for name in fields:
-        if name not in FIELDS:
-            raise OptionError(f"a target has no field '{name}'", hint=f"it has {', '.join(FIELDS)}")
-    return dataclasses.replace(target, **fields) if fields else target
+    costs = dict(target.costs)
+    plain: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name.startswith(COST) and isinstance(value, int):
+            costs[name.removeprefix(COST)] = value
+        elif name in FIELDS:
+            plain[name] = value
+        else:
+            hint = f"it has {', '.join(FIELDS)}, and numbers called {COST}…"
+            raise OptionError(f"a target has no field '{name}'", hint=hint)
+    return dataclasses.replace(target, **plain, costs=tuple(sorted(costs.items()))) if fields else target
 
 
 def named_fields(text: str) -> tuple[str, dict[str, str | int]]:
@@ -176,7 +188,8 @@ def named_fields(text: str) -> tuple[str, dict[str, str | int]]:
         if not equals:
             raise OptionError(f"'{part}' is no field of the target '{text}'", hint="name,field=value,…")
         last = key
-        found[key] = int(value) if FIELDS.get(key) is int and value.isdecimal() else value
+        is_number = FIELDS.get(key) is int or key.startswith(COST)
+        found[key] = int(value) if is_number and value.isdecimal() else value
     return name, found
 
 
@@ -212,19 +225,39 @@ class TargetAttr(Data[Target]):
 def _parse_field(parser: AttrParser, given: dict[str, Any]) -> None:
     """Parse one `name = value` of a target."""
     name = parser.parse_identifier()
-    if name not in FIELDS:
-        parser.raise_error(f"a target has no field '{name}'; it has {', '.join(FIELDS)}")
+    if name not in FIELDS and name != "costs":
+        parser.raise_error(f"a target has no field '{name}'; it has {', '.join(FIELDS)}, costs")
     if name in given:
         parser.raise_error(f"the field '{name}' is given twice")
     parser.parse_punctuation("=")
+    if name == "costs":
+        given[name] = _parse_costs(parser)
+        return
     given[name] = parser.parse_str_literal() if FIELDS[name] is str else parser.parse_integer()
+
+
+def _parse_costs(parser: AttrParser) -> tuple[tuple[str, int], ...]:
+    """`{name = number, …}`."""
+
+    def cost() -> tuple[str, int]:
+        name = parser.parse_identifier()
+        parser.parse_punctuation("=")
+        return name, parser.parse_integer()
+
+    found = parser.parse_comma_separated_list(parser.Delimiter.BRACES, cost)
+    if len(found) > len(dict(found)):
+        parser.raise_error("a cost is given twice")
+    return tuple(sorted(found))
 
 
 def str_of(target: Target) -> str:
     """The fields of a target that do not have their defaults, as its attribute prints them."""
     plain = Target(target.backend)
     shown = [name for name in FIELDS if name == "backend" or getattr(target, name) != getattr(plain, name)]
-    return ", ".join(f"{name} = {_literal(getattr(target, name))}" for name in shown)
+    fields = [f"{name} = {_literal(getattr(target, name))}" for name in shown]
+    if target.costs:
+        fields.append(f"costs = {{{', '.join(f'{name} = {cost}' for name, cost in target.costs)}}}")
+    return ", ".join(fields)
 
 
 def _literal(value: str | int) -> str:

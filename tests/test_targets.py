@@ -10,12 +10,13 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
+from glow_mlir.backends.cpu.measured import MEASURED
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.backends.interface import get_backend, runnable_targets
-from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, named_fields
+from glow_mlir.backends.interface import costs_of, get_backend, runnable_targets
+from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, named_fields, str_of
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pipelines import available_passes
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import module_text, parse_module
@@ -117,6 +118,15 @@ def test_a_processor_is_known_by_its_features() -> None:
 def test_assign_target_has_an_option_for_each_field() -> None:
     options = {field.name for field in dataclasses.fields(available_passes()["assign-target"]())}
     assert options == {*FIELDS, "target", "override"}
+
+
+def test_costs_are_those_of_the_backend_but_for_what_the_target_says() -> None:
+    plain, changed = PRESETS["avx2"], get_backend("cpu").target("avx2,costs.operations_per_byte=8,costs.most_taps=3")
+    assert costs_of(plain) == MEASURED
+    assert costs_of(changed) == dataclasses.replace(MEASURED, operations_per_byte=8, most_taps=3)
+    assert str_of(changed).endswith(", costs = {most_taps = 3, operations_per_byte = 8}")
+    with pytest.raises(ModelError, match="the target of @main cannot be: there is no cost 'speed'"):
+        Compilation(model(main=dataclasses.replace(plain, costs=(("speed", 1),)))).run("optimized")
 
 
 def test_only_assign_target_has_options_for_the_machine() -> None:

@@ -12,48 +12,44 @@ import math
 
 from xdsl.ir import Block
 
+from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, size_of
 
-OPERATIONS_PER_BYTE = 4
-"""Operations that take as long as one byte of traffic: a core does 16 to 32 a cycle, a cache moves 4 to 8 bytes."""
+DIVISIONS = frozenset({"arith.divf", "math.sqrt", "math.rsqrt"})
+"""Operations that cost as much as a division of floats."""
 
-WEIGHTS = {
-    "arith.divf": 4,
-    "arith.divsi": 16,
-    "arith.divui": 16,
-    "arith.remf": 16,
-    "arith.remsi": 16,
-    "arith.remui": 16,
-    "math.sqrt": 4,
-    "math.rsqrt": 4,
-    "math.absf": 1,
-    "math.fma": 1,
-    "math.floor": 1,
-    "math.ceil": 1,
-    "math.trunc": 1,
-    "math.roundeven": 1,
-}
-"""Operation → how many additions it is worth; other functions of `math` are polynomials worth `POLYNOMIAL`."""
+INTEGER_DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remf", "arith.remsi", "arith.remui"})
+"""Operations that cost as much as a division of integers."""
 
-POLYNOMIAL = 16
+SINGLE = frozenset({"math.absf", "math.fma", "math.floor", "math.ceil", "math.trunc", "math.roundeven"})
+"""Functions of `math` that are one instruction; the others are polynomials."""
 
 
-def is_profitable(saved_bytes: int, repeated_operations: int = 0) -> bool:
-    """Whether joining two loops is faster than leaving them apart."""
-    return saved_bytes * OPERATIONS_PER_BYTE > repeated_operations
+def is_profitable(saved_bytes: int) -> bool:
+    """Whether joining two loops that repeats no work is faster than leaving them apart."""
+    return saved_bytes > 0
 
 
-def operations(body: Block) -> int:
+def outweighs(saved_bytes: int, repeated_operations: int, costs: Costs) -> bool:
+    """Whether joining two loops is faster than leaving them apart, where it repeats operations of the one."""
+    return saved_bytes * costs.operations_per_byte > repeated_operations
+
+
+def operations(body: Block, costs: Costs) -> int:
     """The work of a body for one element, in additions."""
-    return sum(_weight(op.name) for op in body.ops if op.results and op.operands)
+    return sum(_weight(op.name, costs) for op in body.ops if op.results and op.operands)
 
 
-def _weight(name: str) -> int:
-    return WEIGHTS.get(name, POLYNOMIAL if name.startswith("math.") else 1)
+def _weight(name: str, costs: Costs) -> int:
+    if name in DIVISIONS:
+        return costs.division_operations
+    if name in INTEGER_DIVISIONS:
+        return costs.integer_division_operations
+    return costs.function_operations if name.startswith("math.") and name not in SINGLE else 1
 
 
 def bytes_moved(op: Instruction) -> int:
@@ -64,19 +60,19 @@ def bytes_moved(op: Instruction) -> int:
     )
 
 
-def work(op: Instruction) -> int:
+def work(op: Instruction, costs: Costs) -> int:
     """
     How long an instruction takes on one thread, in additions, 16 to 32 of which take a cycle.
 
     It is the time of its arithmetic or of its memory traffic, whichever is longer.
     """
-    return max(_arithmetic(op), bytes_moved(op) * OPERATIONS_PER_BYTE)
+    return max(_arithmetic(op, costs), bytes_moved(op) * costs.operations_per_byte)
 
 
-def _arithmetic(op: Instruction) -> int:
+def _arithmetic(op: Instruction, costs: Costs) -> int:
     if isinstance(op, StackOp):
-        return math.prod(op.extents()) * operations(op.block)
+        return math.prod(op.extents()) * operations(op.block, costs)
     if not isinstance(op, DerivedInstruction):
         return 0
     done = op.arithmetic()
-    return 2 * (done.operations + done.functions * POLYNOMIAL)
+    return 2 * (done.operations + done.functions * costs.function_operations)

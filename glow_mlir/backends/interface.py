@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -15,7 +15,9 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.costs import Costs, with_costs
 from glow_mlir.dialects.glow_high.storage import FunctionOp
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target, named_fields, threads_error, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
@@ -129,8 +131,13 @@ class Backend(ABC):
             raise OptionError(f"no target is called '{name}'", hint=f"there are {', '.join((HOST, *sorted(known)))}")
         return with_fields(known[name], fields)
 
+    def measured(self, target: Target) -> Costs:
+        """What the backend has measured of such a machine; one that has measured nothing takes what the default has."""
+        return get_backend(DEFAULT_BACKEND).measured(target)
+
     def check_target(self, target: Target) -> None:
         """Raise `OptionError` for a machine that the backend cannot compile for."""
+        costs_of(target)
         if target.threads > self.MOST_THREADS:
             raise threads_error(target.threads, self.MOST_THREADS)
 
@@ -199,6 +206,16 @@ def get_backend(name: str) -> Backend:
     if make is None:
         raise OptionError(f"no backend '{name}'", hint=f"there are {', '.join(sorted(BACKENDS.all()))}")
     return make()
+
+
+@cache
+def costs_of(target: Target) -> Costs:
+    """
+    What operations cost on a machine: what it says itself, and else what its backend has measured.
+
+    Raises `OptionError` for a cost that there is not.
+    """
+    return with_costs(get_backend(target.backend).measured(target), target.costs)
 
 
 def backend_of(function: FunctionOp) -> Backend:

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import operations
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
@@ -73,11 +74,13 @@ class Epilogue:
     block: Block = field(compare=False)
     element: Attribute
     targets: int = 0
+    work: int = field(default=0, compare=False)
+    """What the body costs for one element, in additions."""
 
     @property
     def is_light(self) -> bool:
         """Whether the body is short enough to be repeated."""
-        return operations(self.block) <= LIGHT
+        return self.work <= LIGHT
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
         """What the body yields for a vector of results and the vectors of the sources."""
@@ -115,7 +118,8 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
         return None, ()
     element = signless(call.result.element)
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
-    return Epilogue(body_text(body.block), body.block, element, len(body.targets)), planes_of(operands, body)
+    work = operations(body.block, costs_of(call.target))
+    return Epilogue(body_text(body.block), body.block, element, len(body.targets), work), planes_of(operands, body)
 
 
 @dataclass(frozen=True)

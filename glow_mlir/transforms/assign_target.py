@@ -17,7 +17,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
 
-MACHINE = tuple(name for name in FIELDS if name not in ("backend", "threads", "accuracy"))
+MACHINE = (*(name for name in FIELDS if name not in ("backend", "threads", "accuracy")), "costs")
 """What a name such as `avx2` says of a target."""
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from glow_mlir.backends.interface import costs_of
+from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
@@ -19,12 +21,6 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 
 IMAGE_AXES = 2
-LEAST_OUTPUTS = 32
-"""Filters whose products outweigh that the image is copied for each tap."""
-LEAST_CHANNELS = 16
-"""Channels of which the algorithms for images make use."""
-MOST_TAPS = 5
-"""Taps for which the copies of images are less than what is saved."""
 
 
 class FlattenConvolution(Pattern):
@@ -35,7 +31,8 @@ class FlattenConvolution(Pattern):
         if not is_channels_last(op.layout) or not size_of(op.result):
             return
         emit, window = rewriter.emit, op.window()
-        is_default = rewriter.function.target.accuracy != "strict"
+        target = rewriter.function.target
+        costs, is_default = costs_of(target), target.accuracy != "strict"
         copies = is_default and integer(op.group) == 1 and element_of(op.input) == f32
         found: Convolution | None = Convolution(op.input, op.filter, window)
         flat = found
@@ -43,7 +40,7 @@ class FlattenConvolution(Pattern):
             steps: tuple[Callable[[], Convolution | None], ...] = (
                 lambda now=found: _joined_to_batch(now, emit),
                 lambda now=found: _merged(now, emit),
-                lambda now=found: _taps_as_channels(now, emit) if copies else None,
+                lambda now=found: _taps_as_channels(now, emit, costs) if copies else None,
             )
             found = next((result for step in steps if (result := step()) is not None), None)
             flat = found or flat
@@ -145,12 +142,13 @@ def _merged(of: Convolution, emit: Emitter) -> Convolution | None:
     return of.without(axis, emit(ReshapeOp, of.image, shape=shape), emit(ReshapeOp, of.filter, shape=taps))
 
 
-def _taps_as_channels(of: Convolution, emit: Emitter) -> Convolution | None:
+def _taps_as_channels(of: Convolution, emit: Emitter, costs: Costs) -> Convolution | None:
     """What the taps of the first axis meet is a channel each, for a window of 3×3 along the others."""
     window, rest = of.window, len(of.window.kernel) - 1
     outputs, taps, *inner, channels = shape_of(of.filter)
     plain = all(values[1:] == (1,) * rest for values in (window.strides, window.dilations))
-    pays = taps <= MOST_TAPS and outputs >= LEAST_OUTPUTS and channels >= LEAST_CHANNELS
+    enough = outputs >= costs.least_tap_filters and channels >= costs.least_tap_channels
+    pays = taps <= costs.most_taps and enough
     if window.kernel[1:] != (3, 3) or not plain or not pays:
         return None
     image = emit(ConcatOp, _images(of, emit), axis=rest + 2)

@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.analysis.cost import is_profitable, operations
-from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.analysis.cost import operations, outweighs
+from glow_mlir.backends.interface import Backend, costs_of, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -105,10 +105,11 @@ class PrologueFusion:
 
     def _pays(self, consumer: DerivedInstruction) -> bool:
         reads = self.backend.prologue_reads(consumer, self.storage, self.target)
-        first = consumer.inputs()[0]
+        first, costs = consumer.inputs()[0], costs_of(self.target)
         repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
-        repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block)
-        return reads > 0 and is_profitable(2 * byte_size(self.stack.targets[0]) - repeated_bytes, repeated_work)
+        repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block, costs)
+        saved_bytes = 2 * byte_size(self.stack.targets[0]) - repeated_bytes
+        return reads > 0 and outweighs(saved_bytes, repeated_work, costs)
 
     def _move(self, consumer: DerivedInstruction, source: SSAValue) -> bool:
         """Make the stack the prologue of `consumer`; false where it does not fit, or the backend refuses."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 from execute import Program, compile_module
 from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.codegen.selection import partitions
+from glow_mlir.dialects.costs import Costs
+from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool import Pool
 
 _TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -23,7 +27,11 @@ Results = dict[str, np.ndarray]
 @contextmanager
 def however_small() -> Generator[None]:
     """Cut instructions into parts that it would not pay to cut."""
-    with mock.patch.object(partitions, "GRAIN", 1):
+
+    def cheap(target: Target) -> Costs:
+        return replace(costs_of(target), part_operations=1)
+
+    with mock.patch.object(partitions, "costs_of", cheap):
         yield
 
 

@@ -295,4 +295,4 @@ def _scaling(element: Attribute) -> Epilogue:
     block = Block(arg_types=[element, element])
     product = arith.MulfOp(block.args[0], block.args[1])
     block.add_ops([product, YieldOp.create(operands=[product.result])])
-    return Epilogue("times a number of the row", block, element)
+    return Epilogue("times a number of the row", block, element, work=1)

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.cost import work
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -14,14 +15,6 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool_layout import MOST_PARTS
 
-PARTS_PER_THREAD = 4
-"""How many parts each thread gets: where one of them is held up, the others do what is left."""
-
-GRAIN = 1 << 18
-"""
-The least work of a part, in additions (`analysis.cost`): 2 to 3 µs, while starting and ending a parallel loop takes 1.
-"""
-
 
 def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     """
@@ -29,12 +22,14 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
 
     Returns whether it is cut.
     """
-    total = work(op)
-    if total < 2 * GRAIN:
+    costs = costs_of(target)
+    total = work(op, costs)
+    if total < 2 * costs.part_operations:
         return False
     parts: dict[str, int] = {}
     for axis, steps in kernel.cuts(op, target).items():
-        wanted = min(total // (GRAIN * max(1, kernel.rounds(op, axis))), PARTS_PER_THREAD * target.threads)
+        grain = costs.part_operations * max(1, kernel.rounds(op, axis))
+        wanted = min(total // grain, costs.parts_per_thread * target.threads)
         parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
     if all(count == 1 for count in parts.values()):
         return False

@@ -16,6 +16,7 @@ from math import gcd, prod
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
@@ -24,13 +25,7 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.windows import channel_axis, is_channels_last, split_image
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
-
-MOST_CONVOLUTIONS = 16
-"""Phases that are convolutions of their own at most, where all have as many taps."""
-MOST_UNEVEN = 64
-"""The same where some phases have fewer taps, and one convolution for all would multiply by zeros."""
-LANES = 16
-"""Channels that a machine computes at once, about: as many cost no more than one."""
+from glow_mlir.ir.traversal import function_of
 
 
 @dataclass(frozen=True)
@@ -132,11 +127,13 @@ class TransposedConvolution:
         """Whether one convolution computes all phases."""
         if any(axis.dilation > 1 for axis in self.axes):
             return False
-        phases = prod(axis.stride for axis in self.axes)
+        phases, costs = prod(axis.stride for axis in self.axes), costs_of(function_of(self.op).target)
         if any(axis.kernel % axis.stride for axis in self.axes):
-            return phases > MOST_UNEVEN
+            return phases > costs.most_uneven_phases
         outputs = split_image(self.op.result, self.op.layout)[2] // self.groups
-        return phases > MOST_CONVOLUTIONS or _channels(phases * outputs) < phases * _channels(outputs)
+        lanes = costs.channel_lanes
+        joined, apart = _channels(phases * outputs, lanes), phases * _channels(outputs, lanes)
+        return phases > costs.most_phases or joined < apart
 
     def padded(self, leading: Sequence[int], trailing: Sequence[int]) -> SSAValue:
         """The input with zeros along the spatial axes, where there are any."""
@@ -167,9 +164,9 @@ def _first_axis(op: ConvTransposeOp) -> int:
     return 1 if is_channels_last(op.layout) else 2
 
 
-def _channels(count: int) -> int:
-    """What channels cost."""
-    return -(-count // LANES) * LANES
+def _channels(count: int, lanes: int) -> int:
+    """What channels cost, of which so many are computed at once."""
+    return -(-count // lanes) * lanes
 
 
 # ---- a filter shorter than the stride --------------------------------------------------------------------------

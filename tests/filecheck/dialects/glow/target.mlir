@@ -12,8 +12,8 @@ glow_high.func @named(@x, @y) attributes {target = #glow.target<threads = 2, bac
   glow_high.save %x, @y
 }
 
-// CHECK: glow_low.func @small(@x, @y) attributes {target = #glow.target<backend = "my-device", pointer_bits = 32>} {
-glow_low.func @small(@x, @y) attributes {target = #glow.target<backend = "my-device", pointer_bits = 32>} {
+// CHECK: glow_low.func @small(@x, @y) attributes {target = #glow.target<backend = "my-device", pointer_bits = 32, costs = {most_taps = 3, operations_per_byte = 8}>} {
+glow_low.func @small(@x, @y) attributes {target = #glow.target<backend = "my-device", pointer_bits = 32, costs = {operations_per_byte = 8, most_taps = 3}>} {
   %x = glow_low.weight @x : memref<4xf32>
   %y = glow_low.weight @y {mutable} : memref<4xf32>
   glow_low.copy @out %y, @in %x

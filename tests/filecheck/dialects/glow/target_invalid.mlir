@@ -59,3 +59,9 @@ glow_high.func @main() attributes {target = #glow.target<backend = "cpu", featur
 // CHECK: string literal expected
 glow_high.func @main() attributes {target = #glow.target<backend = 7>} {
 }
+
+// -----
+
+// CHECK: a cost is given twice
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", costs = {most_taps = 1, most_taps = 2}>} {
+}

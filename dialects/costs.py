@@ -1,0 +1,48 @@
+"""What was measured of a machine, as far as passes ask for it; a backend says it of each of its targets."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glow_mlir.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs of operations, in additions of the same vectors, and the sizes from which on something is worth it."""
+
+    operations_per_byte: int
+    """Additions that take as long as one byte of traffic."""
+    function_operations: int
+    """Additions that a function of `math` is worth."""
+    division_operations: int
+    """Additions that a division or square root of floats is worth."""
+    integer_division_operations: int
+    """Additions that a division of integers, or the remainder of any, is worth."""
+    part_operations: int
+    """The least work of a part of an instruction, in additions, that several threads share."""
+    parts_per_thread: int
+    """How many parts each thread gets: where one of them is held up, the others do what is left."""
+    least_tap_filters: int
+    """Filters whose products outweigh that the image is copied for each tap."""
+    least_tap_channels: int
+    """Channels of which the algorithms for images make use."""
+    most_taps: int
+    """Taps for which the copies of images are less than what is saved."""
+    most_phases: int
+    """Phases of a transposed convolution that are convolutions of their own at most, where all have as many taps."""
+    most_uneven_phases: int
+    """The same where some have fewer taps, and one convolution for all would multiply by zeros."""
+    channel_lanes: int
+    """Channels that are computed at once, about: as many cost no more than one."""
+
+
+def with_costs(costs: Costs, changes: Sequence[tuple[str, int]]) -> Costs:
+    """Costs with other values for some; raises `OptionError` for one that there is not."""
+    names = [field.name for field in dataclasses.fields(Costs)]
+    for name, _ in changes:
+        if name not in names:
+            raise OptionError(f"there is no cost '{name}'", hint=f"there are {', '.join(names)}")
+    return dataclasses.replace(costs, **dict(changes))
