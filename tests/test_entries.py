@@ -9,7 +9,10 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
-from glow_mlir.errors import InputError, ModelError
+from glow_mlir.backends.cpu.targets import PRESETS, lacks
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.target import TargetAttr
+from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 
@@ -166,3 +169,60 @@ def test_two_states_of_one_name_are_told(backend: str) -> None:
     """
     with pytest.raises(ModelError, match="@a and @b have the same name for callers"):
         InferenceSession(parsed(text), backend=backend, entry="first")
+
+
+TWO_TARGETS = """
+glow_high.placeholder @x : tensor<64xf32> {{input}}
+glow_high.placeholder @y : tensor<64xf32> {{output}}
+glow_high.placeholder @calls : tensor<1xf32> {{state}}
+glow_high.constant @one : tensor<1xf32> {{value = dense<1.0> : tensor<1xf32>}}
+glow_high.func @main(@x, @y, @calls) attributes {{target = {main}}} {{
+  %x = glow_high.get @x : tensor<64xf32>
+  %0 = glow_high.exp %x : tensor<64xf32>
+  %calls = glow_high.get @calls {{mutable}} : tensor<1xf32>
+  %one = glow_high.get @one : tensor<1xf32>
+  %1 = glow_high.add %calls, %one : tensor<1xf32>
+  glow_high.save %0, @y
+  glow_high.save %1, @calls
+}}
+glow_high.func @other(@x, @y, @calls) attributes {{target = {other}}} {{
+  %x = glow_high.get @x : tensor<64xf32>
+  %0 = glow_high.exp %x : tensor<64xf32>
+  %calls = glow_high.get @calls {{mutable}} : tensor<1xf32>
+  %one = glow_high.get @one : tensor<1xf32>
+  %1 = glow_high.add %calls, %one : tensor<1xf32>
+  glow_high.save %0, @y
+  glow_high.save %1, @calls
+}}
+"""
+
+
+def target_text(name: str) -> str:
+    """The target of a name as text has it."""
+    return str(TargetAttr(get_backend("cpu").target(name)))
+
+
+def test_functions_for_two_targets_are_compiled_cached_and_run() -> None:
+    text = TWO_TARGETS.format(main=target_text("host"), other=target_text("host,vector_bits=0"))
+    x = np.linspace(-1, 1, 64, dtype=np.float32)
+    for is_cached in (False, True):
+        session = InferenceSession(parsed(text))
+        assert bool(session.compile_seconds) is not is_cached
+        for entry in ("main", "other"):
+            np.testing.assert_allclose(session.run(None, {"x": x}, entry=entry)[0], np.exp(x), rtol=1e-6)
+        assert session.get_state()["calls"].tolist() == [2]
+    first, second = session.machine_code.manifest.entries
+    assert first.target != second.target
+    assert (first.code, second.code) == (0, 1)
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_entry_for_another_machine_is_one_line_and_the_others_run(is_cached: bool) -> None:
+    foreign = next(name for name, target in PRESETS.items() if lacks(target) and target.pointer_bits == 64)
+    text = TWO_TARGETS.format(main=target_text("host"), other=target_text(foreign))
+    if is_cached:
+        InferenceSession(parsed(text))
+    session = InferenceSession(parsed(text))
+    assert session.run(None, {"x": np.zeros(64, np.float32)})[0].tolist() == [1.0] * 64
+    with pytest.raises(OptionError, match="this machine cannot run code for the target of @other: it lacks"):
+        session.run(None, {"x": np.zeros(64, np.float32)}, entry="other")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
-from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable, describe
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.loader import Library
@@ -76,8 +76,7 @@ class MachineEntry(EntryPoint):
             with workers(self._library, self._threads) as parallel:
                 status = self._function(self._constants_address, pointers, self._activations_address(), parallel)
         if status:
-            failure: Failure = self.entry.failures[int(status) - 1]
-            raise ExecutionError(failure.reason, node=failure.location)
+            raise _error_of(self.entry, status)
 
     def _activations(self) -> np.ndarray:
         """New activations; raises `OutOfMemoryError` where there is no room for them."""
@@ -126,6 +125,14 @@ class MachineCode(Executable):
                 library = self._libraries[entry.code]
                 self._loaded[name] = MachineEntry(entry, library, self.constants, self.state, self._threads)
             return self._loaded[name]
+
+
+def _error_of(entry: Entry, status: int) -> ExecutionError:
+    """What a status other than 0 means."""
+    if not 0 < status <= len(entry.failures):
+        return ExecutionError(f"@{entry.name} returned the status {status}")
+    failure = entry.failures[status - 1]
+    return ExecutionError(failure.reason, node=failure.location)
 
 
 def load(artifact: Artifact, threads: int) -> MachineCode:
