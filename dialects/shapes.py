@@ -5,27 +5,52 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import cast
+from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
+from glow_mlir.dialects.sizes import RunTimeSizeError, Size, Sizes, SizesAttr, largest, static
 
 Shape = tuple[int, ...]
+
+SizesT = TypeVar("SizesT", Shape, Sizes)
+"""Shapes as numbers, or with sizes that are known at run time only."""
 
 SHAPED = (TensorType, MemRefType)
 """The types of tensors and buffers."""
 
 
 def shape_of(value: SSAValue | Attribute) -> Shape:
-    """The static shape of a tensor or buffer, given as a value or as its type."""
+    """
+    The static shape of a tensor or buffer, given as a value or as its type.
+
+    Raises `RunTimeSizeError` where a size is known at run time only: what can handle those asks `sizes_of`.
+    """
     type_ = value.type if isinstance(value, SSAValue) else value
     if not isinstance(type_, SHAPED):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
-    return type_.get_shape()
+    shape = type_.get_shape()
+    return static(sizes_of(value)) if DYNAMIC_INDEX in shape else shape
+
+
+def sizes_of(value: SSAValue | Attribute) -> Sizes:
+    """The sizes of a tensor, given as a value or as its type: numbers, or what is known of them before run time."""
+    type_ = value.type if isinstance(value, SSAValue) else value
+    if not isinstance(type_, SHAPED):
+        raise VerifyException(f"expected a tensor or a buffer, got {type_}")
+    shape = type_.get_shape()
+    if DYNAMIC_INDEX not in shape:
+        return shape
+    encoding = type_.encoding if isinstance(type_, TensorType) else None
+    symbolic = iter(encoding.data if isinstance(encoding, SizesAttr) else ())
+    sizes = tuple(next(symbolic, None) if size == DYNAMIC_INDEX else size for size in shape)
+    if None in sizes or next(symbolic, None) is not None:
+        raise RunTimeSizeError("'?' that no #glow.sizes tells")
+    return cast("Sizes", sizes)
 
 
 def element_of(value: SSAValue | Attribute) -> Attribute:
@@ -54,15 +79,17 @@ def bytes_of(value: SSAValue | Attribute) -> int:
     return size_of(value) * byte_width(element_of(value))
 
 
-def tensor(shape: Sequence[int], element: Attribute) -> TensorType[Attribute]:
-    """The tensor type of that shape and element type."""
+def tensor(shape: Sequence[Size], element: Attribute) -> TensorType[Attribute]:
+    """The tensor type of those sizes and that element type."""
     return _tensor(tuple(shape), element)
 
 
 @cache
-def _tensor(shape: Shape, element: Attribute) -> TensorType[Attribute]:
+def _tensor(shape: Sizes, element: Attribute) -> TensorType[Attribute]:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
-    return TensorType(element, shape)
+    symbolic = tuple(size for size in shape if not isinstance(size, int))
+    places = [size if isinstance(size, int) else DYNAMIC_INDEX for size in shape]
+    return TensorType(element, places, SizesAttr(symbolic)) if symbolic else TensorType(element, places)
 
 
 MOST_AXES = 32
@@ -78,8 +105,8 @@ def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = 
 
     `reach` is how many elements it spans, where that is not the number of them. Raises `VerifyException`.
     """
-    shape, element = shape_of(value), element_of(value)
-    require(min(shape, default=0) >= 0, f"{noun} has static sizes")
+    shape, element = tuple(largest(size) for size in sizes_of(value)), element_of(value)
+    require(min(shape, default=0) >= 0, f"{noun} has sizes from 0 on")
     require(is_storable(element), f"no {noun.split()[-1]} has elements of {element}")
     if isinstance(element, UniformQuantizedType):
         _verify_quantized_axis(shape, element, noun)
@@ -95,10 +122,10 @@ def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: st
         require(scales == shape[axis], f"{scales} scales do not fit an axis of {shape[axis]} elements")
 
 
-def broadcast(*shapes: Shape) -> Shape:
+def broadcast(*shapes: SizesT) -> SizesT:
     """The shape that `shapes` broadcast to under numpy's rule; raises `VerifyException` where they do not."""
     rank = max(map(len, shapes), default=0)
-    result = [1] * rank
+    result: list[Size] = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, start=rank - len(shape)):
             if size == 1 or size == result[axis]:
@@ -106,7 +133,7 @@ def broadcast(*shapes: Shape) -> Shape:
             if result[axis] != 1:
                 raise VerifyException(f"shapes {', '.join(map(str, shapes))} do not broadcast")
             result[axis] = size
-    return tuple(result)
+    return cast("SizesT", tuple(result))
 
 
 def normalize_axis(axis: int, rank: int) -> int:

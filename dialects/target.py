@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from xdsl.ir import Attribute, Data, Dialect
+from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -262,7 +262,3 @@ def str_of(target: Target) -> str:
 
 def _literal(value: str | int) -> str:
     return json.dumps(value) if isinstance(value, str) else str(value)
-
-
-GLOW = Dialect("glow", [], [TargetAttr])
-"""What both dialects of ours share: the target of a function."""

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.properties import ints, text
-from glow_mlir.dialects.shapes import Shape, require, shape_of
+from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
+from glow_mlir.dialects.sizes import Size, Sizes, static
 
 CHANNELS_LAST, CHANNELS_FIRST = "channels_last", "channels_first"
 LAYOUTS = (CHANNELS_LAST, CHANNELS_FIRST)
@@ -92,11 +93,18 @@ def split_image(value: SSAValue | Shape, layout: StringAttr) -> tuple[int, Shape
     return shape[0], shape[2:], shape[1]
 
 
+def split_batch(value: SSAValue, layout: StringAttr) -> tuple[Size, Shape, int]:
+    """Like `split_image`, where the number of images may be known at run time only."""
+    batch, *image = sizes_of(value)
+    _, spatial, channels = split_image((0, *static(tuple(image))), layout)
+    return batch, spatial, channels
+
+
 def channel_axis(rank: int, layout: StringAttr) -> int:
     """The axis of the channels of an image tensor of so many axes."""
     return rank - 1 if is_channels_last(layout) else 1
 
 
-def join_image(batch: int, spatial: Shape, channels: int, layout: StringAttr) -> Shape:
+def join_image(batch: Size, spatial: Shape, channels: int, layout: StringAttr) -> Sizes:
     """The shape of an image tensor: the inverse of `split_image`."""
     return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)

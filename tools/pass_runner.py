@@ -86,6 +86,6 @@ def is_compiler_bug(item: ModulePass, error: Exception) -> bool:
     It is not where the pass says what is wrong with the module: by a `GlowError`, a diagnostic of xDSL's, or, for a
     pass that verifies, a `VerifyException`. From any other pass that one means that it built something invalid.
     """
-    if isinstance(error, VerifyException):
+    if isinstance(error, VerifyException) and not isinstance(error, GlowError):
         return not item.name.startswith("verify-")
     return isinstance(error, CompilerBugError) or not isinstance(error, GlowError | DiagnosticException)

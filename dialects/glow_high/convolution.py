@@ -17,7 +17,15 @@ from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
 from glow_mlir.dialects.shapes import Shape, require, shape_of, size_of, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, is_channels_last, join_image, split_image
+from glow_mlir.dialects.windows import (
+    CHANNELS_LAST,
+    Window,
+    channel_axis,
+    is_channels_last,
+    join_image,
+    split_batch,
+    split_image,
+)
 
 
 @irdl_op_definition
@@ -54,7 +62,7 @@ class ConvOp(HighOp):
         return Window.of(kernel, self.strides, self.pads, self.dilations)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_image(self.input, self.layout)
+        batch, spatial, channels = split_batch(self.input, self.layout)
         outputs, kernel, depth = split_image(self.filter, self.layout)
         group = integer(self.group)
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
@@ -134,7 +142,7 @@ class ConvTransposeOp(HighOp):
         )
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_image(self.input, self.layout)
+        batch, spatial, channels = split_batch(self.input, self.layout)
         depth, kernel, per_group = split_image(self.filter, self.layout)
         require(depth == channels, f"the filter reads {depth} channels, the input has {channels}")
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")

@@ -43,8 +43,10 @@ from glow_mlir.dialects.shapes import (
     require,
     shape_of,
     size_of,
+    sizes_of,
     tensor,
 )
+from glow_mlir.dialects.sizes import Size
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -124,7 +126,7 @@ class TransposeOp(DataMovement):
         permutation = ints(self.permutation)
         rank = rank_of(self.input)
         require(sorted(permutation) == list(range(rank)), f"{permutation} is no permutation of {rank} axes")
-        shape = shape_of(self.input)
+        shape = sizes_of(self.input)
         return (tensor([shape[axis] for axis in permutation], element_of(self.input)),)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
@@ -153,12 +155,14 @@ class ConcatOp(DataMovement):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require(len(self.parts) > 0, "concat needs at least one operand")
-        shapes = [shape_of(operand) for operand in self.parts]
+        shapes = [sizes_of(operand) for operand in self.parts]
         axis = normalize_axis(integer(self.axis), len(shapes[0]))
         for shape in shapes:
             same = shape[:axis] == shapes[0][:axis] and shape[axis + 1 :] == shapes[0][axis + 1 :]
             require(same and len(shape) == len(shapes[0]), f"shapes {shapes[0]} and {shape} differ outside axis {axis}")
-        total = sum(shape[axis] for shape in shapes)
+        total: Size = 0
+        for shape in shapes:
+            total = shape[axis] + total
         element = element_of(self.parts[0])
         require(all(element_of(operand) == element for operand in self.parts), "operands differ in element type")
         return (tensor((*shapes[0][:axis], total, *shapes[0][axis + 1 :]), element),)

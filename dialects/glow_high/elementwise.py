@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, sizes_of, tensor
 
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -53,7 +53,7 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element = self.check_elements()
-        shape = broadcast(*(shape_of(value) for value in self.inputs()))
+        shape = broadcast(*(sizes_of(value) for value in self.inputs()))
         return (tensor(shape, i1 if self.TRUTH else element),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

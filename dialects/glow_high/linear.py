@@ -17,10 +17,11 @@ from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_
 from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import Size, Sizes
 
 
-def _matrix(shape: Shape, transposed: bool) -> tuple[int, int]:
+def _matrix(shape: Sizes, transposed: bool) -> tuple[Size, Size]:
     """Rows and columns of the matrices in a batch."""
     rows, columns = shape[len(shape) - 2], shape[len(shape) - 1]
     return (columns, rows) if transposed else (rows, columns)
@@ -49,9 +50,9 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     transpose_right = flag_prop()
     result = result_def(TENSOR)
 
-    def extents(self) -> tuple[Shape, int, int, int]:
+    def extents(self) -> tuple[Sizes, Size, Size, Size]:
         """Batch shape, M, N and K."""
-        left, right = shape_of(self.left), shape_of(self.right)
+        left, right = sizes_of(self.left), sizes_of(self.right)
         rows, depth = _matrix(left, flag(self.transpose_left))
         inner, columns = _matrix(right, flag(self.transpose_right))
         require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
@@ -78,7 +79,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 
     def arithmetic(self) -> Arithmetic:
-        return Arithmetic(size_of(self.result) * _matrix(shape_of(self.left), flag(self.transpose_left))[1])
+        return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
 
     def linear_form(self) -> LinearForm | None:
         if flag(self.transpose_left):
@@ -115,7 +116,7 @@ class FullyConnectedOp(HighOp):
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        left, right = shape_of(self.input), shape_of(self.weights)
+        left, right = sizes_of(self.input), sizes_of(self.weights)
         require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
         require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
         signature = ProductSignature.of(self.input, self.weights, self.bias)

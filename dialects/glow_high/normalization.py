@@ -21,8 +21,10 @@ from glow_mlir.dialects.shapes import (
     rank_of,
     require,
     shape_of,
+    sizes_of,
     tensor,
 )
+from glow_mlir.dialects.sizes import Size
 
 
 def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[Attribute], ...]:
@@ -30,10 +32,10 @@ def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[A
     element = element_of(input_)
     for operand in op.inputs():
         require(element_of(operand) == element, f"{what}: operands have different element types")
-    return (tensor(shape_of(input_), element),)
+    return (tensor(sizes_of(input_), element),)
 
 
-def require_channels(operands: tuple[SSAValue, ...], channels: int) -> None:
+def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
     """Raise unless each operand is a vector with one element a channel."""
     for operand in operands:
         require(shape_of(operand) == (channels,), f"expected shape ({channels},), got {shape_of(operand)}")
@@ -108,8 +110,7 @@ class BatchNormalizationOp(Normalization):
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = shape_of(self.input)
-        channels = shape[normalize_axis(integer(self.axis), rank_of(self.input))]
+        channels = sizes_of(self.input)[normalize_axis(integer(self.axis), rank_of(self.input))]
         require_channels(self.inputs()[1:], channels)
         return same_as_input(self, self.input, "batch_normalization")
 

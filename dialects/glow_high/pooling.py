@@ -22,7 +22,14 @@ from glow_mlir.dialects.properties import (
     text_prop,
 )
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
-from glow_mlir.dialects.windows import CHANNELS_LAST, Window, channel_axis, is_channels_last, join_image, split_image
+from glow_mlir.dialects.windows import (
+    CHANNELS_LAST,
+    Window,
+    channel_axis,
+    is_channels_last,
+    join_image,
+    split_batch,
+)
 
 WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
 """Properties with one item a spatial axis."""
@@ -45,7 +52,7 @@ class Pool(HighOp):
         return Window.of(ints(self.kernel_shape), self.strides, self.pads, self.dilations, flag(self.ceil_mode))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_image(self.input, self.layout)
+        batch, spatial, channels = split_batch(self.input, self.layout)
         window = self.window()
         require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements")
         shape = join_image(batch, window.outputs(spatial), channels, self.layout)

@@ -13,10 +13,11 @@ from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
-from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import Sizes
 
 
-def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
+def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:
     """`shape` without `axes` (counted from the front), or with size 1 there."""
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
@@ -51,7 +52,7 @@ class Reduction(HighOp):
         return axes
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = reduced_shape(shape_of(self.input), self.reduced_axes(), flag(self.keepdims))
+        shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

@@ -300,7 +300,7 @@ class DerivedInstruction(Instruction):
             verify_maps(prologue.sources, prologue.maps, len(shape_of(first)))
             verify_body(prologue.block, [element_of(first), *elements(prologue.sources)], [element_of(first)])
         for value, element, type_ in zip(self.outputs(), stored, expected, strict=True):
-            if shape_of(value) != type_.get_shape() or element != type_.element_type:
+            if shape_of(value) != shape_of(type_) or element != type_.element_type:
                 raise VerifyException(f"@out has type {value.type}, but {type_} follows from the operands")
 
 

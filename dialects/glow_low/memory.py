@@ -61,7 +61,7 @@ def strides_of(value: SSAValue | Attribute) -> Shape:
     type_ = value.type if isinstance(value, SSAValue) else value
     assert isinstance(type_, MemRefType)
     if not isinstance(type_.layout, StridedLayoutAttr):
-        return contiguous_strides(type_.get_shape())
+        return contiguous_strides(shape_of(value))
     return tuple(item.data for item in type_.layout.strides if isinstance(item, IntAttr))
 
 
@@ -213,7 +213,7 @@ class WeightOp(_Declaration):
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         type_ = storage.tensor_type
-        buffer = buffer_type(type_.get_shape(), type_.element_type)
+        buffer = buffer_type(shape_of(type_), type_.element_type)
         return cls.create(properties=properties, result_types=[buffer], location=location)
 
     def verify_(self) -> None:

@@ -47,7 +47,7 @@ def batch_sizes(scope: Scope, storage: Storage) -> frozenset[int]:
     for op in operations(scope):
         if isinstance(op, GetOp | SaveOp):
             place = storage.by_name[op.storage_name]
-            bound += [place.tensor_type.get_shape()] if isinstance(place, PlaceholderOp) else []
+            bound += [shape_of(place.tensor_type)] if isinstance(place, PlaceholderOp) else []
     leading = [shape[0] for shape in bound if shape]
     stated = [op.stated_batch() for op in operations(scope) if isinstance(op, HighOp)]
     return frozenset(size for size in (*leading, *stated) if size > 1)

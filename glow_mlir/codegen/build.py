@@ -19,6 +19,7 @@ from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import str_of
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
@@ -127,7 +128,7 @@ def build_state(functions: Iterable[FuncOp], begin: int) -> tuple[list[StateValu
             offset = contents[-1].end if contents else begin
             contents.append(Content(offset, deferred_constant(op)))
         type_ = op.tensor_type
-        values.append(StateValue(name, numpy_dtype(type_.element_type).name, type_.get_shape(), offset))
+        values.append(StateValue(name, numpy_dtype(type_.element_type).name, shape_of(type_), offset))
     return values, contents
 
 

@@ -15,7 +15,7 @@ from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
-from glow_mlir.dialects.shapes import tensor
+from glow_mlir.dialects.shapes import shape_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
 
 
@@ -35,14 +35,14 @@ def deferred_constant(op: ContentOp) -> Deferred:
 def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -> np.ndarray:
     """The elements of a dense attribute as an array of `type_`."""
     dtype = numpy_dtype(type_.element_type)
-    return np.array(list(value.get_values())).astype(dtype).reshape(type_.get_shape())
+    return np.array(list(value.get_values())).astype(dtype).reshape(shape_of(type_))
 
 
 def splat_array(op: SplatOp) -> np.ndarray:
     """The value of a splat."""
     type_ = op.result.type
     assert isinstance(type_, TensorType)
-    return np.full(type_.get_shape(), number(op.value), numpy_dtype(type_.element_type))
+    return np.full(shape_of(type_), number(op.value), numpy_dtype(type_.element_type))
 
 
 MOST_INLINE = 16

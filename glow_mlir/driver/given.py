@@ -15,8 +15,9 @@ from xdsl.utils.arg_spec import ArgSpec
 from glow_mlir.constants.weights import known_digest, type_fault
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ContentOp, FunctionOp, StorageOp
+from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.driver.pipelines import Pipeline, memory_pipeline, passes_of
-from glow_mlir.errors import ModelError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
@@ -63,6 +64,7 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
     Raises `ModelError`, or another `GlowError` of a pass that verifies, with place, node and reason of the first fault.
     """
     check_contents(module)
+    check_sizes(module)
     check_constants(module)
     for item in promises(pipeline, stage, instructions=bool(low_functions(module))):
         try:
@@ -82,6 +84,18 @@ def check_contents(module: ModuleOp) -> None:
             raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
 
 
+def check_sizes(module: ModuleOp) -> None:
+    """Check that all sizes are numbers; raises `UnsupportedError` for the first that is known at run time only."""
+    for op in module.body.block.ops:
+        if not isinstance(op, StorageOp):
+            continue
+        for size in sizes_of(op.tensor_type):
+            if not isinstance(size, int):
+                reason = f"@{op.sym_name.data} has the size {size}, which is known at run time only"
+                hint = f"give dimensions: a number, at most {size.most}"
+                raise UnsupportedError(reason, file=position_of(op.location), hint=hint)
+
+
 def check_constants(module: ModuleOp) -> None:
     """Check that the weights of each constant and of state are loaded, and of its type; raises `ModelError`."""
     for op in module.body.block.ops:
@@ -91,6 +105,6 @@ def check_constants(module: ModuleOp) -> None:
         if (known := known_digest(digest)) is None:
             hint = "the weight file belongs beside the .mlir file, under its name"
             raise ModelError(f"weights {digest} are not loaded", file=place, hint=hint)
-        dtype, shape = numpy_dtype(op.tensor_type.element_type), op.tensor_type.get_shape()
+        dtype, shape = numpy_dtype(op.tensor_type.element_type), shape_of(op.tensor_type)
         if reason := type_fault(digest, known.weights, dtype, shape):
             raise ModelError(reason, file=place, hint="the weights belong to another module, or the type was changed")

@@ -31,6 +31,8 @@ from glow_mlir.dialects.glow_low.loop import WindowOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.sizes import bound_symbols, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
@@ -310,10 +312,11 @@ def run_function(
     function = find_function(module, name)
     bindings: dict[str, np.ndarray] = {}
     written: list[str] = []
+    sizes = _symbol_values(module, function, inputs)
     for binding in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, binding)
         assert isinstance(placeholder, high.PlaceholderOp)
-        bindings[binding] = _bind(placeholder, inputs)
+        bindings[binding] = _bind(placeholder, inputs, sizes)
         if placeholder.is_mutable:
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
@@ -325,9 +328,26 @@ def run_function(
     return {binding: state.bindings[binding] for binding in written}
 
 
-def _bind(placeholder: high.PlaceholderOp, inputs: Arrays) -> np.ndarray:
+def _symbol_values(module: ModuleOp, function: high.FunctionOp, inputs: Arrays) -> dict[str, int]:
+    """What the symbols in the sizes of inputs and state are; raises `InputError` where arrays do not agree on them."""
+    values: dict[str, int] = {}
+    for name in function.binding_names:
+        placeholder = SymbolTable.lookup_symbol(module, name)
+        assert isinstance(placeholder, high.PlaceholderOp)
+        sizes = sizes_of(placeholder.tensor_type)
+        if all(isinstance(size, int) for size in sizes) or name not in inputs:
+            continue
+        shape = inputs[name].shape
+        if len(shape) != len(sizes):
+            raise InputError(f"input '{name}' has {len(shape)} axes, not {len(sizes)}")
+        if fault := bound_symbols(sizes, shape, values):
+            raise InputError(f"input '{name}': {fault}")
+    return values
+
+
+def _bind(placeholder: high.PlaceholderOp, inputs: Arrays, symbols: Mapping[str, int]) -> np.ndarray:
     name = placeholder.sym_name.data
-    shape = placeholder.tensor_type.get_shape()
+    shape = shape_at(sizes_of(placeholder.tensor_type), symbols)
     dtype = numpy_dtype(placeholder.tensor_type.element_type)
     if placeholder.role == "output" or (placeholder.role == "state" and name not in inputs):
         array = np.empty(shape, dtype)

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_low.memory import byte_size, offset_of, strides_of
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.support.dtypes import is_float_dtype
 
 _GARBAGE = 0x5A
@@ -34,7 +35,7 @@ def select(storage: np.ndarray, type_: MemRefType[Attribute], moved: int = 0) ->
     dtype = numpy_dtype(type_.element_type)
     strides = [stride * dtype.itemsize for stride in strides_of(type_)]
     offset = (offset_of(type_) + moved) * dtype.itemsize
-    return np.ndarray(type_.get_shape(), dtype, storage, offset, strides)
+    return np.ndarray(shape_of(type_), dtype, storage, offset, strides)
 
 
 def poison(array: np.ndarray) -> None:

@@ -142,7 +142,7 @@ def _replace_reads(function: FunctionOp, bound: Sequence[PlaceholderOp], reads: 
     if not isinstance(function, FuncOp) and not all(chosen):
         return False
     for number, (placeholder, uses) in enumerate(zip(bound, chosen, strict=True)):
-        shape, element = placeholder.tensor_type.get_shape(), placeholder.tensor_type.element_type
+        shape, element = shape_of(placeholder.tensor_type), placeholder.tensor_type.element_type
         is_high = isinstance(function, FuncOp)
         argument: SSAValue = function.block.insert_arg(
             placeholder.tensor_type if is_high else buffer_type(shape, element), number

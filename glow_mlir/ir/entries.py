@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions
@@ -21,7 +22,7 @@ from glow_mlir.runtime.state import Initial
 def bindings_of(function: FunctionOp) -> tuple[Binding, ...]:
     """Inputs, outputs and state of a function, in order."""
     return tuple(
-        Binding(op.public_name, op.role, numpy_dtype(op.tensor_type.element_type).name, op.tensor_type.get_shape())
+        Binding(op.public_name, op.role, numpy_dtype(op.tensor_type.element_type).name, shape_of(op.tensor_type))
         for op in placeholders_of(function)
     )
 
@@ -52,7 +53,7 @@ def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
 def initial_state(module: ModuleOp) -> list[Initial]:
     """The state that the functions of a module share, as it begins; raises `ModelError` as `shared_state`."""
     return [
-        Initial(name, numpy_dtype(op.tensor_type.element_type).name, op.tensor_type.get_shape(), _content(op))
+        Initial(name, numpy_dtype(op.tensor_type.element_type).name, shape_of(op.tensor_type), _content(op))
         for name, op in shared_state(functions(module)).items()
     ]
 

@@ -276,10 +276,11 @@ def _check_weights(module: ModuleOp) -> None:
     from glow_mlir.constants.weights import check_weights
     from glow_mlir.dialects.element_types import numpy_dtype
     from glow_mlir.dialects.glow_high.storage import ContentOp
+    from glow_mlir.dialects.shapes import shape_of
 
     for op, digest in stored:
         if isinstance(op, ContentOp) and isinstance(digest, StringAttr):
-            element, shape = op.tensor_type.element_type, op.tensor_type.get_shape()
+            element, shape = op.tensor_type.element_type, shape_of(op.tensor_type)
             check_weights(digest.data, op.sym_name.data, numpy_dtype(element), shape)
 
 

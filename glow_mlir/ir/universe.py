@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
 DIALECTS: dict[str, str] = {
-    "glow": "glow_mlir.dialects.target:GLOW",
+    "glow": "glow_mlir.dialects.glow:GLOW",
     "glow_high": "glow_mlir.dialects.glow_high.dialect:GLOW_HIGH",
     "glow_low": "glow_mlir.dialects.glow_low.dialect:GLOW_LOW",
     "quant": "glow_mlir.dialects.quant:QUANT",

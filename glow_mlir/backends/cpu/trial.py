@@ -72,7 +72,7 @@ class Trial:
         arrays: list[np.ndarray] = []
         for op in self.module.body.block.ops:
             if isinstance(op, PlaceholderOp):
-                shape, dtype = op.tensor_type.get_shape(), numpy_dtype(op.tensor_type.element_type)
+                shape, dtype = shape_of(op.tensor_type), numpy_dtype(op.tensor_type.element_type)
                 size = int(np.prod(shape, dtype=np.int64))
                 array = aligned(size * dtype.itemsize).view(dtype).reshape(shape)
                 array[...] = random.standard_normal(shape, np.float32) if dtype.kind == "f" else 0

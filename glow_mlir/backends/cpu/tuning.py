@@ -21,6 +21,7 @@ from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
@@ -98,5 +99,5 @@ class Tuner:
     def spread(self) -> int:
         """About how many bytes of constants the model has, as a power of two; `MOST_SPREAD` for all that have more."""
         types = [op.tensor_type for op in self.storage.by_name.values() if isinstance(op, ConstantOp)]
-        size = sum(math.prod(type_.get_shape()) * byte_width(type_.element_type) for type_ in types)
+        size = sum(math.prod(shape_of(type_)) * byte_width(type_.element_type) for type_ in types)
         return min(MOST_SPREAD, 1 << size.bit_length())

@@ -1,0 +1,73 @@
+"""Sizes that are known at run time only: the interpreter takes them from its inputs, and all other stages refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glow_mlir import InferenceSession
+from glow_mlir.dialects.sizes import Symbol, SymbolicSize, bound_symbols
+from glow_mlir.errors import InputError, UnsupportedError
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
+
+BATCH = SymbolicSize.of(Symbol("batch", 1, 8))
+LENGTH = SymbolicSize.of(Symbol("length", 0, 99))
+
+TEXT = """
+glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 8>> {input}
+glow_high.placeholder @w : tensor<4x2xf32> {input}
+glow_high.placeholder @y : tensor<?x2xf32, #glow.sizes<[batch * 2], batch = 1 to 8>> {output}
+glow_high.func @main(@x, @w, @y) {
+  %x = glow_high.get @x : tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 8>>
+  %w = glow_high.get @w : tensor<4x2xf32>
+  %0 = glow_high.matmul %x, %w : tensor<?x2xf32, #glow.sizes<[batch], batch = 1 to 8>>
+  %1 = glow_high.concat %0, %0 {axis = 0} : tensor<?x2xf32, #glow.sizes<[batch * 2], batch = 1 to 8>>
+  glow_high.save %1, @y
+}
+"""
+
+
+def run(batch: int) -> np.ndarray:
+    inputs = {"x": np.ones((batch, 4), np.float32), "w": np.ones((4, 2), np.float32)}
+    return run_function(parse_module(TEXT, new_context(), "given.mlir"), inputs)["y"]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8])
+def test_one_module_runs_with_any_size_within_its_bounds(batch: int) -> None:
+    np.testing.assert_array_equal(run(batch), np.full((2 * batch, 2), 4.0))
+
+
+@pytest.mark.parametrize("batch", [0, 9])
+def test_bounds_are_checked_at_entry(batch: int) -> None:
+    with pytest.raises(InputError, match=f"^input 'x': batch = {batch} is not in 1 to 8$"):
+        run(batch)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_compilations_refuse_in_one_line(backend: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(TEXT)
+    with pytest.raises(UnsupportedError, match="@x has the size batch, which is known at run time only") as caught:
+        InferenceSession(path, backend=backend)
+    assert caught.value.hint == "give dimensions: a number, at most 8"
+
+
+def test_sums_and_multiples_of_symbols() -> None:
+    size = 2 * (BATCH + 3) + LENGTH + BATCH
+    assert str(size) == "batch * 3 + length + 6"
+    assert size == BATCH * 3 + (LENGTH + 6)
+    assert (size.at({"batch": 2, "length": 5}), size.most) == (17, 129)
+
+
+def test_symbols_follow_from_shapes() -> None:
+    values: dict[str, int] = {}
+    assert bound_symbols((BATCH * 2, 5, BATCH + LENGTH), (6, 5, 10), values) == ""
+    assert values == {"batch": 3, "length": 7}
+    assert bound_symbols((BATCH,), (4,), values) == "axis 0 is 4 long, not batch with batch = 3"
+    assert bound_symbols((BATCH * 2,), (5,), {}) == "axis 0 is 5 long, not batch * 2 with batch = 2"
+    assert bound_symbols((5,), (6,), {}) == "axis 0 is 6 long, not 5"
+    assert bound_symbols((BATCH + LENGTH,), (6,), {}).endswith("with batch = unknown, length = unknown")
