@@ -46,8 +46,8 @@ class ConvOp(HighOp):
     name = "glow_high.conv"
     COMBINES_ROWS: ClassVar[bool] = True
 
-    input = operand_def(NUMBERS.from_rank(2))
-    filter = operand_def(NUMBERS.from_rank(2))
+    input = operand_def(NUMBERS.from_rank(3))
+    filter = operand_def(NUMBERS.from_rank(3))
     bias = opt_operand_def(NUMBERS.of_rank(1))
     strides = optional_ints_prop()
     pads = optional_ints_prop()
@@ -115,8 +115,8 @@ class ConvTransposeOp(HighOp):
 
     name = "glow_high.conv_transpose"
 
-    input = operand_def(NUMBERS.from_rank(2))
-    filter = operand_def(NUMBERS.from_rank(2))
+    input = operand_def(NUMBERS.from_rank(3))
+    filter = operand_def(NUMBERS.from_rank(3))
     bias = opt_operand_def(NUMBERS.of_rank(1))
     strides = optional_ints_prop()
     pads = optional_ints_prop()

@@ -38,7 +38,7 @@ WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
 class Pool(HighOp):
     """An operator that reduces each window of each channel to one element."""
 
-    input = operand_def(NUMBERS.from_rank(2))
+    input = operand_def(NUMBERS.from_rank(3))
     kernel_shape = ints_prop()
     strides = optional_ints_prop()
     pads = optional_ints_prop()
@@ -100,7 +100,7 @@ class AvgPoolOp(Pool):
 
     name = "glow_high.avg_pool"
 
-    input = operand_def(FLOATS.from_rank(2))
+    input = operand_def(FLOATS.from_rank(3))
     count_include_pad = flag_prop()
 
 

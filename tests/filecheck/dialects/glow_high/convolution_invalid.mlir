@@ -142,7 +142,7 @@ glow_high.func @main() {
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
   %w = glow_high.splat {value = 1.0} : tensor<6x3x3x4xf32>
-  // expected-error@+1 {{expected batch, channels and at least one spatial axis, got shape (2, 3)}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes 3 axes or more, not 2}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xf32>
 }
 
