@@ -171,7 +171,7 @@ glow_low.func @wrong() {
 
 glow_low.func @wrong() {
   %a = glow_low.alloc : memref<4xf32>
-  // expected-error @below {{a view has static sizes}}
+  // expected-error @below {{the size '?' that no #glow.sizes tells is known at run time only}}
   %v = glow_low.view %a : memref<4xf32> to memref<?xf32>
 }
 
@@ -201,7 +201,7 @@ glow_low.func @right(@x, @y) {
 // -----
 
 glow_low.func @wrong() {
-  // expected-error @below {{an allocation has static sizes}}
+  // expected-error @below {{the size '?' that no #glow.sizes tells is known at run time only}}
   %a = glow_low.alloc : memref<?xf32>
 }
 
@@ -280,7 +280,7 @@ glow_low.func @wrong(@x) {
 
 glow_high.placeholder @x : tensor<2x2xf32> {input}
 glow_low.func @wrong(@x) {
-  // expected-error @below {{a weight has static sizes}}
+  // expected-error @below {{the size '?' that no #glow.sizes tells is known at run time only}}
   %x = glow_low.weight @x : memref<2x?xf32>
 }
 

@@ -55,7 +55,7 @@ glow_high.placeholder @x : tensor<4xi7> {input}
 
 // -----
 
-// expected-error@+1 {{a tensor has static sizes}}
+// expected-error@+1 {{the size '?' that no #glow.sizes tells is known at run time only}}
 glow_high.placeholder @x : tensor<?xf32> {input}
 
 // -----
