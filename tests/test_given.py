@@ -17,7 +17,7 @@ from glow_mlir.driver.given import promises
 from glow_mlir.driver.pipelines import OPTIMIZE
 from glow_mlir.errors import ModelError, ParseFailure
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.text import parse_module
+from glow_mlir.ir.text import parse_module, parse_unverified
 from glow_mlir.tools import glow_opt, glow_run
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
@@ -209,3 +209,20 @@ UNCLOSED = 'glow_high.placeholder @x : tensor<4xf32> {label = "a name that goes 
 def test_unclosed_string_is_an_error_at_once() -> None:
     with pytest.raises(ParseFailure, match="closing string literal"):
         parse_module(UNCLOSED, new_context())
+
+
+def test_regions_of_another_dialect_are_told_where_nothing_was_verified() -> None:
+    text = """
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_high.func @main(@x, @y) {
+  %x = glow_high.get @x : tensor<4xf32>
+  %0 = scf.execute_region -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  }
+  glow_high.save %0, @y
+}
+"""
+    module = parse_unverified(text, new_context())
+    with pytest.raises(ModelError, match=r"<text>:6:3: glow_high.func @main does not hold scf.execute_region"):
+        Compilation(module).run()

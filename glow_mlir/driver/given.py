@@ -14,14 +14,16 @@ from xdsl.utils.arg_spec import ArgSpec
 
 from glow_mlir.constants.weights import known_digest, type_fault
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import ContentOp, FunctionOp, StorageOp
 from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.driver.pipelines import Pipeline, memory_pipeline, passes_of
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.locations import location_name
-from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import position_of
+from glow_mlir.ir.traversal import operations
 
 FIRST_OF_INSTRUCTIONS = "verify-low"
 """The pass that ends the first stage whose functions are of `glow_low`."""
@@ -82,6 +84,18 @@ def check_contents(module: ModuleOp) -> None:
             hint = "the ladder starts from glow_high or glow_low, and ends with llvm"
             reason = f"{op.name} is neither storage nor a function of them"
             raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
+
+    check_functions(module)
+
+
+def check_functions(module: ModuleOp) -> None:
+    """Check that functions hold operations of their dialect alone, in regions too: passes rely on it."""
+    for function in functions(module):
+        for op in operations(function):
+            if not function.holds(op) and not isinstance(op, YieldOp):
+                reason = f"{function.name} @{function.sym_name.data} does not hold {op.name}"
+                hint = "branches and loops are 'if' and 'loop' of the function's own dialect"
+                raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
 
 
 def check_sizes(module: ModuleOp) -> None:

@@ -8,19 +8,22 @@ from io import StringIO
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.control_flow import RegionOp, YieldOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
-from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp, Qualifier
+from glow_mlir.dialects.glow_low.control_flow import RegionOp as LowRegionOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import bytes_of, element_of, shape_of
 from glow_mlir.ir.locations import location_names
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import inner_blocks, operations
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 """Families of nodes that are no operators."""
@@ -119,6 +122,12 @@ class GraphBuilder:
             self.graph.add(self._storage_node(op.storage_name, OUTPUT, op, op.input), self._sources([op.input]))
         elif isinstance(op, HighOp):
             self._operator(op)
+        elif isinstance(op, RegionOp):
+            self._region(op)
+        elif isinstance(op, YieldOp):
+            self._yield(op)
+        elif isinstance(op, LowRegionOp):
+            self._decision(op)
         elif isinstance(op, Instruction) and not isinstance(op, DeallocOp):
             self._instruction(op)
 
@@ -132,6 +141,25 @@ class GraphBuilder:
         if sources or (not op.operands and not isinstance(op, SplatOp)):
             number = self.graph.add(self._operator_node(op, sum(map(bytes_of, op.results)), op.results), sources)
             self.made.update(dict.fromkeys(op.results, number))
+
+    def _region(self, op: RegionOp) -> None:
+        """Add a branch or loop: what decides and what is carried in flows to it, and from it into its regions."""
+        number = self.graph.add(self._operator_node(op, 0, op.results), self._sources(op.operands))
+        self.made.update((argument, number) for block in inner_blocks(op) for argument in block.args)
+
+    def _yield(self, op: YieldOp) -> None:
+        """Add the end of a branch or loop, behind its last region: what all regions yield flows to it."""
+        around = op.parent_op()
+        if isinstance(around, RegionOp) and op.parent is around.regions[-1].block:
+            values = [value for region in around.regions for value in around.yielded(region)]
+            number = self.graph.add(self._operator_node(op, sum(map(bytes_of, values)), ()), self._sources(values))
+            self.made.update(dict.fromkeys(around.results, number))
+
+    def _decision(self, op: LowRegionOp) -> None:
+        """Add a branch or loop over instructions, with the buffers that decide; the rest flows through buffers."""
+        for _, value in op.uses():
+            self._declare(root_of(value))
+        self.graph.add(self._operator_node(op, 0, ()), self._sources(value for _, value in op.uses()))
 
     def _instruction(self, op: Instruction) -> None:
         node = self._operator_node(op, bytes_moved(op), op.outputs())
@@ -177,15 +205,15 @@ class GraphBuilder:
         details = (f"offset: {offset.value.data}",) if isinstance(offset, IntegerAttr) else ()
         return Node(BUFFER, BUFFER, root.name_hint or "", origins, shape, size, details)
 
-    def _operator_node(self, op: HighOp | Instruction, size: int, results: Iterable[SSAValue]) -> Node:
+    def _operator_node(self, op: IRDLOperation, size: int, results: Iterable[SSAValue]) -> Node:
         values = list(results)
         name = next((value.name_hint for value in values if value.name_hint), "")
         shape = ", ".join(map(shape_text, values))
         details = tuple(self._details(op))
         return Node(kind_of(op), family_of(op), name, location_names(op.location), shape, size, details)
 
-    def _details(self, op: HighOp | Instruction) -> Iterable[str]:
-        qualifiers: Mapping[str, Qualifier] = op.QUALIFIERS if isinstance(op, Instruction) else {}
+    def _details(self, op: IRDLOperation) -> Iterable[str]:
+        qualifiers: Mapping[str, Qualifier] = op.QUALIFIERS if isinstance(op, QualifiedOp) else {}
         for label, group in operand_groups(op):
             for value in filter(None, group):
                 if root_of(value) not in self.made and qualifiers.get(label, Qualifier.IN) is Qualifier.IN:

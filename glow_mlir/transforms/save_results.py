@@ -7,6 +7,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp, SaveOp
 from glow_mlir.ir.locations import location_name
@@ -29,7 +30,7 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, tuple[str,
         saves = [op for op in own_operations(function) if isinstance(op, SaveOp)]
         saved = {op.input: op.storage_name for op in saves if _is_output(storage, op.storage_name)}
         for op in list(own_operations(function)):
-            if not isinstance(op, HighOp) or not op.operands:
+            if not isinstance(op, HighOp | ControlFlowOp) or not op.operands:
                 continue
             for result in op.results:
                 layer = _label(op, result, len(layers))
