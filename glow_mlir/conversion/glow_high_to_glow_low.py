@@ -38,8 +38,6 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, shape_of
-from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
@@ -111,8 +109,8 @@ class FunctionConversion:
             self._branch(op)
         elif isinstance(op, LoopOp):
             self._loop(op)
-        elif not isinstance(op, YieldOp):
-            raise UnsupportedOperatorsError([(op.name, described(op.location))], by="the conversion to glow_low")
+        else:
+            assert isinstance(op, YieldOp), op.name
 
     def weight(self, name: str, user: Operation) -> SSAValue:
         """The buffer of storage `name`, declared once."""

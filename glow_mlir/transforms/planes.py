@@ -95,11 +95,12 @@ def body_with_first(stack: StackOp, value: SSAValue) -> Block:
     """A copy of the body of a stack whose first argument is the element of the source `value`."""
     sources = list(stack.sources)
     order = [sources.index(value), *(index for index, source in enumerate(sources) if source is not value)]
-    block = Block(arg_types=[stack.block.args[index].type for index in order])
+    body = stack.block
+    block = Block(arg_types=[body.args[index].type for index in order])
     values: dict[SSAValue, SSAValue] = {
-        stack.block.args[index]: argument for index, argument in zip(order, block.args, strict=True)
+        body.args[index]: argument for index, argument in zip(order, block.args, strict=True)
     }
-    for op in stack.block.ops:
+    for op in body.ops:
         copy = op.clone(values)
         copy.location = op.location
         block.add_op(copy)

@@ -32,10 +32,9 @@ class RemoveUnusedStoragePass(ModulePass):
                 symbol = inner.properties.get("symbol")
                 if isinstance(symbol, SymbolRefAttr):
                     used.add(symbol.string_value())
-        block = op.body.block
-        for storage in list(block.ops):
+        for storage in list(op.body.block.ops):
             if isinstance(storage, ConstantOp) and storage.sym_name.data not in used:
-                block.erase_op(storage)
+                op.body.block.erase_op(storage)
                 statistics.count("constants erased")
 
 

@@ -5,7 +5,7 @@
 
 // VERIFIED: error: glow_high.func: a glow_high.func does not hold arith.constant
 
-// CHECK: error: 1 operator is not supported by the conversion to glow_low: arith.constant ('{{.*}}:{{[0-9]+}}:3')
+// CHECK: glow-high-to-glow-low-errors.mlir:{{[0-9]+}}:3: error: glow_high.func @main does not hold arith.constant
 glow_high.func @main() {
   %0 = arith.constant 1.0 : f32
 }
