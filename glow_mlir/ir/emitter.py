@@ -37,7 +37,6 @@ class Emitter:
         self.storage = storage
         self.location = location or anchor.location
         self.listener = listener
-        self.emitted: list[Operation] = []
 
     def at(self, location: LocationAttr) -> Emitter:
         """An emitter at the same place whose operators carry that location."""
@@ -61,7 +60,6 @@ class Emitter:
         hint = self.anchor.results[0].name_hint if self.anchor.results else None
         for result in op.results:
             result.name_hint = result.name_hint or hint
-        self.emitted.append(op)
         if self.listener is not None:
             self.listener.handle_operation_insertion(op)
         return op
