@@ -196,6 +196,7 @@ SLOW = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, H
 def test_what_can_be_selected_is(program: Program, target: str, accuracy: str, threads: int) -> None:
     """`can_select` and `select` agree, and what is selected fits together."""
     module, instruction = parsed(program)
+    threads = threads if PRESETS[target].pointer_bits == 64 else 1
     machine = with_fields(PRESETS[target], {"accuracy": accuracy, "threads": threads})
     expected = get_backend("cpu").can_select(instruction, Storage(module), machine)
     AssignTargetPass(target=target, accuracy=accuracy, threads=threads).apply(new_context(), module)
