@@ -132,7 +132,9 @@ class Compilation:
         whole = self._whole
         if self.tune:
             if not any(spec.name == SELECT for spec in whole.specs):
-                raise OptionError(f"pipeline '{whole.name}' has no kernels to tune", hint="a backend with kernels")
+                raise OptionError(
+                    f"pipeline '{whole.name}' makes no machine code to tune", hint=f"backend='{DEFAULT_BACKEND}'"
+                )
             whole = whole.with_options(SELECT, tune=True)
         return whole.without(*self.disable)
 
