@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Joined
 from glow_mlir.constants.storage import Storage
@@ -19,7 +19,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import blocks, own_operations, within
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ class MergeMatmulsPass(PatternPass):
 
     Single rows that are multiplied by the same constant matrix, as in unrolled recurrent networks, become the rows of
     one product (Glow's MergeMatMulOnRHS), so that the matrix is read once. Products of more rows gain nothing.
+
+    Products merge with those of their own block: what a branch may not need is not computed for it.
     """
 
     name = "merge-matmuls"
@@ -95,12 +97,15 @@ class MergeMatmulsPass(PatternPass):
 
 
 def column_groups(function: FunctionOp, storage: Storage) -> dict[Operation, list[MatMulOp]]:
-    """The products of each matrix with constant ones, in order, by the first of them."""
-    groups: dict[SSAValue, list[MatMulOp]] = {}
-    for op in operations(function):
-        if isinstance(op, MatMulOp) and has_constant_matrix(op, storage):
-            groups.setdefault(op.left, []).append(op)
-    return {products[0]: products for products in groups.values()}
+    """The products of each matrix with constant ones in one block, in order, by the first of them."""
+    found: dict[Operation, list[MatMulOp]] = {}
+    for block in blocks(function):
+        groups: dict[SSAValue, list[MatMulOp]] = {}
+        for op in own_operations(block):
+            if isinstance(op, MatMulOp) and has_constant_matrix(op, storage):
+                groups.setdefault(op.left, []).append(op)
+        found.update((products[0], products) for products in groups.values())
+    return found
 
 
 def replace_by_parts(
@@ -139,21 +144,30 @@ class RowGroup:
 
 
 def row_groups(function: FunctionOp, storage: Storage) -> dict[Operation, RowGroup]:
+    """Products of single rows in one block that can be computed together, by the first of them."""
+    found: dict[Operation, RowGroup] = {}
+    for block in blocks(function):
+        found.update(_row_groups(block, storage))
+    return found
+
+
+def _row_groups(block: Block, storage: Storage) -> dict[Operation, RowGroup]:
     """
-    Products of single rows with one constant matrix and bias that can be computed together, by the first of them.
+    Products of single rows with one constant matrix and bias in a block that can be computed together.
 
     All rows of a group are there before any of its results is used. Rows that are such products themselves are left
     out, so that what a group reads and what reads it stays where it is.
     """
-    places = {op: place for place, op in enumerate(operations(function))}
-    candidates = {op for op in places if isinstance(op, MatMulOp) and is_row_product(op, storage)}
+    places = {op: place for place, op in enumerate(own_operations(block))}
+    candidates = [op for op in places if isinstance(op, MatMulOp) and is_row_product(op, storage)]
+    known = set(candidates)
     groups: dict[tuple[SSAValue, SSAValue | None], list[MatMulOp]] = {}
-    for op in places:
-        if isinstance(op, MatMulOp) and op in candidates and op.left.owner not in candidates:
+    for op in candidates:
+        if op.left.owner not in known:
             groups.setdefault((op.right, op.bias), []).append(op)
     found: dict[Operation, RowGroup] = {}
     for products in (part for group in groups.values() for part in _joint(group, places) if len(part) > 1):
-        users = (use.operation for product in products for use in product.result.uses)
+        users = (user for product in products for user in _users(product))
         found[products[0]] = RowGroup(products, min(users, key=places.__getitem__))
     return found
 
@@ -169,7 +183,7 @@ def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> lis
     last, first = 0, 0
     for op in products:
         defined = max(_place(value, places) for value in op.operands)
-        used = min(places[use.operation] for use in op.result.uses)
+        used = min(places[user] for user in _users(op))
         if parts and max(last, defined) < min(first, used):
             parts[-1].append(op)
             last, first = max(last, defined), min(first, used)
@@ -180,6 +194,14 @@ def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> lis
 
 
 def _place(value: SSAValue, places: Mapping[Operation, int]) -> int:
-    """Where the operator of a value stands."""
-    assert isinstance(value.owner, Operation)
-    return places[value.owner]
+    """Where in the block the operator of a value stands; in front of all for what loops carry or is defined around."""
+    owner = value.owner
+    return places.get(owner, -1) if isinstance(owner, Operation) else -1
+
+
+def _users(product: MatMulOp) -> list[Operation]:
+    """The operators of its block that use a product, or have such inside."""
+    block = product.parent_block()
+    assert block is not None
+    users = (within(block, use.operation) for use in product.result.uses)
+    return [user for user in users if user is not None]

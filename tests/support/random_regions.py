@@ -1,8 +1,9 @@
 """
 Random programs with branches and loops inside each other, by seed.
 
-All values are images of one shape whose elements stay between -1 and 1, so that rounding errors stay small, however
-often a loop runs. What decides is an input, the number of a trip, or the largest element of a value.
+All values of a program are matrices of one shape, or single rows, whose elements stay between -1 and 1, so that
+rounding errors stay small, however often a loop runs. What decides is an input, the number of a trip, or the largest
+element of a value.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from glow_mlir.constants.weights import add_weights
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 
-ROWS, COLUMNS = 4, 8
-SHAPE = (ROWS, COLUMNS)
-TYPE = f"tensor<{ROWS}x{COLUMNS}xf32>"
+COLUMNS = 8
 SQUARE = f"tensor<{COLUMNS}x{COLUMNS}xf32>"
+MATRICES = 3
+"""Constant matrices that products read; two of them fill the panel of one."""
 
 BOUNDED = ("relu", "tanh", "neg", "abs", "sigmoid")
 """Functions of one value that keep to the range."""
@@ -31,9 +32,16 @@ class RegionProgram:
     """A program under construction: its lines, and the random numbers it follows."""
 
     rng: np.random.Generator
+    rows: int
+    """Rows of every value."""
     lines: list[str] = field(default_factory=list[str])
     count: int = 0
     """Names that were given."""
+
+    @property
+    def type(self) -> str:
+        """The type of every value."""
+        return f"tensor<{self.rows}x{COLUMNS}xf32>"
 
     def name(self, stem: str = "v") -> str:
         """A new name of a value."""
@@ -44,10 +52,10 @@ class RegionProgram:
         """Append a line."""
         self.lines.append(text)
 
-    def operator(self, text: str, type_: str = TYPE) -> str:
+    def operator(self, text: str, type_: str = "") -> str:
         """Append an operator; the name of its result."""
         result = self.name()
-        self.line(f"{result} = glow_high.{text} : {type_}")
+        self.line(f"{result} = glow_high.{text} : {type_ or self.type}")
         return result
 
     def pick(self, values: Sequence[str]) -> str:
@@ -71,23 +79,25 @@ class RegionProgram:
         return self.operator(f"mul {total}, {half}")
 
     def product(self, values: Sequence[str]) -> str:
-        """A product with a constant matrix, read where it is used."""
-        matrix = self.operator("get @matrix", SQUARE)
-        return self.operator(f"tanh {self.operator(f'matmul {self.pick(values)}, {matrix}')}")
+        """A product of what often is an input with a constant matrix, read where it is used or at the beginning."""
+        number = int(self.rng.integers(MATRICES))
+        matrix = f"%matrix{number}" if self.rng.random() < 0.5 else self.operator(f"get @matrix{number}", SQUARE)
+        left = "%x" if self.rng.random() < 0.4 else self.pick(values)
+        return self.operator(f"tanh {self.operator(f'matmul {left}, {matrix}')}")
 
     def moved(self, values: Sequence[str]) -> str:
         """Rows of two values in one, by way of a concatenation and a slice."""
         both = self.operator(
-            f"concat {self.pick(values)}, {self.pick(values)} {{axis = 0}}", f"tensor<{2 * ROWS}x{COLUMNS}xf32>"
+            f"concat {self.pick(values)}, {self.pick(values)} {{axis = 0}}", f"tensor<{2 * self.rows}x{COLUMNS}xf32>"
         )
-        start = int(self.rng.integers(0, ROWS + 1))
-        return self.operator(f"slice {both} {{starts = [{start}, 0], ends = [{start + ROWS}, {COLUMNS}]}}")
+        start = int(self.rng.integers(0, self.rows + 1))
+        return self.operator(f"slice {both} {{starts = [{start}, 0], ends = [{start + self.rows}, {COLUMNS}]}}")
 
     def turned(self, values: Sequence[str]) -> str:
         """The same elements in another order."""
-        type_ = f"tensor<{COLUMNS}x{ROWS}xf32>"
+        type_ = f"tensor<{COLUMNS}x{self.rows}xf32>"
         turned = self.operator(f"transpose {self.pick(values)} {{permutation = [1, 0]}}", type_)
-        return self.operator(f"reshape {turned} {{shape = [{ROWS}, {COLUMNS}]}}")
+        return self.operator(f"reshape {turned} {{shape = [{self.rows}, {COLUMNS}]}}")
 
     # ---- what decides
 
@@ -109,7 +119,7 @@ class RegionProgram:
         condition = self.condition(values, index)
         results = [self.name("b") for _ in range(int(self.rng.integers(1, 3)))]
         self.line(f"{', '.join(results)} = glow_high.if {condition} {{")
-        for closing in ("} else {", f"}} : {', '.join([TYPE] * len(results))}"):
+        for closing in ("} else {", f"}} : {', '.join([self.type] * len(results))}"):
             inside = self.steps(values, index, depth)
             self.line(f"glow_high.yield {', '.join(self.pick(inside) for _ in results)}")
             self.line(closing)
@@ -131,14 +141,14 @@ class RegionProgram:
         kept = [*carried, *inside[-2:]]
         following += [kept[int(self.rng.integers(len(kept)))] for _ in carried]
         self.line(f"glow_high.yield {', '.join(following)}")
-        self.line(f"}} : {', '.join([TYPE] * len(results))}")
+        self.line(f"}} : {', '.join([self.type] * len(results))}")
         return results
 
     def steps(self, values: Sequence[str], index: str | None, depth: int) -> list[str]:
         """Some steps in a row; all values that are there behind them."""
         known = list(values)
         operators: list[Callable[[Sequence[str]], str]] = [
-            *(self.unary, self.unary, self.binary, self.binary, self.product, self.moved, self.turned)
+            *(self.unary, self.unary, self.binary, self.binary, self.product, self.product, self.moved, self.turned)
         ]
         for _ in range(int(self.rng.integers(1, 5))):
             if depth > 0 and self.rng.random() < 0.45:
@@ -149,27 +159,38 @@ class RegionProgram:
         return known
 
 
+def rows_of(seed: int) -> int:
+    """The rows of the values of a program: one in each second, so that products are of single rows."""
+    return 1 if seed // 2 % 2 else 4
+
+
 def region_program(seed: int, depth: int = 2) -> ModuleOp:
     """A module of `glow_high` with a function `main`, whose regions are up to `depth` deep."""
     rng = np.random.default_rng(seed)
-    digest = add_weights(rng.normal(0, 0.5, (COLUMNS, COLUMNS)).astype(np.float32))
-    program = RegionProgram(rng)
+    numbers = range(MATRICES)
+    digests = [add_weights(rng.normal(0, 0.5, (COLUMNS, COLUMNS)).astype(np.float32)) for _ in numbers]
+    program = RegionProgram(rng, rows_of(seed))
     known = program.steps(["%x", "%z"], None, depth)
     known += program.branch(known, None, depth) if seed % 2 else program.loop(known, None, depth)
+    constants = "\n".join(
+        f'glow_high.constant @matrix{number} : {SQUARE} {{weights = "{digests[number]}"}}' for number in numbers
+    )
+    reads = "\n".join(f"%matrix{number} = glow_high.get @matrix{number} : {SQUARE}" for number in numbers)
     body = "\n".join(program.lines)
     text = f"""
-glow_high.constant @matrix : {SQUARE} {{weights = "{digest}"}}
-glow_high.placeholder @x : {TYPE} {{input}}
-glow_high.placeholder @z : {TYPE} {{input}}
+{constants}
+glow_high.placeholder @x : {program.type} {{input}}
+glow_high.placeholder @z : {program.type} {{input}}
 glow_high.placeholder @flag : tensor<i1> {{input}}
 glow_high.placeholder @n : tensor<i64> {{input}}
-glow_high.placeholder @y : {TYPE} {{output}}
-glow_high.placeholder @last : {TYPE} {{output}}
+glow_high.placeholder @y : {program.type} {{output}}
+glow_high.placeholder @last : {program.type} {{output}}
 glow_high.func @main(@x, @z, @flag, @n, @y, @last) {{
-%x = glow_high.get @x : {TYPE}
-%z = glow_high.get @z : {TYPE}
+%x = glow_high.get @x : {program.type}
+%z = glow_high.get @z : {program.type}
 %flag = glow_high.get @flag : tensor<i1>
 %n = glow_high.get @n : tensor<i64>
+{reads}
 {body}
 glow_high.save {known[len(known) // 2]}, @y
 glow_high.save {known[-1]}, @last
@@ -180,11 +201,11 @@ glow_high.save {known[-1]}, @last
 
 def region_inputs(seed: int) -> list[dict[str, np.ndarray]]:
     """Inputs that take different ways through a program."""
-    rng = np.random.default_rng(seed)
+    rng, shape = np.random.default_rng(seed), (rows_of(seed), COLUMNS)
     return [
         {
-            "x": rng.uniform(-1, 1, SHAPE).astype(np.float32),
-            "z": rng.uniform(-1, 1, SHAPE).astype(np.float32),
+            "x": rng.uniform(-1, 1, shape).astype(np.float32),
+            "z": rng.uniform(-1, 1, shape).astype(np.float32),
             "flag": np.array(flag),
             "n": np.array(trips, np.int64),
         }
