@@ -215,12 +215,16 @@ class Comparison:
         from glow_mlir.transforms.save_results import with_saved_results
 
         module, layers = with_saved_results(import_any(self.model, {}))
-        actual = self._run(module, self.options)
-        return Compared(layers, actual, self._run(module, {"backend": REFERENCE_BACKEND}))
+        session = InferenceSession(module, cache=False, **self.options)
+        actual = self._outputs(session)
+        expected = self._run(module, {"backend": REFERENCE_BACKEND})
+        return Compared(layers.get(session.entry, {}), actual, expected)
 
     def _run(self, model: Any, options: Mapping[str, Any], names: Sequence[str] | None = None) -> Outputs:
         """Compile and run a model; `names` are those of its outputs in the file, where ours may differ."""
-        session = InferenceSession(model, cache=False, **options)
+        return self._outputs(InferenceSession(model, cache=False, **options), names)
+
+    def _outputs(self, session: InferenceSession, names: Sequence[str] | None = None) -> Outputs:
         known = [argument.name for argument in session.get_outputs()]
         return dict(zip(names or known, session.run(None, self.inputs), strict=True))
 

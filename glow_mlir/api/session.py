@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.importer import ModelSource
 
 MOST_ATTEMPTS = 3
-"""How often a model is compiled that changes meanwhile."""
+"""How many times to try to compile a model whose files change during compilation."""
 
 
 def _versions() -> str:
@@ -132,6 +132,11 @@ class InferenceSession:
     def machine_entry(self) -> MachineEntry:
         """The machine code of the entry of the session; raises `OptionError` for a backend without."""
         return self.machine_code.load(self._entry.name)
+
+    @property
+    def entry(self) -> str:
+        """The name of the function that `run` calls by default."""
+        return self._entry.name
 
     def get_entries(self) -> list[str]:
         """The names of the functions of the model."""
@@ -248,7 +253,7 @@ class InferenceSession:
 
 
 def _check_pipeline(pipeline: Pipeline, target: str | None, profile: bool) -> None:
-    """Raise `OptionError` for a pipeline that is none, or beside which something is given that it says itself."""
+    """Raise `OptionError` for an invalid pipeline, or for options given beside it that it sets itself."""
     if not hasattr(pipeline, "stage_names"):
         reason = f"a pipeline cannot be of the type '{type(pipeline).__name__}'"
         raise OptionError(reason, hint="Backend.pipeline() gives one")
@@ -257,7 +262,7 @@ def _check_pipeline(pipeline: Pipeline, target: str | None, profile: bool) -> No
 
 
 def _count_threads(threads: int | None) -> int | None:
-    """The number of threads that an option means, if it is given; raises `OptionError` for one that is none."""
+    """The number of threads that an option means, if it is given; raises `OptionError` for an invalid one."""
     if threads is None:
         return None
     count = whole_number(threads)

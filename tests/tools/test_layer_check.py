@@ -10,13 +10,14 @@ import pytest
 from models import model_named
 from onnx import TensorProto, helper, numpy_helper
 
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.expose import exposed_model
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
-from glow_mlir.tools.layer_check import CheckReport, Layer, Tolerance, compare
+from glow_mlir.tools.layer_check import CheckReport, Comparison, Layer, Tolerance, compare
 from glow_mlir.transforms.save_results import with_saved_results
 
 
@@ -138,7 +139,8 @@ def test_module_saves_the_result_of_every_operator() -> None:
     copy, layers = with_saved_results(module)
     assert str(module) == before
     copy.verify()
-    assert layers == {"first": ("first", "relu"), "second": ("second", "neg"), "y": ("third", "abs")}
+    [found] = layers.values()
+    assert found == {"first": ("first", "relu"), "second": ("second", "neg"), "y": ("third", "abs")}
     results = run_function(copy, {"x": np.array([-1, 0, 2], np.float32)})
     np.testing.assert_array_equal(results["second"], np.array([-0.0, -0.0, -2.0], np.float32))
     assert list(results) == ["y", "first", "second"]
@@ -162,4 +164,34 @@ glow_high.func @main(@x, @sum, @y) {
 def test_what_goes_to_state_is_saved_as_an_output_too() -> None:
     copy, layers = with_saved_results(parse_module(STATE, new_context()))
     copy.verify()
-    assert layers == {"new": ("new", "add"), "y": ("y", "neg")}
+    assert layers == {"main": {"new": ("new", "add"), "y": ("y", "neg")}}
+
+
+ARGUMENTS = """
+glow_high.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %result = glow_high.relu %x : tensor<2xf32>
+  %x_ = glow_high.neg %result : tensor<2xf32>
+  %0 = glow_high.tanh %x_ : tensor<2xf32>
+  glow_high.return %0, %x_
+}
+glow_high.func @other(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = glow_high.exp %x : tensor<2xf32>
+  %1 = glow_high.abs %0 : tensor<2xf32>
+  glow_high.return %1
+}
+"""
+
+
+def test_functions_with_arguments_are_compared_by_the_names_that_callers_use() -> None:
+    inputs = {"x": np.array([-1, 2], np.float32)}
+    module = parse_module(ARGUMENTS, new_context())
+    session = InferenceSession(module, backend="interpreter")
+    outputs = dict(zip(("result", "result1"), session.run(None, inputs), strict=True))
+    report = Comparison(module, {"backend": "interpreter"}, inputs, "interpreter", Tolerance()).run(outputs)
+    assert report.is_right
+    assert [(found.name, found.kind) for found in report.layers] == [
+        ("result", "relu"),
+        ("x_", "neg"),
+        ("tanh_2", "tanh"),
+    ]
+    assert [found.name for found in report.outputs] == ["result", "result1"]
