@@ -28,7 +28,10 @@ def pass_list() -> str:
 def described(kind: type[ModulePass]) -> Iterator[str]:
     """The lines about one pass."""
     infos = get_pass_option_infos(kind)
-    options = " ".join(f"{info.name}={info.default_value or f'<{info.expected_type}>'}" for info in infos)
+    spelled = kind.SPELLED if issubclass(kind, PatternPass) else {}
+    options = " ".join(
+        f"{spelled.get(info.name, info.name)}={info.default_value or f'<{info.expected_type}>'}" for info in infos
+    )
     yield f"{kind.name}{f'{{{options}}}' if options else ''}"
     paragraph = (inspect.getdoc(kind) or "").partition("\n\n")[0]
     yield f"  {' '.join(paragraph.split())}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -132,6 +132,8 @@ class PatternPass(ModulePass):
     """A pass that is a list of patterns: `WALKS`, or what `walks` makes of its options."""
 
     WALKS: ClassVar[tuple[Walk, ...]] = ()
+    SPELLED: ClassVar[Mapping[str, str]] = {}
+    """Field → what the option is called in text, where that differs."""
 
     def walks(self) -> tuple[Walk, ...]:
         """The walks over each function, one after the other."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.transforms import get_all_passes
 from xdsl.utils.arg_spec import ArgSpec
@@ -23,19 +25,26 @@ class ApplyPatternsPass(PatternPass):
     """
 
     name = "apply-patterns"
+    # A field `name` would be the name of the pass.
+    SPELLED: ClassVar[Mapping[str, str]] = {"names": "name"}
 
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
         for name in self.names:
             if name not in named_walks():
-                raise OptionError(f"there is no pattern '{name}'", hint=f"there are {', '.join(sorted(named_walks()))}")
+                close = ", ".join(get_close_matches(name, named_walks()))
+                listing = "glow-opt --list-passes lists them with their passes"
+                raise OptionError(f"there is no pattern '{name}'", hint=f"{close}; {listing}" if close else listing)
 
     @classmethod
     def from_spec(cls, spec: ArgSpec) -> Self:
-        # A field `name` would be the name of the pass.
-        parameters = {"names" if key == "name" else key: value for key, value in spec.parameters.items()}
-        return super().from_spec(ArgSpec(spec.name, parameters))
+        if set(spec.parameters) != {"name"}:
+            raise ValueError(f'{cls.name} takes one argument, "name", with one pattern or several')
+        return super().from_spec(ArgSpec(spec.name, {"names": spec.parameters["name"]}))
+
+    def spec(self, *, include_default: bool = False) -> ArgSpec:
+        return ArgSpec(self.name, {"name": self.names})
 
     def walks(self) -> tuple[Walk, ...]:
         return tuple(named_walks()[name] for name in self.names)

@@ -6,8 +6,10 @@
 // RUN: glow-opt %s -p 'apply-patterns{name=expand-power}' --compilation-log - -o /dev/null 2>&1 | filecheck %s --check-prefix=LOG
 // RUN: glow-opt %s -p sink-transposes --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=PASS
 // RUN: glow-opt --list-passes | filecheck %s --check-prefix=LIST
-// RUN: not glow-opt %s -p 'apply-patterns{name=no-such-pattern}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not glow-opt %s -p 'apply-patterns{name=cancel-transpose}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not glow-opt %s -p apply-patterns 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not glow-opt %s -p 'apply-patterns{names=cancel-transposes}' 2>&1 | filecheck %s --check-prefix=OTHER
+// RUN: glow-opt %s -p 'apply-patterns{name=expand-power,fold-constant-operands}' --dump-pass-pipeline -o /dev/null 2>&1 | filecheck %s --check-prefix=SPEC
 
 glow_high.placeholder @x : tensor<2x3xf32> {input}
 glow_high.placeholder @y : tensor<2x3xf32> {output}
@@ -44,9 +46,12 @@ glow_high.func @main(@x, @y, @z) {
 // PASS: sink-transposes: 13 -> 11 ops (glow_high.transpose 2 -> 0)
 // PASS-NEXT: (S) 1 cancel-transposes
 
+// LIST:      apply-patterns{name=<
 // LIST:      sink-transposes
 // LIST-NEXT:   Move transposes below operators
 // LIST-NEXT:   patterns: cancel-transposes, transpose-to-reshape, merge-transposes, sink-transpose, raise-transpose
 
-// UNKNOWN: glow-opt: error: there is no pattern 'no-such-pattern' (hint: there are {{.*}}cancel-transposes, {{.*}}expand-power, {{.*}})
-// NONE: glow-opt: error: pass pipeline 'apply-patterns': apply-patterns requires argument "names" (hint: glow-opt --list-passes lists them)
+// UNKNOWN: glow-opt: error: there is no pattern 'cancel-transpose' (hint: cancel-transposes, {{.*}}; glow-opt --list-passes lists them with their passes)
+// NONE: glow-opt: error: pass pipeline 'apply-patterns': apply-patterns takes one argument, "name", with one pattern or several (hint: glow-opt --list-passes lists them)
+// OTHER: glow-opt: error: pass pipeline 'apply-patterns{names=cancel-transposes}': apply-patterns takes one argument, "name", with one pattern or several (hint: glow-opt --list-passes lists them)
+// SPEC: apply-patterns{name="expand-power","fold-constant-operands"}
