@@ -38,7 +38,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "scaling": {"x86": frozenset({"avx512vl"})},
     "masked": {"x86": frozenset({"avx2", "avx512f"})},
 }
-"""What a processor can do → family of architectures → the features of which one is enough."""
+"""Capability of a processor → family of architectures → features, any one of which provides it."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class Samples:
 
 
 def unknown(operands: Sequence[Samples], shape: Shape) -> Samples:
-    """The result of an operator of which nothing is known: of one sample only if all operands are."""
+    """The result of an operator about which nothing is known: of one sample only if all operands are."""
     return Samples.one(shape) if all(operand.is_one for operand in operands) else Samples.apart(shape)
 
 
@@ -94,7 +94,7 @@ def broadcast_samples(operands: Sequence[Samples], shape: Shape) -> Samples:
 
 
 def _met(one: Axis, other: Axis, size: int) -> Axis:
-    """An axis of that size on which two meet, one of which may be broadcast."""
+    """The common axis, of that size, of two operands; one may be broadcast."""
     if not is_apart(other) or one == other:
         return one
     return apart_axis(size) if is_apart(one) else other

@@ -80,7 +80,7 @@ class SessionEntry:
 
 
 def as_array(what: str, value: Any) -> np.ndarray:
-    """A value as an array; raises `InputError` for what is none, such as lists of unequal lengths."""
+    """A value as an array; raises `InputError` for anything else, such as lists of unequal lengths."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:

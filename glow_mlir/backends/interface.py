@@ -192,7 +192,7 @@ class Backend(ABC):
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 
         An instruction that no kernel executes is left as it is. With the accuracy strict, sums keep the bound of
-        docs/floating-point.md for plain ones. For several threads, an instruction is cut into parts where that pays.
+        docs/floating-point.md for plain ones. For several threads, an instruction is cut up where that is faster.
         With `tune` the choice is measured, on this machine; raises `OptionError` for a target whose code it cannot run.
         """
 

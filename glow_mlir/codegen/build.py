@@ -151,8 +151,8 @@ def build_artifact(
     """
     Compile the functions of an allocated module, which share their constants; it is turned into the `llvm` dialect.
 
-    `passes` do that where whoever calls has checked or made the module. Without them it is `glow-low-to-llvm`, and a
-    module that is none, or promises what does not hold, is a `GlowError`. `room` gives as many zero bytes as the
+    `passes` do that where whoever calls has checked or made the module. Without them it is `glow-low-to-llvm`, and an
+    invalid module, or one with promises that do not hold, is a `GlowError`. `room` gives as many zero bytes as the
     constants take.
     """
     if passes is None:

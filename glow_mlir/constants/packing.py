@@ -35,7 +35,7 @@ def interleaved(panels: np.ndarray, count: int) -> np.ndarray:
 
 
 def taken_apart(packed: np.ndarray, depth: int, count: int) -> np.ndarray:
-    """The panels `[…, depth, panel]` of which `interleaved` put `count` rows together."""
+    """The panels `[…, depth, panel]` whose rows `interleaved` grouped by `count`."""
     if count == 1:
         return packed
     *outer, groups, panel, _ = packed.shape

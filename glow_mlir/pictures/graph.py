@@ -40,7 +40,7 @@ class Node:
     """One node: an operator, an instruction, a buffer, an input or an output."""
 
     kind: str
-    """The name of the operator without its dialect, or the family of what is none."""
+    """The name of the operator without its dialect; for other nodes, their family."""
     family: str
     """Operators that belong together, by the module that defines them; nodes of one are coloured alike."""
     name: str

@@ -73,7 +73,7 @@ _State = tuple[list[int], str]
 
 
 class Snapshot:
-    """What is in some files at one moment; tells whether it still is, of files that are read meanwhile."""
+    """The contents of some files at one moment; tells whether they changed since."""
 
     def __init__(self, contents: ContentIndex) -> None:
         self._contents = contents

@@ -101,7 +101,7 @@ def _splat_uniform(function: FuncOp, storage: Storage) -> None:
 
 
 def _is_uniform(array: np.ndarray) -> bool:
-    """Whether all elements are one number, bit for bit: 0 and -0 differ, and NaN is none."""
+    """Whether all elements are one number, bit for bit: 0 and -0 differ, and NaN equals nothing."""
     first = array.reshape(-1)[0]
     return bool((array == first).all()) and array.tobytes() == first.tobytes() * array.size
 

@@ -148,8 +148,8 @@ def _taps_as_channels(of: Convolution, emit: Emitter, costs: Costs) -> Convoluti
     outputs, taps, *inner, channels = shape_of(of.filter)
     plain = all(values[1:] == (1,) * rest for values in (window.strides, window.dilations))
     enough = outputs >= costs.least_tap_filters and channels >= costs.least_tap_channels
-    pays = taps <= costs.most_taps and enough
-    if window.kernel[1:] != (3, 3) or not plain or not pays:
+    is_faster = taps <= costs.most_taps and enough
+    if window.kernel[1:] != (3, 3) or not plain or not is_faster:
         return None
     image = emit(ConcatOp, _images(of, emit), axis=rest + 2)
     batch, count, *sizes, depth = shape_of(image)

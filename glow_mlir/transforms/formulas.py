@@ -22,7 +22,7 @@ COMMUTATIVE: frozenset[type[Operation]] = frozenset((binary.MaxOp, binary.MinOp)
 
 
 Needed = frozenset[type[Operation]]
-"""Operators of which one must be there."""
+"""Operators at least one of which must be there."""
 
 ROOTS: Needed = frozenset((math.SqrtOp, binary.PowOp))
 """Operators that take roots."""

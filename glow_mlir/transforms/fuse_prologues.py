@@ -33,7 +33,7 @@ class FuseProloguesPass(ModulePass):
     Make a stack the prologue of the only instruction that reads its result, where the backend executes that.
 
     The instruction then reads what the stack read, and applies the body to each element. Where it meets elements
-    several times, the work is repeated: `glow_mlir.analysis.cost` decides whether that pays.
+    several times, the work is repeated: `glow_mlir.analysis.cost` decides whether that is faster.
     """
 
     name = "fuse-prologues"
@@ -103,7 +103,7 @@ class PrologueFusion:
             return False
         return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
 
-    def _pays(self, consumer: DerivedInstruction) -> bool:
+    def _is_faster(self, consumer: DerivedInstruction) -> bool:
         reads = self.backend.prologue_reads(consumer, self.storage, self.target)
         first, costs = consumer.inputs()[0], costs_of(self.target)
         repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
@@ -113,7 +113,7 @@ class PrologueFusion:
 
     def _move(self, consumer: DerivedInstruction, source: SSAValue) -> bool:
         """Make the stack the prologue of `consumer`; false where it does not fit, or the backend refuses."""
-        if not self._pays(consumer):
+        if not self._is_faster(consumer):
             return False
         first, stack = consumer.inputs()[0], self.stack
         shape = shape_of(first)

@@ -32,7 +32,7 @@ class MergeProductsOfMatrix(Pattern):
     @rooted
     def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
         products = rewriter.analysis(column_groups).get(op, ())
-        if len(products) < 2 or not self._pays([shape_of(product.result)[-1] for product in products]):
+        if len(products) < 2 or not self._is_faster([shape_of(product.result)[-1] for product in products]):
             return
         storage = rewriter.storage
         weights = [storage.deferred(product.right) for product in products]
@@ -50,7 +50,7 @@ class MergeProductsOfMatrix(Pattern):
         whole = emit(MatMulOp, op.left, rewriter.emit.constant(columns, hint), bias)
         replace_by_parts(products, whole, -1, rewriter.emit, rewriter)
 
-    def _pays(self, columns: Sequence[int]) -> bool:
+    def _is_faster(self, columns: Sequence[int]) -> bool:
         """Whether matrices of so many columns fill fewer panels together."""
         if not self.panel:
             return True
@@ -78,7 +78,7 @@ class MergeMatmulsPass(PatternPass):
     Merge matrix products with the same left operand and constant right ones, as the queries, keys and values of
     attention are, into a product with their columns side by side and a slice for each (Glow's MergeMatMulOnLHS).
 
-    It pays where narrow matrices fill panels of `panel` columns together that they would leave half empty alone: a
+    It is faster where narrow matrices fill panels of `panel` columns together that they would leave half empty alone: a
     group is merged if that saves at least a quarter of the panels. Wide products gain nothing, and the rows of their
     slices, which are views, lie farther apart (docs/glow-passes.md). With `panel` = 0 all groups are merged.
 
@@ -137,7 +137,7 @@ def has_constant_matrix(op: MatMulOp, storage: Storage) -> bool:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Products of rows with one matrix, and the operator in front of which one product can take their place."""
+    """Products of rows with one matrix, and the operator before which one product can replace them."""
 
     products: Sequence[MatMulOp]
     place: Operation

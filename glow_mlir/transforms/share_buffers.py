@@ -76,7 +76,7 @@ class Sharing:
                 return
 
     def _merge(self, gone: SSAValue, root: SSAValue) -> None:
-        """Make one allocation of two, the life of the first of which begins where that of the other ends."""
+        """Merge two allocations into one; the life of the first begins where that of the second ends."""
         assert isinstance(gone.owner, AllocOp)
         hoist_declaration(self.block, self.accesses, root, gone.owner)
         for use in list(gone.uses):

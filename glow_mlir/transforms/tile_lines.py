@@ -79,7 +79,7 @@ def stage_of(op: Operation) -> LineStage | None:
 
 @dataclass(frozen=True)
 class Chain:
-    """Instructions of which each alone reads the result of the one before, and how they are cut."""
+    """A chain of instructions, each the only reader of the one before, and how they are cut."""
 
     ops: Sequence[DerivedInstruction]
     links: Sequence[Link]
@@ -142,7 +142,7 @@ class Search:
         return Accesses.of(self.block)
 
     def chains(self) -> list[Chain]:
-        """The chains that it pays to cut, the longest from each first instruction on."""
+        """The chains that are worth cutting, the longest from each first instruction on."""
         links = {link.writer: link for op in own_operations(self.block) if (link := self.link(op)) is not None}
         chains: list[Chain] = []
         taken: set[Operation] = set()
@@ -206,7 +206,7 @@ class Search:
         return Link(root, writer, reader, fills, top, left, next(iter(values), None))
 
     def chain(self, links: Sequence[Link]) -> Chain | None:
-        """The chain of these links, if nothing is in its way and it pays."""
+        """The chain of these links, if nothing is in its way and it is worth cutting."""
         ops = [links[0].writer, *(link.reader for link in links)]
         parts: set[Operation] = {*ops, *(fill for link in links for fill in link.fills)}
         passive = (AllocOp, DeallocOp, ViewOp, WeightOp)

@@ -95,7 +95,7 @@ class FunctionCheck:
         moved += here
 
     def _check_branches(self, op: RegionOp, moved: Writes) -> None:
-        """Check regions of which one runs: what is written behind them is what all of them write."""
+        """Check alternative regions: what is written behind them is what all of them write."""
         before, ends = self.written, list[WrittenElements]()
         for region in op.regions:
             self.written, here = before.copy(), list(moved)

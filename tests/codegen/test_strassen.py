@@ -20,7 +20,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_pays
+from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_is_faster
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -262,6 +262,6 @@ def test_matrices_that_are_no_constants_are_not_cut() -> None:
         (Sizes(1, 128, 768, 100), False),
     ],
 )
-def test_where_it_pays(sizes: Sizes, expected: bool) -> None:
+def test_where_it_is_faster(sizes: Sizes, expected: bool) -> None:
     """Not for few rows, columns or depth, for items of single rows, nor where halves are no whole panels or vectors."""
-    assert strassen_pays(target_named("avx512"), f32, sizes) == expected
+    assert strassen_is_faster(target_named("avx512"), f32, sizes) == expected

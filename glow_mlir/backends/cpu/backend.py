@@ -159,7 +159,7 @@ class CpuBackend(Backend):
         return self._tuner
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Iterator[Candidate]:
-        """Ways to execute an instruction: those of the first kernel that pays, the best guess first; then others."""
+        """Ways to execute an instruction: those of the first profitable kernel, the best guess first; then others."""
         rest: list[Candidate] = []
         by_lines = "image_lines" in op.properties
         is_decided = False

@@ -312,7 +312,7 @@ class StrassenConvKernel(StrassenKernel):
     """
     Filters of one element over images, in one group, as a matrix product by Strassen's algorithm.
 
-    It is used for constant filters, where `strassen_pays` says that it is faster.
+    It is used for constant filters, where `strassen_is_faster` says that it is faster.
     """
 
     name = "conv-strassen"

@@ -95,7 +95,7 @@ class StrassenMatMulKernel(StrassenKernel):
     """
     Products with a constant matrix by Strassen's algorithm: fewer products, with larger rounding errors.
 
-    It is used where `strassen_pays` says that it is faster.
+    It is used where `strassen_is_faster` says that it is faster.
     """
 
     name = "matmul-strassen"

@@ -90,7 +90,7 @@ class Sizes:
         return -(-self.rows // 2)
 
 
-def strassen_pays(target: Target, element: Attribute, sizes: Sizes) -> bool:
+def strassen_is_faster(target: Target, element: Attribute, sizes: Sizes) -> bool:
     """
     Whether the seven products with their sums are faster than the plain product, where `strassen_tiles` has any.
 

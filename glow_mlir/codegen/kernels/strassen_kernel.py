@@ -10,7 +10,14 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.kernels.gemm import product_cut
-from glow_mlir.codegen.kernels.strassen import Halves, Sizes, strassen_blocks, strassen_pays, strassen_tiles, upper_rows
+from glow_mlir.codegen.kernels.strassen import (
+    Halves,
+    Sizes,
+    strassen_blocks,
+    strassen_is_faster,
+    strassen_tiles,
+    upper_rows,
+)
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
@@ -68,7 +75,7 @@ class StrassenKernel(Kernel):
         ]
 
     def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
-        return strassen_pays(target, f32, self.sizes(op))
+        return strassen_is_faster(target, f32, self.sizes(op))
 
     def packed_matrix(
         self, op: Operation, name: str, plain: Shape, target: Target, transposed: bool

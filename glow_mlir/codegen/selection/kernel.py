@@ -241,7 +241,7 @@ class Kernel(ABC):
         return 1
 
     def private(self, op: Instruction) -> Sequence[int]:
-        """Numbers of the @scratch operands of which each worker needs one of its own."""
+        """Numbers of the @scratch operands that each worker needs for itself."""
         return ()
 
     @abstractmethod

@@ -49,7 +49,7 @@ def partitions_of(op: Instruction) -> dict[str, int]:
 
 
 def widened(buffer: Buffer, threads: int) -> Buffer:
-    """A buffer of which each of some threads has one."""
+    """A buffer that each thread has a copy of."""
     shape, element = buffer
     return (threads, *shape), element
 

@@ -146,7 +146,7 @@ def _is_between(count: Attribute, least: int, most: int) -> bool:
 
 
 def _numeral(number: Attribute) -> str:
-    """A number without its type; what is none, as it is written."""
+    """A number without its type; any other attribute as it is written."""
     return str(number.value.data) if isinstance(number, IntegerAttr) else str(number)
 
 

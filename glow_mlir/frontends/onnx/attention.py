@@ -104,7 +104,7 @@ def _check_operands(node: Node) -> None:
 
 
 def _head_count(node: Node, position: int) -> int:
-    """The number of heads of an operand; raises `ModelError` where it is none, or does not divide the elements."""
+    """The number of heads of an operand; raises `ModelError` without any, or where they do not divide the elements."""
     if node.rank(position) == 4:
         heads, width = node.shape(position)[1], 0
     else:

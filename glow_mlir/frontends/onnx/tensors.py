@@ -109,7 +109,7 @@ def is_inside(proto: onnx.TensorProto) -> bool:
 
 
 def _size(text: str) -> int:
-    """The number in an entry of external data; raises `ValueError` where it is none, or negative."""
+    """The number in an entry of external data; raises `ValueError` for anything else, or a negative one."""
     if (size := int(text)) < 0:
         raise ValueError(f"it cannot have {size} bytes, or begin there")
     return size

@@ -165,7 +165,7 @@ def _first_axis(op: ConvTransposeOp) -> int:
 
 
 def _channels(count: int, lanes: int) -> int:
-    """What channels cost, of which so many are computed at once."""
+    """The cost of channels when this many are computed at once."""
     return -(-count // lanes) * lanes
 
 

@@ -1,4 +1,4 @@
-// Instructions of which each alone reads the result of the one before are computed by blocks of lines.
+// Chains of instructions, each the only reader of the one before, are computed by blocks of lines.
 
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000},tile-lines,verify-low,shorten-lifetimes' --split-input-file | filecheck %s
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=1000000},tile-lines' --split-input-file | filecheck %s --check-prefix=HELD
