@@ -75,7 +75,7 @@ def compiled(name: str, model: onnx.ModelProto, pipeline: Pipeline) -> Variant:
     session = InferenceSession(model, cache=False, pipeline=pipeline, observers=[keep])
     (function,) = low_functions(modules[0])
     instructions = [op for op in function.block.ops if isinstance(op, Instruction) and not isinstance(op, DeallocOp)]
-    arena = function.attributes["activations"]
+    arena = function.properties["activations"]
     assert isinstance(arena, IntegerAttr)
     return Variant(name, session, arena.value.data, sum(map(bytes_moved, instructions)), len(instructions))
 

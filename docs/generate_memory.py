@@ -56,7 +56,7 @@ written by `python docs/generate_memory.py`.
 
 def number_of(function: FuncOp, name: str) -> int:
     """A size that `allocate` keeps on a function."""
-    attribute = function.attributes[name]
+    attribute = function.properties[name]
     assert isinstance(attribute, IntegerAttr)
     return attribute.value.data
 

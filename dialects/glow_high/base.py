@@ -37,6 +37,7 @@ from glow_mlir.dialects.attribute_syntax import (
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TensorConstraint
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
 
@@ -53,7 +54,7 @@ def _value(operand: SSAValue | Operation) -> SSAValue:
 class HighOp(IRDLOperation, ABC):
     """An operator on tensors, free of side effects; its result types follow from operands and properties."""
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), KnownAttributes())
 
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs (result, operand) that may live in one buffer: each element is read before it is written."""

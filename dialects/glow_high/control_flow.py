@@ -33,6 +33,7 @@ from glow_mlir.dialects.glow_high.base import (
     to_segments,
 )
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import require, tensor
@@ -55,7 +56,7 @@ class YieldOp(IRDLOperation):
 
     values = var_operand_def(TENSOR)
 
-    traits = traits_def(IsTerminator(), Pure())
+    traits = traits_def(IsTerminator(), Pure(), KnownAttributes())
 
     @classmethod
     def of(cls, values: Sequence[SSAValue], location: LocationAttr | None = None) -> YieldOp:
@@ -91,7 +92,7 @@ class RegionOp(ControlFlowOp):
     values = var_result_def(TENSOR)
 
     irdl_options = SEGMENTS
-    traits = traits_def(RecursiveMemoryEffect())
+    traits = traits_def(RecursiveMemoryEffect(), KnownAttributes())
 
     def yielded(self, region: Region) -> tuple[SSAValue, ...]:
         """What a region yields."""

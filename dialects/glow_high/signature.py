@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.storage import FunctionOp
 
 ARGUMENT_ROLES = "argument_roles"
-"""The attribute of a function, as long as it has arguments, that says what each is: a role of placeholders."""
+"""The property of a function, as long as it has arguments, that says what each is: a role of placeholders."""
 
 ROLES = {"in": "input", "out": "output", "inout": "state"}
 """Qualifier of an argument of `glow_low` → its role; those of `glow_high` have none, and are inputs."""
@@ -40,8 +40,8 @@ class Signature:
     place: int = 0
     """Where the results stand in the text."""
 
-    def attributes(self) -> dict[str, Attribute]:
-        """The attributes of the function, before its arguments become storage."""
+    def properties(self) -> dict[str, Attribute]:
+        """The properties of the function, before its arguments become storage."""
         return {ARGUMENT_ROLES: ArrayAttr([StringAttr(role) for role in self.roles])} if self.arguments else {}
 
     def check_results(self, parser: Parser, block: Block) -> None:
@@ -81,7 +81,7 @@ def _parse_entry(parser: Parser, signature: Signature) -> None:
 
 def print_signature(printer: Printer, function: FunctionOp) -> None:
     """Print names of placeholders, or arguments and results."""
-    roles = cast("ArrayAttr[StringAttr]", function.attributes.get(ARGUMENT_ROLES, ArrayAttr([])))
+    roles = cast("ArrayAttr[StringAttr]", function.argument_roles or ArrayAttr([]))
     qualified = function.name.startswith("glow_low.")
     words = {role: f"@{word} " if qualified else "" for word, role in ROLES.items()}
 

@@ -51,9 +51,11 @@ from glow_mlir.dialects.glow_high.base import (
     Operand,
     parse_defined_value,
     parse_operands,
+    split_known,
     visible_properties,
 )
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_storable
 from glow_mlir.dialects.target import Target, TargetAttr
@@ -66,7 +68,7 @@ class StorageOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     type = prop_def(TENSOR)
 
-    traits = traits_def(SymbolOpInterface())
+    traits = traits_def(SymbolOpInterface(), KnownAttributes())
 
     def verify_(self) -> None:
         verify_storable(self.tensor_type, "a tensor")
@@ -91,11 +93,8 @@ class StorageOp(IRDLOperation):
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
         given = parse_properties(parser)
-        declared = cls.get_irdl_definition().properties
-        return cls.create(
-            properties={"sym_name": name, "type": type_, **{k: v for k, v in given.items() if k in declared}},
-            attributes={k: v for k, v in given.items() if k not in declared},
-        )
+        known, rest = split_known(given, cls.get_irdl_definition().properties)
+        return cls.create(properties={"sym_name": name, "type": type_, **known}, attributes=rest)
 
 
 class ContentOp(StorageOp):
@@ -223,9 +222,11 @@ class FunctionOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     bindings = prop_def(base(ArrayAttr))
     assigned = opt_prop_def(TargetAttr, prop_name="target")
+    argument_roles = opt_prop_def(base(ArrayAttr))
+    """As long as the function has arguments: what each is, a role of placeholders."""
     body = region_def("single_block")
 
-    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
+    traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator(), KnownAttributes())
 
     @classmethod
     def named(
@@ -323,11 +324,11 @@ class FunctionOp(IRDLOperation):
         if not region.blocks:
             region.add_block(Block())
         signature.check_results(parser, region.block)
-        declared = cls.get_irdl_definition().properties
+        known, rest = split_known(given, cls.get_irdl_definition().properties)
         refs = ArrayAttr([SymbolRefAttr(binding) for binding in signature.bindings])
         return cls.create(
-            properties={"sym_name": name, "bindings": refs, **{k: v for k, v in given.items() if k in declared}},
-            attributes={**{k: v for k, v in given.items() if k not in declared}, **signature.attributes()},
+            properties={"sym_name": name, "bindings": refs, **known, **signature.properties()},
+            attributes=rest,
             regions=[region],
         )
 
@@ -405,7 +406,7 @@ class GetOp(IRDLOperation):
     mutable = opt_prop_def(UnitAttr)
     result = result_def(TENSOR)
 
-    traits = traits_def(_StorageEffect())
+    traits = traits_def(_StorageEffect(), KnownAttributes())
 
     @classmethod
     def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> GetOp:
@@ -455,7 +456,7 @@ class SaveOp(IRDLOperation):
     symbol = prop_def(FlatSymbolRefAttrConstr)
     input = operand_def(TENSOR)
 
-    traits = traits_def(_StorageEffect())
+    traits = traits_def(_StorageEffect(), KnownAttributes())
 
     @classmethod
     def to(cls, value: SSAValue, placeholder: str, location: LocationAttr | None = None) -> SaveOp:
@@ -496,6 +497,8 @@ class ReturnOp(IRDLOperation):
     name = "glow_high.return"
 
     values = var_operand_def(TENSOR)
+
+    traits = traits_def(KnownAttributes())
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -34,6 +34,7 @@ from glow_mlir.dialects.glow_high.base import (
     to_segments,
     visible_properties,
 )
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.shapes import require
 
 BUFFER = base(MemRefType)
@@ -91,7 +92,7 @@ class QualifiedOp(IRDLOperation, ABC):
     """Operand name → qualifier."""
 
     irdl_options = SEGMENTS
-    traits = traits_def(_QualifierEffects())
+    traits = traits_def(_QualifierEffects(), KnownAttributes())
 
     def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""

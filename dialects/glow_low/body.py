@@ -18,6 +18,7 @@ from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, traits_def, va
 from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.element_types import is_storable, signless
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 
 
@@ -29,7 +30,7 @@ class YieldOp(IRDLOperation):
 
     values = var_operand_def(AnyAttr())
 
-    traits = traits_def(IsTerminator(), Pure())
+    traits = traits_def(IsTerminator(), Pure(), KnownAttributes())
 
     assembly_format = "$values attr-dict `:` type($values)"
 

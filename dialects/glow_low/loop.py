@@ -31,6 +31,7 @@ from glow_mlir.dialects.glow_low.memory import (
     Buffer,
     root_of,
 )
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.properties import integer, ints, ints_prop
 from glow_mlir.dialects.shapes import require
 
@@ -166,7 +167,7 @@ class WindowOp(AddressOp):
     indices = var_operand_def(IndexType())
     steps = ints_prop()
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), KnownAttributes())
 
     @classmethod
     def of(

@@ -43,6 +43,7 @@ from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import visible_properties
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, verify_storable
 
 Buffer = MemRefType[Attribute]
@@ -143,6 +144,9 @@ class FuncOp(FunctionOp):
     """
     A function of `glow_low`: declarations of weights, then instructions.
 
+    When allocated, it says the bytes of its `activations` and of the `constants` that it reaches, and
+    `activations_bound`, fewer than which no placement of its activations takes.
+
     ```mlir
     glow_low.func @main(@x, @y) {
       %x = glow_low.weight @x : memref<4xf32>
@@ -153,6 +157,10 @@ class FuncOp(FunctionOp):
     """
 
     name = "glow_low.func"
+
+    activations = opt_prop_def(base(IntegerAttr))
+    activations_bound = opt_prop_def(base(IntegerAttr))
+    constants = opt_prop_def(base(IntegerAttr))
 
     def holds(self, op: Operation) -> bool:
         return isinstance(op, WeightOp | AllocOp | AddressOp | QualifiedOp)
@@ -204,7 +212,7 @@ class WeightOp(_Declaration):
     region = opt_prop_def(StringAttr)
     offset = opt_prop_def(base(IntegerAttr))
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), KnownAttributes())
 
     @classmethod
     def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> WeightOp:
@@ -243,7 +251,7 @@ class AllocOp(_Declaration):
 
     offset = opt_prop_def(base(IntegerAttr))
 
-    traits = traits_def(_AllocEffect())
+    traits = traits_def(_AllocEffect(), KnownAttributes())
 
     @classmethod
     def of(cls, type_: Buffer, location: LocationAttr | None = None) -> AllocOp:
@@ -321,7 +329,7 @@ class ViewOp(AddressOp, HasCanonicalizationPatternsInterface):
 
     name = "glow_low.view"
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), KnownAttributes())
 
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 

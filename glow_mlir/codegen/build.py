@@ -68,7 +68,7 @@ def _is_cut(function: FuncOp) -> bool:
 
 
 def _size(function: FuncOp, name: str) -> int:
-    attribute = function.attributes.get(name)
+    attribute = function.properties.get(name)
     if not isinstance(attribute, IntegerAttr):
         raise CompilerBugError(f"@{function.sym_name.data} is not allocated", hint="run the pass 'allocate' first")
     return attribute.value.data

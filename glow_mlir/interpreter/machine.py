@@ -321,7 +321,7 @@ def run_function(
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
     state = _state(interpreter)
-    if (size := function.attributes.get("activations")) is not None:
+    if (size := function.properties.get("activations")) is not None:
         assert isinstance(size, IntegerAttr)
         state.arena = np.empty(size.value.data, np.uint8)
     interpreter.run_ssacfg_region(function.body, (), function.sym_name.data)

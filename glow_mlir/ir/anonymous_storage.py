@@ -34,7 +34,7 @@ def bind_arguments(module: ModuleOp) -> None:
 
 
 def _bind(function: FunctionOp, returned: ReturnOp | None) -> None:
-    roles = cast("ArrayAttr[StringAttr]", function.attributes.pop(ARGUMENT_ROLES, ArrayAttr([])))
+    roles = cast("ArrayAttr[StringAttr]", function.properties.pop(ARGUMENT_ROLES, ArrayAttr([])))
     added = [
         _placeholder(function, argument.name_hint or f"argument{argument.index}", argument.type, role.data)
         for argument, role in zip(function.block.args, roles.data, strict=True)
@@ -153,7 +153,7 @@ def _replace_reads(function: FunctionOp, bound: Sequence[PlaceholderOp], reads: 
             use.detach()
             use.erase()
     roles = [StringAttr(op.role) for op in bound]
-    function.attributes[ARGUMENT_ROLES] = ArrayAttr(roles)
+    function.properties[ARGUMENT_ROLES] = ArrayAttr(roles)
     return True
 
 

@@ -80,7 +80,7 @@ class Memory:
 def memory_of(module: ModuleOp) -> Memory | None:
     """The memory of the first function that is allocated; `None` where there is none."""
     for function in low_functions(module):
-        if isinstance(function.attributes.get("activations"), IntegerAttr):
+        if function.activations is not None:
             return function_memory(function)
     return None
 
@@ -105,7 +105,7 @@ def function_memory(function: FuncOp) -> Memory:
         for value, (begin, end) in lives.items()
     ]
     names = ("activations", "activations_bound", "constants")
-    size, bound, constants = (_number(function.attributes.get(name)) for name in names)
+    size, bound, constants = (_number(function.properties.get(name)) for name in names)
     return Memory(size, bound, constants, peak_of(buffers, len(steps)), tuple(buffers), tuple(steps))
 
 

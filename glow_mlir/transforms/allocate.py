@@ -51,10 +51,10 @@ def allocate_activations(function: FuncOp) -> None:
     for life, offset in zip(lives, offsets, strict=True):
         life.allocation.offset = IntegerAttr(offset, i64)
     size = max((offset + rounded(life.size) for life, offset in zip(lives, offsets, strict=True)), default=0)
-    function.attributes["activations"] = IntegerAttr(size, i64)
+    function.activations = IntegerAttr(size, i64)
     statistics.count("buffers placed", len(lives))
     statistics.count("bytes of activations", size)
-    function.attributes["activations_bound"] = IntegerAttr(peak(lives, ALIGNMENT), i64)
+    function.activations_bound = IntegerAttr(peak(lives, ALIGNMENT), i64)
 
 
 @dataclass
@@ -85,4 +85,4 @@ def allocate_storage(function: FuncOp, storage: Storage, constants: Constants) -
             end = max(end, offset + rounded(byte_size(op.result)))
         else:
             op.region, op.offset = StringAttr("bindings"), IntegerAttr(bindings[op.storage_name], i64)
-    function.attributes["constants"] = IntegerAttr(end, i64)
+    function.constants = IntegerAttr(end, i64)

@@ -36,7 +36,7 @@ class VerifyAllocatedPass(ModulePass):
 def check_activations(function: FuncOp) -> None:
     """Check the allocations of one function by a sweep over positions."""
     size = _size(function, "activations")
-    bound = _number(function, function.attributes.get("activations_bound"), "no bound of its activations")
+    bound = _number(function, function.activations_bound, "no bound of its activations")
     require_at(function, 0 <= bound <= size, f"no {size} bytes of activations can be bounded by {bound}")
     lives = lifetimes(function)
     placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lives]
@@ -95,7 +95,7 @@ def check_constants(functions: Sequence[FuncOp]) -> None:
 
 def _size(function: FuncOp, region: str) -> int:
     """The bytes of a region, which the caller has to provide."""
-    size = _number(function, function.attributes.get(region), f"no size of its {region}")
+    size = _number(function, function.properties.get(region), f"no size of its {region}")
     require_at(function, 0 <= size <= MOST_BYTES, f"{size} is no size of its {region}")
     return size
 

@@ -38,7 +38,7 @@ def found(request: pytest.FixtureRequest) -> tuple[str, ModuleOp, ModuleOp, Modu
 def arena_and_bound(scheduled: ModuleOp, allocated: ModuleOp) -> tuple[int, int]:
     """The bytes of the activations, and those that the graph needs."""
     (function,) = low_functions(allocated)
-    arena = function.attributes["activations"]
+    arena = function.properties["activations"]
     assert isinstance(arena, IntegerAttr)
     return arena.value.data, max(map(memory_bound, high_functions(scheduled)))
 

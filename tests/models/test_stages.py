@@ -76,7 +76,7 @@ def test_arena_is_near_its_lower_bound(stages: dict[str, tuple[str, ModuleOp]]) 
 
     _, module = stages["allocated"]
     (function,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
-    size, bound = (function.attributes[name].value.data for name in ("activations", "activations_bound"))  # pyright: ignore
+    size, bound = (function.properties[name].value.data for name in ("activations", "activations_bound"))  # pyright: ignore
     assert bound > 0
     assert size <= ARENA_RATIO * bound
 

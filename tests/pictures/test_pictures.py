@@ -237,7 +237,7 @@ def test_views_are_parts_of_their_buffer() -> None:
     from glow_mlir.ir.context import new_context
 
     module = parse_module(VIEWS, new_context())
-    functions(module)[0].attributes["activations"] = IntegerAttr(64, i64)
+    functions(module)[0].properties["activations"] = IntegerAttr(64, i64)
     memory = memory_of(module)
     assert memory is not None
     (buffer,) = memory.buffers

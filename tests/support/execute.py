@@ -198,7 +198,7 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> 
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
     constants = build_region(constants_of([function], Storage(module)))
     bindings = tuple(_binding(module, name) for name in function.binding_names)
-    activations = function.attributes["activations"]
+    activations = function.properties["activations"]
     assert isinstance(activations, IntegerAttr)
     # LLVM verifies its own module; verifying it in xDSL as well takes as long as everything else.
     compilation.verify = False

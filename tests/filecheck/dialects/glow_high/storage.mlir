@@ -34,8 +34,8 @@ glow_high.func @step(@x, @memory, @y) {
 }
 
 // Functions share storage and may have attributes of their own.
-// CHECK-NEXT: glow_high.func @constants() attributes {note = "no bindings"} {
-glow_high.func @constants() attributes {note = "no bindings"} {
+// CHECK-NEXT: glow_high.func @constants() attributes {test.note = "no bindings"} {
+glow_high.func @constants() attributes {test.note = "no bindings"} {
   // CHECK-NEXT: %axes = glow_high.get @axes : tensor<2xi64>
   %axes = glow_high.get @axes : tensor<2xi64>
   // CHECK-NEXT: %one = glow_high.splat {value = 1} : tensor<i64>

@@ -22,7 +22,7 @@ glow_low.func @wrong() {
   %0 = glow_low.alloc : memref<i1>
   // expected-error @below {{a region of instructions does not hold glow_high.splat}}
   glow_low.if @in %0 {
-    %1 = glow_high.splat {value = 1.0, shape = [4]} : tensor<4xf32>
+    %1 = glow_high.splat {value = 1.0} : tensor<4xf32>
   }
 }
 
