@@ -47,7 +47,7 @@ glow_high.func @branches(%x: tensor<3x2xf32>, %flag: tensor<i1>) -> (tensor<3x2x
     glow_high.yield %1, %2
   } else {
     %1 = glow_high.matmul %x, %b : tensor<3x2xf32>
-    %2 = glow_high.splat {value = 0.0 : f32, shape = [3, 3]} : tensor<3x3xf32>
+    %2 = glow_high.splat {value = 0.0 : f32} : tensor<3x3xf32>
     glow_high.yield %1, %2
   } : tensor<3x2xf32>, tensor<3x3xf32>
   %3 = glow_high.matmul %x, %a : tensor<3x2xf32>
