@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.transforms import get_all_passes
@@ -28,7 +28,7 @@ def pass_list() -> str:
 def described(kind: type[ModulePass]) -> Iterator[str]:
     """The lines about one pass."""
     infos = get_pass_option_infos(kind)
-    spelled = kind.SPELLED if issubclass(kind, PatternPass) else {}
+    spelled: Mapping[str, str] = kind.SPELLED if issubclass(kind, PatternPass) else {}
     options = " ".join(
         f"{spelled.get(info.name, info.name)}={info.default_value or f'<{info.expected_type}>'}" for info in infos
     )

@@ -49,8 +49,9 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, Layers]]:
 def _output_name(storage: Storage, symbol: str) -> str | None:
     """What callers name the output of that symbol; `None` for state."""
     placeholder = storage.by_name[symbol]
-    is_output = isinstance(placeholder, PlaceholderOp) and placeholder.role == "output"
-    return placeholder.public_name if is_output else None
+    if not isinstance(placeholder, PlaceholderOp) or placeholder.role != "output":
+        return None
+    return placeholder.public_name
 
 
 def _label(op: Operation, result: SSAValue, position: int) -> str:

@@ -186,7 +186,8 @@ def test_functions_with_arguments_are_compared_by_the_names_that_callers_use() -
     inputs = {"x": np.array([-1, 2], np.float32)}
     module = parse_module(ARGUMENTS, new_context())
     session = InferenceSession(module, backend="interpreter")
-    outputs = dict(zip(("result", "result1"), session.run(None, inputs), strict=True))
+    outputs: dict[str, np.ndarray] = {}
+    outputs |= zip(("result", "result1"), session.run(None, inputs), strict=True)
     report = Comparison(module, {"backend": "interpreter"}, inputs, "interpreter", Tolerance()).run(outputs)
     assert report.is_right
     assert [(found.name, found.kind) for found in report.layers] == [
