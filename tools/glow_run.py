@@ -165,8 +165,9 @@ class Run:
         log = wanted_log(self.args)
         observers = [observer for observer in (dump, pictures) if observer is not None]
         pass_observers = [observer for observer in (log, pictures and pictures.log) if observer is not None]
-        # What is to be looked at has to happen: the cache would answer without a compilation.
-        cache = args.cache and not observers and not pass_observers and args.stats is None
+        # What is to be looked at has to happen: the cache would answer without a compilation, and without its warnings.
+        is_seen = bool(observers or pass_observers) or args.stats is not None or args.dump_values is not None
+        cache = args.cache and not is_seen
         self.progress.say("compiling")
         try:
             with watching(self.progress.say):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -16,11 +15,13 @@ from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import CopyOp, DeallocOp, FuncOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.locations import location_name, location_names
 from glow_mlir.ir.rewriting import low_functions
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import operations
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.activity import warn
 
 PREFIX = "debug."
 """What the names of the extra outputs begin with."""
@@ -32,8 +33,9 @@ class InstrumentDebugPass(ModulePass):
     Copy what each instruction writes to an output of its own, `debug.<number>.<kind>.<nodes>` (Glow's DebugInstrument).
 
     The number counts the copied values. `only` is a pattern with `*` and `?`; instructions without a node or a kind
-    (`conv`) that fits it are left alone, and so are copies to inputs, outputs and state, which can be seen anyway. The
-    pass belongs before `select`, which gives the copies their kernels.
+    (`conv`) that fits it are left alone, and so are copies to inputs, outputs and state, which can be seen anyway.
+    Instructions inside branches and loops, which have no one value, are left alone too, with a warning of how many.
+    The pass belongs before `select`, which gives the copies their kernels.
     """
 
     name = "instrument-debug"
@@ -43,19 +45,31 @@ class InstrumentDebugPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)
         for function in low_functions(op):
-            for number, (instruction, value) in enumerate(list(self._chosen(function))):
+            instructions = (op for op in operations(function) if isinstance(op, Instruction))
+            chosen = [op for op in instructions if self._is_chosen(op)]
+            own = [op for op in chosen if op.parent is function.block]
+            for number, (instruction, value) in enumerate([(op, value) for op in own for value in written(op)]):
                 keep(function, storage, instruction, value, number)
                 statistics.count("values kept")
+            warn_of_hidden(len(chosen) - len(own))
 
-    def _chosen(self, function: FuncOp) -> Iterator[tuple[Instruction, SSAValue]]:
-        """The instructions to look at, each with the buffers that it writes."""
-        for op in own_operations(function):
-            if not isinstance(op, Instruction) or isinstance(op, DeallocOp) or is_save(op):
-                continue
-            if any(fnmatchcase(name, self.only) for name in (kind_of(op), *location_names(op.location))):
-                for qualifier, value in op.uses():
-                    if qualifier in (Qualifier.OUT, Qualifier.INOUT):
-                        yield op, value
+    def _is_chosen(self, op: Instruction) -> bool:
+        """Whether what an instruction writes is to be looked at."""
+        if isinstance(op, DeallocOp) or is_save(op):
+            return False
+        return any(fnmatchcase(name, self.only) for name in (kind_of(op), *location_names(op.location)))
+
+
+def written(op: Instruction) -> list[SSAValue]:
+    """The buffers that an instruction writes."""
+    return [value for qualifier, value in op.uses() if qualifier in (Qualifier.OUT, Qualifier.INOUT)]
+
+
+def warn_of_hidden(number: int) -> None:
+    """Warn of so many operations that nobody sees the values of, because they are inside branches and loops."""
+    if number:
+        plural = "operations inside branches and loops are" if number > 1 else "operation inside a branch or loop is"
+        warn(UnsupportedError(f"{number} {plural} not shown"))
 
 
 def is_save(op: Instruction) -> bool:

@@ -15,7 +15,8 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp, SaveOp
 from glow_mlir.ir.entries import placeholders_of
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import high_functions
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import operations, own_operations
+from glow_mlir.transforms.instrument_debug import warn_of_hidden
 
 Layers = dict[str, tuple[str, str]]
 """What callers name an output → name and kind of the operator whose result it is, in the order of the program."""
@@ -26,7 +27,8 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, Layers]]:
     A copy of a module in which each function of `glow_high` saves the results of all its operators.
 
     Also returned are the layers of each such function. An operator goes by its location, or else by what the text calls
-    its result. Functions of `glow_low` stay as they are: their memory is used again.
+    its result. Operators inside branches and loops, which have no one result, are not saved, with a warning that counts
+    them. Functions of `glow_low` stay as they are: their memory is used again.
     """
     copy = module.clone()
     storage = Storage(copy)
@@ -36,9 +38,10 @@ def with_saved_results(module: ModuleOp) -> tuple[ModuleOp, dict[str, Layers]]:
         names = {op.public_name for op in placeholders_of(function)}
         saves = [op for op in own_operations(function) if isinstance(op, SaveOp)]
         saved = {op.input: name for op in saves if (name := _output_name(storage, op.storage_name)) is not None}
-        for op in list(own_operations(function)):
-            if not isinstance(op, HighOp | ControlFlowOp) or not op.operands:
-                continue
+        computing = [op for op in operations(function) if isinstance(op, HighOp | ControlFlowOp) and op.operands]
+        own = [op for op in computing if op.parent is function.block]
+        warn_of_hidden(len(computing) - len(own))
+        for op in own:
             for result in op.results:
                 layer = _label(op, result, len(layers))
                 name = saved.get(result) or _save(function, storage, result, layer, names)
