@@ -367,6 +367,7 @@ def test_compilation_log_follows_a_node(digits: Runner, tmp_path: Path, backend:
         "op": "glow_high.relu",
         "types": ["tensor<1x16x8x8xf32>"],
         "detail": "",
+        "pattern": "",
         "count": 1,
     }
 
