@@ -36,7 +36,7 @@ def test_outputs_stay_and_memory_is_valid(graph: Graph) -> None:
         np.testing.assert_array_equal(found[name], array)
     extra = {name for name in found if name.startswith("debug_")}
     assert set(found) - extra == set(expected)
-    validate(graph.module, "eliminate-copies,stack,shorten-lifetimes,verify-low,allocate", graph.inputs)
+    validate(graph.module, "assign-target,eliminate-copies,stack,shorten-lifetimes,verify-low,allocate", graph.inputs)
     assert_text_round_trips(graph.module, CONTEXT)
 
 
