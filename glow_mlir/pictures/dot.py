@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Graph, Node
 
@@ -14,7 +14,12 @@ SHAPES = {INPUT: "ellipse", OUTPUT: "ellipse", BUFFER: "cylinder"}
 
 
 def dot(graph: Graph, title: str) -> str:
-    """The text of a graph for `dot -Tsvg`; what one ONNX node became is drawn inside a frame with its name."""
+    """
+    The text of a graph for `dot -Tsvg`.
+
+    Functions, the regions of branches and loops inside them, and what one ONNX node became inside of these, are drawn
+    in frames with their names.
+    """
     lines = [
         f"digraph {quoted(title)} {{",
         f"  graph [label={quoted(title)}, labelloc=t, fontname=Helvetica, ranksep=0.35, nodesep=0.25];",
@@ -23,29 +28,41 @@ def dot(graph: Graph, title: str) -> str:
     ]
     families = dict.fromkeys(node.family for node in graph.nodes)
     fills = {family: PALETTE[index % len(PALETTE)] for index, family in enumerate(families)}
-    for origin, members in grouped(graph).items():
-        indent = "  "
-        if len(members) > 1 and origin:
-            lines.append(f"  subgraph {quoted(f'cluster {origin}')} {{")
-            lines.append(f'    label={quoted(origin)}; style=dashed; color="#999999"; fontsize=9;')
-            indent = "    "
-        lines += [f"{indent}{node_text(number, graph.nodes[number], fills)}" for number in members]
-        if indent == "    ":
-            lines.append("  }")
+    lines += frame_lines(graph, None, fills, "  ")
     lines += [f"  n{edge.source} -> n{edge.target} [label={quoted(edge.label)}];" for edge in graph.edges]
     return "\n".join([*lines, "}", ""])
 
 
-def grouped(graph: Graph) -> dict[str, list[int]]:
-    """The nodes by the ONNX nodes they come from; inputs, outputs and buffers stand for themselves."""
+def frame_lines(graph: Graph, frame: int | None, fills: Mapping[str, str], indent: str) -> Iterator[str]:
+    """The statements of what is in a frame, other frames included."""
+    for origin, members in grouped(graph, frame).items():
+        nodes = [node_text(number, graph.nodes[number], fills) for number in members]
+        if len(members) > 1 and origin:
+            yield f"{indent}subgraph {quoted(f'cluster {frame} {origin}')} {{"
+            yield f'{indent}  label={quoted(origin)}; style=dashed; color="#999999"; fontsize=9;'
+            yield from (f"{indent}  {node}" for node in nodes)
+            yield f"{indent}}}"
+        else:
+            yield from (f"{indent}{node}" for node in nodes)
+    for number, inner in enumerate(graph.frames):
+        if inner.around == frame:
+            yield f"{indent}subgraph {quoted(f'cluster {number}')} {{"
+            yield f'{indent}  label={quoted(inner.label)}; labeljust=l; style=solid; color="#666666"; fontsize=10;'
+            yield from frame_lines(graph, number, fills, indent + "  ")
+            yield f"{indent}}}"
+
+
+def grouped(graph: Graph, frame: int | None) -> dict[str, list[int]]:
+    """The nodes of a frame by the ONNX nodes they come from; inputs, outputs and buffers stand for themselves."""
     groups: dict[str, list[int]] = {}
     for number, node in enumerate(graph.nodes):
-        origin = "" if node.family in SHAPES else "+".join(node.origins)
-        groups.setdefault(origin, []).append(number)
+        if node.frame == frame:
+            origin = "" if node.family in SHAPES else "+".join(node.origins)
+            groups.setdefault(origin, []).append(number)
     return groups
 
 
-def node_text(number: int, node: Node, fills: dict[str, str]) -> str:
+def node_text(number: int, node: Node, fills: Mapping[str, str]) -> str:
     """The statement of one node."""
     label = "\n".join(label_lines(node))
     tooltip = "\n".join((", ".join(node.origins), *node.details)).strip() or node.kind

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.printer import Printer
 
@@ -23,7 +23,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import bytes_of, element_of, shape_of
 from glow_mlir.ir.locations import location_names
-from glow_mlir.ir.traversal import inner_blocks, operations
+from glow_mlir.ir.traversal import inner_blocks, own_operations
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 """Families of nodes that are no operators."""
@@ -51,11 +51,22 @@ class Node:
     size: int
     """Bytes of its results, or of all that it reads and writes if it is an instruction."""
     details: tuple[str, ...] = ()
+    frame: int | None = None
+    """The frame that it is in, by number."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is drawn around nodes: a function, or a region of a branch or loop."""
+
+    label: str
+    around: int | None = None
+    """The frame that it is in itself, by number; functions are in none."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """From a node to one that uses it, both by number; the label is the shape that flows."""
+    """From a node to one that uses it, both by number; the label is the shape that flows, and what it decides."""
 
     source: int
     target: int
@@ -68,6 +79,16 @@ class Graph:
 
     nodes: list[Node] = field(default_factory=list[Node])
     edges: list[Edge] = field(default_factory=list[Edge])
+    frames: list[Frame] = field(default_factory=list[Frame])
+    """Each behind the one that it is in."""
+
+    def path(self, number: int | None) -> list[str]:
+        """The labels of a frame and all those around it, the outermost first."""
+        labels: list[str] = []
+        while number is not None:
+            labels.append(self.frames[number].label)
+            number = self.frames[number].around
+        return labels[::-1]
 
     def add(self, node: Node, sources: Iterable[tuple[int, str]] = ()) -> int:
         """Append a node behind those it uses; its number."""
@@ -83,7 +104,7 @@ def shape_text(value: SSAValue) -> str:
     return f"{sizes} {element_of(value)}".strip()
 
 
-def kind_of(op: Operation) -> str:
+def kind_of(op: Operation | type[Operation]) -> str:
     """The name of an operator without its dialect."""
     return op.name.partition(".")[2]
 
@@ -98,9 +119,27 @@ def graph_of(functions: Iterable[FunctionOp], storage: Storage) -> Graph:
     """The graph of functions of either dialect, side by side."""
     builder = GraphBuilder(storage)
     for function in functions:
-        for op in operations(function):
-            builder.take(op)
+        builder.take_block(function.block, function_label(function), None)
     return builder.graph
+
+
+def function_label(function: FunctionOp) -> str:
+    """The name of a function, and the backend and processor that it is compiled for once these are known."""
+    name = f"@{function.sym_name.data}"
+    if function.assigned is None:
+        return name
+    target = function.assigned.data
+    return f"{name} ({', '.join(filter(None, (target.backend, target.cpu or target.triple)))})"
+
+
+def region_labels(op: Operation) -> list[str]:
+    """What each region of a branch or loop is called: `if then`, `loop body, 3 trips`."""
+    if not isinstance(op, IRDLOperation):
+        return []
+    trips = op.properties.get("trips")
+    number = f", {trips.value.data} trips" if isinstance(trips, IntegerAttr) else ""
+    names = [name.removesuffix("_region") for name, _ in op.get_irdl_definition().regions]
+    return [f"{kind_of(op)} {name}{number}" for name in names]
 
 
 @dataclass
@@ -111,8 +150,21 @@ class GraphBuilder:
     graph: Graph = field(default_factory=Graph)
     made: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Tensor, or allocation or weight → the node with its present content."""
+    frames: dict[Block, int] = field(default_factory=dict[Block, int])
+    """Block of a function or region → its frame."""
     unread: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that nothing has read since they were written: further parts go into the same node."""
+
+    def take_block(self, block: Block, label: str, around: int | None) -> None:
+        """Add what the operations of a block give, those in regions in frames of their own."""
+        frame = self.frames[block] = len(self.graph.frames)
+        self.graph.frames.append(Frame(label, around))
+        for op in own_operations(block):
+            self.take(op)
+            for name, inner in zip(region_labels(op), inner_blocks(op), strict=False):
+                self.take_block(inner, name, frame)
+            if isinstance(op, RegionOp):
+                self._yielded(op)
 
     def take(self, op: Operation) -> None:
         """Add what one op of the function gives."""
@@ -124,8 +176,6 @@ class GraphBuilder:
             self._operator(op)
         elif isinstance(op, RegionOp):
             self._region(op)
-        elif isinstance(op, YieldOp):
-            self._yield(op)
         elif isinstance(op, LowRegionOp):
             self._decision(op)
         elif isinstance(op, Instruction) and not isinstance(op, DeallocOp):
@@ -144,22 +194,26 @@ class GraphBuilder:
 
     def _region(self, op: RegionOp) -> None:
         """Add a branch or loop: what decides and what is carried in flows to it, and from it into its regions."""
-        number = self.graph.add(self._operator_node(op, 0, op.results), self._sources(op.operands))
+        number = self.graph.add(self._operator_node(op, 0, op.results), self._deciding(op))
         self.made.update((argument, number) for block in inner_blocks(op) for argument in block.args)
 
-    def _yield(self, op: YieldOp) -> None:
-        """Add the end of a branch or loop, behind its last region: what all regions yield flows to it."""
-        around = op.parent_op()
-        if isinstance(around, RegionOp) and op.parent is around.regions[-1].block:
-            values = [value for region in around.regions for value in around.yielded(region)]
-            number = self.graph.add(self._operator_node(op, sum(map(bytes_of, values)), ()), self._sources(values))
-            self.made.update(dict.fromkeys(around.results, number))
+    def _yielded(self, op: RegionOp) -> None:
+        """Add the end of a branch or loop, behind its regions: what all of them yield flows to it."""
+        values = [value for region in op.regions for value in op.yielded(region)]
+        node = self._operator_node(op, sum(map(bytes_of, op.results)), op.results)
+        number = self.graph.add(replace(node, kind=kind_of(YieldOp), details=()), self._sources(values))
+        self.made.update(dict.fromkeys(op.results, number))
 
     def _decision(self, op: LowRegionOp) -> None:
         """Add a branch or loop over instructions, with the buffers that decide; the rest flows through buffers."""
         for _, value in op.uses():
             self._declare(root_of(value))
-        self.graph.add(self._operator_node(op, 0, ()), self._sources(value for _, value in op.uses()))
+        self.graph.add(self._operator_node(op, 0, ()), self._deciding(op))
+
+    def _deciding(self, op: IRDLOperation) -> list[tuple[int, str]]:
+        """What flows to a branch or loop itself, by what it is to it: the condition, the number of trips."""
+        groups = [(name.replace("_", " "), value) for name, group in operand_groups(op) for value in group if value]
+        return [(number, f"{name}: {text}") for name, value in groups for number, text in self._sources([value])]
 
     def _instruction(self, op: Instruction) -> None:
         node = self._operator_node(op, bytes_moved(op), op.outputs())
@@ -192,7 +246,8 @@ class GraphBuilder:
         return isinstance(self.storage.by_name.get(name), ConstantOp)
 
     def _storage_node(self, name: str, family: str, op: Operation, value: SSAValue) -> Node:
-        return Node(family, family, name, location_names(op.location), shape_text(value), bytes_of(value))
+        shape, size = shape_text(value), bytes_of(value)
+        return Node(family, family, name, location_names(op.location), shape, size, frame=self._frame(op))
 
     def _buffer_node(self, root: SSAValue) -> Node:
         owner = root.owner
@@ -200,17 +255,24 @@ class GraphBuilder:
         shape, size, origins = shape_text(root), bytes_of(root), location_names(owner.location)
         if isinstance(owner, WeightOp):
             family = INPUT if owner.mutable is None else OUTPUT
-            return Node(family, family, owner.storage_name, origins, shape, size)
+            return Node(family, family, owner.storage_name, origins, shape, size, frame=self._frame(owner))
         offset = owner.properties.get("offset")
         details = (f"offset: {offset.value.data}",) if isinstance(offset, IntegerAttr) else ()
-        return Node(BUFFER, BUFFER, root.name_hint or "", origins, shape, size, details)
+        return Node(BUFFER, BUFFER, root.name_hint or "", origins, shape, size, details, self._frame(owner))
 
     def _operator_node(self, op: IRDLOperation, size: int, results: Iterable[SSAValue]) -> Node:
         values = list(results)
         name = next((value.name_hint for value in values if value.name_hint), "")
         shape = ", ".join(map(shape_text, values))
         details = tuple(self._details(op))
-        return Node(kind_of(op), family_of(op), name, location_names(op.location), shape, size, details)
+        return Node(
+            kind_of(op), family_of(op), name, location_names(op.location), shape, size, details, self._frame(op)
+        )
+
+    def _frame(self, op: Operation) -> int | None:
+        """The frame that an operation is in."""
+        block = op.parent_block()
+        return None if block is None else self.frames.get(block)
 
     def _details(self, op: IRDLOperation) -> Iterable[str]:
         qualifiers: Mapping[str, Qualifier] = op.QUALIFIERS if isinstance(op, QualifiedOp) else {}

@@ -232,7 +232,12 @@ function drawGraph(graph) {
   }
   const columns = Math.max(1, ...graph.nodes.map((node) => node[7] + 1));
   const layers = Math.max(1, ...graph.nodes.map((node) => node[8] + 1));
-  showFacts([["nodes", String(graph.nodes.length)], ["edges", String(graph.edges.length)], ["layers", String(layers)]]);
+  showFacts([
+    ...graph.functions.map((name) => ["function", name]),
+    ["nodes", String(graph.nodes.length)],
+    ["edges", String(graph.edges.length)],
+    ["layers", String(layers)],
+  ]);
   const focus = graph.nodes.length ? center(graph.nodes[0][7], 0)[0] : 0;
   return { x: -20, y: -10, width: columns * CELL + 40, height: layers * ROW + 20, focus };
 }

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from glow_mlir.driver.compilation_log import CompilationLog
-from glow_mlir.pictures.graph import Graph
+from glow_mlir.pictures.graph import Graph, Node
 from glow_mlir.pictures.layout import layered
 from glow_mlir.pictures.memory import Memory
 
@@ -57,13 +57,20 @@ def graph_data(graph: Graph) -> dict[str, Any]:
     """A graph with its layout; nodes and edges are lists, which the script reads by position."""
     layout = layered(graph)
     nodes = [
-        [node.kind, node.family, node.name, node.origins, node.shape, node.size, node.details, *place]
+        [node.kind, node.family, node.name, node.origins, node.shape, node.size, details_of(graph, node), *place]
         for node, place in zip(graph.nodes, layout.places, strict=True)
     ]
     edges = [
         [edge.source, edge.target, edge.label, bends] for edge, bends in zip(graph.edges, layout.bends, strict=True)
     ]
-    return {"nodes": nodes, "edges": edges}
+    functions = [frame.label for frame in graph.frames if frame.around is None]
+    return {"functions": functions, "nodes": nodes, "edges": edges}
+
+
+def details_of(graph: Graph, node: Node) -> list[str]:
+    """The details of a node, with the function and the regions that it is in."""
+    path = graph.path(node.frame)
+    return [*node.details, f"in: {' › '.join(path)}"] if path else list(node.details)
 
 
 def memory_data(memory: Memory) -> dict[str, Any]:
