@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp, GetOp, Plac
 from glow_mlir.dialects.glow_low.memory import WeightOp, buffer_type
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.traversal import operations, own_operations
 
 RESULT = "result"
 """What results are called, with their number from the second on."""
@@ -106,9 +107,9 @@ def _unbind_high(function: FunctionOp, bound: Sequence[PlaceholderOp]) -> None:
     labels = [f"{RESULT}{number or ''}" for number in range(len(outputs))]
     named = [op.public_name for op in bound] == [*(op.public_name for op in inputs), *labels]
     reads = _uses(function, lambda op: op.storage_name if isinstance(op, GetOp) else "")
-    saves = [op for op in function.block.ops if isinstance(op, SaveOp)]
-    tail = list(function.block.ops)[len(function.block.ops) - len(saves) :]
-    if not named or tail != saves or [op.storage_name for op in saves] != outputs:
+    own = list(own_operations(function))
+    saves = [op for op in own if isinstance(op, SaveOp)]
+    if not named or own[len(own) - len(saves) :] != saves or [op.storage_name for op in saves] != outputs:
         return
     if not _replace_reads(function, inputs, reads):
         return
@@ -127,7 +128,7 @@ def _unbind_low(function: FunctionOp, bound: Sequence[PlaceholderOp]) -> None:
 def _uses(function: FunctionOp, name_of: Callable[[Operation], str]) -> dict[str, list[Operation]]:
     """Name of storage → the ops of the function that read or declare it."""
     found: dict[str, list[Operation]] = {}
-    for op in function.walk():
+    for op in operations(function):
         if name := name_of(op):
             found.setdefault(name, []).append(op)
     return found
