@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def
+from xdsl.traits import Commutative
 
 from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
 from glow_mlir.dialects.glow_high.base import SEGMENTS
@@ -21,6 +22,8 @@ class AddOp(Binary):
     """Sum (ONNX Add); wraps for integers."""
 
     name = "glow_high.add"
+
+    traits = traits_def(Commutative())
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x + y
@@ -41,6 +44,8 @@ class MulOp(Binary):
     """Product (ONNX Mul); wraps for integers."""
 
     name = "glow_high.mul"
+
+    traits = traits_def(Commutative())
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x * y
@@ -100,6 +105,8 @@ class MaxOp(Binary):
 
     name = "glow_high.max"
 
+    traits = traits_def(Commutative())
+
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return b.maximum(x, y)
 
@@ -109,6 +116,8 @@ class MinOp(Binary):
     """The smaller of two (ONNX Min); NaN if either is."""
 
     name = "glow_high.min"
+
+    traits = traits_def(Commutative())
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return b.minimum(x, y)
@@ -140,6 +149,8 @@ class EqualOp(_Comparison):
     """x = y (ONNX Equal)."""
 
     name = "glow_high.equal"
+
+    traits = traits_def(Commutative())
 
     left = operand_def(SCALARS)
     right = operand_def(SCALARS)
@@ -194,6 +205,8 @@ class AndOp(_Logical):
 
     name = "glow_high.and"
 
+    traits = traits_def(Commutative())
+
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x & y
 
@@ -203,6 +216,8 @@ class OrOp(_Logical):
     """Logical or (ONNX Or)."""
 
     name = "glow_high.or"
+
+    traits = traits_def(Commutative())
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x | y
@@ -214,6 +229,8 @@ class XorOp(_Logical):
 
     name = "glow_high.xor"
 
+    traits = traits_def(Commutative())
+
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x ^ y
 
@@ -223,6 +240,8 @@ class BitwiseAndOp(_Bitwise):
     """And of all bits (ONNX BitwiseAnd)."""
 
     name = "glow_high.bitwise_and"
+
+    traits = traits_def(Commutative())
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x & y
@@ -234,6 +253,8 @@ class BitwiseOrOp(_Bitwise):
 
     name = "glow_high.bitwise_or"
 
+    traits = traits_def(Commutative())
+
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x | y
 
@@ -243,6 +264,8 @@ class BitwiseXorOp(_Bitwise):
     """Exclusive or of all bits (ONNX BitwiseXor)."""
 
     name = "glow_high.bitwise_xor"
+
+    traits = traits_def(Commutative())
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x ^ y

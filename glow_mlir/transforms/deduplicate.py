@@ -7,33 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import Commutative
 
 from glow_mlir.constants.storage import Storage, scalar_attribute
-from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, size_of
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.ir.traversal import operations
-
-COMMUTATIVE: tuple[type[Operation], ...] = (
-    binary.AddOp,
-    binary.AndOp,
-    binary.BitwiseAndOp,
-    binary.BitwiseOrOp,
-    binary.BitwiseXorOp,
-    binary.EqualOp,
-    binary.MaxOp,
-    binary.MinOp,
-    binary.MulOp,
-    binary.OrOp,
-    binary.XorOp,
-)
-"""Operators whose operands may be exchanged without changing a bit."""
-
 
 FIRST = (False, -1)
 """The place of what a loop carries, in front of all that operators define."""
@@ -112,7 +96,7 @@ def _order_operands(function: FuncOp, storage: Storage) -> None:
     for place, op in enumerate(operations(function)):
         for result in op.results:
             places[result] = (storage.is_constant(result), place)
-        if isinstance(op, COMMUTATIVE):
+        if op.has_trait(Commutative):
             left, right = op.operands
             if places.get(left, FIRST) > places.get(right, FIRST):
                 op.operands = [right, left]

@@ -17,10 +17,6 @@ from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 
-COMMUTATIVE: frozenset[type[Operation]] = frozenset((binary.MaxOp, binary.MinOp))
-"""Operators of `Apply` whose two operands may come in either order; sums and products have formulas of their own."""
-
-
 Needed = frozenset[type[Operation]]
 """Operators at least one of which must be there."""
 
@@ -101,7 +97,11 @@ class Shared(Formula):
 
 @dataclass(frozen=True)
 class Apply(Formula):
-    """An operator applied to operands, whose properties have the given values."""
+    """
+    An operator applied to operands, whose properties have the given values.
+
+    Those of a commutative one come in either order; sums and products have formulas of their own.
+    """
 
     operator: type[HighOp]
     operands: tuple[Formula, ...]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
+from xdsl.traits import Commutative
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -20,7 +21,6 @@ from glow_mlir.dialects.properties import flag, number
 from glow_mlir.dialects.shapes import Shape, element_of, size_of
 from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.formulas import (
-    COMMUTATIVE,
     Apply,
     Constant,
     Formula,
@@ -164,7 +164,7 @@ class Matcher:
         if any(op.properties.get(name) != to_attribute(wanted, wide) for name, wanted in formula.properties):
             return
         orders = [tuple(op.operands)]
-        if formula.operator in COMMUTATIVE:
+        if formula.operator.has_trait(Commutative):
             orders.append(orders[0][::-1])
         for operands in orders:
             yield from self._each(list(zip(formula.operands, operands, strict=True)), match.covering(op))
