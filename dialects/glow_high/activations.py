@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute
@@ -11,6 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high import activation_functions as functions
 from glow_mlir.dialects.glow_high.elementwise import Binary, Unary
+from glow_mlir.dialects.glow_high.ranges import POSITIVE, SIGNED_UNIT, UNIT, Range, above_zero
 from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
@@ -42,6 +44,9 @@ class SigmoidOp(Activation):
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.sigmoid(b, x)
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return UNIT
+
 
 @irdl_op_definition
 class TanhOp(Activation):
@@ -51,6 +56,9 @@ class TanhOp(Activation):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.unary("tanh", x)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return SIGNED_UNIT
 
 
 @irdl_op_definition
@@ -63,6 +71,9 @@ class LeakyReluOp(Activation):
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.leaky_relu(b, x, number(self.alpha))
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return above_zero(operands[0])
+
 
 @irdl_op_definition
 class EluOp(Activation):
@@ -73,6 +84,9 @@ class EluOp(Activation):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.elu(b, x, number(self.alpha))
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return above_zero(operands[0])
 
 
 @irdl_op_definition
@@ -110,6 +124,9 @@ class HardSigmoidOp(Activation):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.hard_sigmoid(b, x, number(self.alpha), number(self.beta))
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return UNIT
 
 
 @irdl_op_definition
@@ -161,6 +178,9 @@ class SoftplusOp(Activation):
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.softplus(b, x)
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE
+
 
 @irdl_op_definition
 class SoftsignOp(Activation):
@@ -170,6 +190,9 @@ class SoftsignOp(Activation):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.softsign(b, x)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return SIGNED_UNIT
 
 
 @irdl_op_definition

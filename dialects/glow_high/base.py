@@ -35,6 +35,7 @@ from glow_mlir.dialects.attribute_syntax import (
     to_attribute,
 )
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
+from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
@@ -100,6 +101,10 @@ class HighOp(IRDLOperation, ABC):
     def linear_form(self) -> LinearForm | None:
         """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""
         return None
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        """Between which numbers all elements of a result lie, if those of the operands, at least one, lie as told."""
+        return ANY
 
     @classmethod
     def make(

@@ -13,6 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
 from glow_mlir.dialects.glow_high.samples import (
     Samples,
     assembled_axis,
@@ -102,6 +103,9 @@ class ReshapeOp(DataMovement):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [reshaped_samples(operands[0], ints(self.shape))]
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
+
 
 @irdl_op_definition
 class TransposeOp(DataMovement):
@@ -131,6 +135,9 @@ class TransposeOp(DataMovement):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
 
 
 @irdl_op_definition
@@ -179,6 +186,9 @@ class ConcatOp(DataMovement):
         whole = next(filter(is_apart, along), ())
         assembled = assembled_axis(operands, whole, shape[axis])
         return [found.with_axes([*found.axes[:axis], assembled, *found.axes[axis + 1 :]])]
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return joined(operands)
 
 
 @irdl_op_definition
@@ -229,6 +239,9 @@ class SliceOp(DataMovement):
         axes = [axis if part == range(size) else resized(axis, len(part)) for part, size, axis in taken]
         some = any(is_apart(axis) and len(part) < size for part, size, axis in taken)
         return [Samples(tuple(axes), operand.partial or some)]
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
@@ -289,6 +302,11 @@ class PadOp(DataMovement):
         axes = [assembled_axis(operands, axis, size) if any(width) else axis for axis, size, width in padded]
         return [Samples(tuple(axes), any(operand.partial for operand in operands))]
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        if text(self.mode) != "constant":
+            return operands[0]
+        return operands[0].join(operands[1] if self.value is not None else ZERO)
+
 
 @irdl_op_definition
 class ExpandOp(DataMovement):
@@ -324,6 +342,9 @@ class ExpandOp(DataMovement):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [broadcast_samples(operands, ints(self.shape))]
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
+
 
 @irdl_op_definition
 class TileOp(DataMovement):
@@ -357,3 +378,6 @@ class TileOp(DataMovement):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         repeated = zip(operands[0].axes, ints(self.repeats), strict=True)
         return [operands[0].with_axes([(*one_axis(count), *axis) for axis, count in repeated])]
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute
@@ -11,6 +12,7 @@ from xdsl.traits import Commutative
 from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Binary, Elementwise
+from glow_mlir.dialects.glow_high.ranges import ANY, NEGATIVE, POSITIVE, Range, joined
 from glow_mlir.dialects.operand_types import BOOLS, INTEGERS, NUMBERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
@@ -27,6 +29,9 @@ class AddOp(Binary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x + y
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
 
 @irdl_op_definition
@@ -49,6 +54,13 @@ class MulOp(Binary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x * y
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        if not is_float(element_of(self.result)):
+            return ANY
+        left, right = (operand.sign() for operand in operands)
+        alike = self.left is self.right or (left == right and left in (POSITIVE, NEGATIVE))
+        return POSITIVE if alike else ANY
 
 
 @irdl_op_definition
@@ -110,6 +122,9 @@ class MaxOp(Binary):
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return b.maximum(x, y)
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return Range(max(operand.low for operand in operands), max(operand.high for operand in operands))
+
 
 @irdl_op_definition
 class MinOp(Binary):
@@ -121,6 +136,9 @@ class MinOp(Binary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return b.minimum(x, y)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return Range(min(operand.low for operand in operands), min(operand.high for operand in operands))
 
 
 class _Logical(Binary):
@@ -313,6 +331,9 @@ class WhereOp(Elementwise):
 
     def scalar(self, b: ScalarBuilder, condition: Scalar, yes: Scalar, no: Scalar) -> Scalar:
         return b.select(condition, yes, no)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return joined(operands[1:])
 
 
 @irdl_op_definition

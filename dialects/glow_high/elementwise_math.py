@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute, TypeAttribute
@@ -9,6 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from glow_mlir.dialects.element_types import byte_width, is_float, is_scalar, is_unsigned
 from glow_mlir.dialects.glow_high.elementwise import Unary
+from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, SIGNED_UNIT, Range
 from glow_mlir.dialects.operand_types import BOOLS, FLOATS, INTEGERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
@@ -25,6 +27,9 @@ class AbsOp(Unary):
         if is_float(x.element):
             return b.unary("abs", x)
         return x if is_unsigned(x.element) else b.select(x < 0, -x, x)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
 @irdl_op_definition
@@ -78,6 +83,9 @@ class SqrtOp(_FloatFunction):
     name = "glow_high.sqrt"
     FUNCTION: ClassVar[str] = "sqrt"
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE
+
 
 @irdl_op_definition
 class ExpOp(_FloatFunction):
@@ -85,6 +93,9 @@ class ExpOp(_FloatFunction):
 
     name = "glow_high.exp"
     FUNCTION: ClassVar[str] = "exp"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE
 
 
 @irdl_op_definition
@@ -101,6 +112,9 @@ class ErfOp(_FloatFunction):
 
     name = "glow_high.erf"
     FUNCTION: ClassVar[str] = "erf"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return SIGNED_UNIT
 
 
 @irdl_op_definition
@@ -292,6 +306,11 @@ class CastOp(Unary):
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return b.convert(x, self.to)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        # Signs stay where a float is on either side; integers among themselves wrap.
+        source, target = element_of(self.input), element_of(self.result)
+        return operands[0].sign() if is_float(source) or is_float(target) else ANY
 
 
 @irdl_op_definition

@@ -17,6 +17,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
@@ -77,6 +78,9 @@ class GatherOp(DataMovement):
         axes = (*source.axes[:axis], *taken, *source.axes[axis + 1 :])
         return [Samples(axes, some or source.partial or indices.partial)]
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
+
 
 @irdl_op_definition
 class GatherElementsOp(HighOp):
@@ -104,6 +108,9 @@ class GatherElementsOp(HighOp):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
 
 
 def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int) -> None:
@@ -142,6 +149,9 @@ class GatherNDOp(HighOp):
         require(shape[:batch] == indices[:batch], "the batch axes of input and indices differ")
         check_rows(indices, shape[batch:])
         return (tensor((*indices[:-1], *shape[batch + indices[-1] :]), element_of(self.input)),)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0]
 
 
 def check_rows(indices: Shape, shape: Shape) -> None:

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
 from glow_mlir.dialects.glow_high.samples import Samples, like_first
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
@@ -75,6 +76,9 @@ class SoftmaxOp(AlongAxis):
 
     name = "glow_high.softmax"
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return UNIT
+
 
 @irdl_op_definition
 class LogSoftmaxOp(AlongAxis):
@@ -82,12 +86,18 @@ class LogSoftmaxOp(AlongAxis):
 
     name = "glow_high.log_softmax"
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return NEGATIVE
+
 
 @irdl_op_definition
 class HardmaxOp(AlongAxis):
     """1 at the first largest element along `axis`, 0 elsewhere (ONNX Hardmax)."""
 
     name = "glow_high.hardmax"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return UNIT
 
 
 @irdl_op_definition

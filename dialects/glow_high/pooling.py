@@ -8,7 +8,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
@@ -76,6 +78,13 @@ class Pool(HighOp):
         axis = channel_axis(len(shape), self.layout)
         return [windowed_samples(operands[0], shape, axis, mixes_channels=False)]
 
+    def meets_input(self) -> bool:
+        """Whether every window has an element of the input, not padding alone, as far as is simple to say."""
+        window = self.window()
+        rank = len(window.kernel)
+        short = all(max(window.padding(axis)) < window.kernel[axis] for axis in range(rank))
+        return not any(window.pads) or (short and set(window.dilations) == {1} and not window.ceil_mode)
+
 
 @irdl_op_definition
 class MaxPoolOp(Pool):
@@ -88,6 +97,9 @@ class MaxPoolOp(Pool):
     """
 
     name = "glow_high.max_pool"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0] if self.meets_input() else ANY
 
 
 @irdl_op_definition
@@ -103,6 +115,9 @@ class AvgPoolOp(Pool):
     input = operand_def(FLOATS.from_rank(3))
     count_include_pad = flag_prop()
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0].join(ZERO).sign()
+
 
 @irdl_op_definition
 class LpPoolOp(Pool):
@@ -111,3 +126,6 @@ class LpPoolOp(Pool):
     name = "glow_high.lp_pool"
 
     p = int_prop(2)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE if is_float(element_of(self.results[0])) else ANY

@@ -8,12 +8,24 @@ from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
-from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    normalize_axis,
+    rank_of,
+    require,
+    shape_of,
+    size_of,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.dialects.sizes import Sizes
 
 
@@ -76,12 +88,18 @@ class ReduceSumOp(Reduction):
 
     name = "glow_high.reduce_sum"
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return joined(operands).sign() if is_float(element_of(self.result)) else ANY
+
 
 @irdl_op_definition
 class ReduceMeanOp(Reduction):
     """The mean (ONNX ReduceMean, GlobalAveragePool); for integers, their wrapped sum over the count, truncated."""
 
     name = "glow_high.reduce_mean"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
 
 @irdl_op_definition
@@ -99,6 +117,9 @@ class ReduceMaxOp(Reduction):
 
     input = operand_def(SCALARS)
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0] if size_of(self.input) else ANY
+
 
 @irdl_op_definition
 class ReduceMinOp(Reduction):
@@ -108,12 +129,18 @@ class ReduceMinOp(Reduction):
 
     input = operand_def(SCALARS)
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return operands[0] if size_of(self.input) else ANY
+
 
 @irdl_op_definition
 class ReduceL1Op(Reduction):
     """The sum of absolute values (ONNX ReduceL1)."""
 
     name = "glow_high.reduce_l1"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
 @irdl_op_definition
@@ -122,12 +149,18 @@ class ReduceL2Op(Reduction):
 
     name = "glow_high.reduce_l2"
 
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE if is_float(element_of(self.results[0])) else ANY
+
 
 @irdl_op_definition
 class ReduceSumSquareOp(Reduction):
     """The sum of squares (ONNX ReduceSumSquare)."""
 
     name = "glow_high.reduce_sum_square"
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
 @irdl_op_definition

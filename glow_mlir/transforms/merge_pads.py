@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation
 
-from glow_mlir.analysis.ranges import Range, meets_input, value_ranges
+from glow_mlir.analysis.ranges import value_ranges
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
+from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.shapes import Shape, shape_of, size_of
 from glow_mlir.dialects.windows import is_channels_last
@@ -113,7 +114,7 @@ def is_neutral(user: Windowed, new: HighOp, fill: float, known: Range) -> bool:
         return False  # The last window depends on what is padding.
     if isinstance(user, MaxPoolOp):
         assert isinstance(new, MaxPoolOp)
-        return fill <= known.low and not math.isnan(fill) and meets_input(new)
+        return fill <= known.low and not math.isnan(fill) and new.meets_input()
     if isinstance(user, AvgPoolOp):
         return fill == 0 and (flag(user.count_include_pad) or not any(user.window().pads))
     return fill == 0
