@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,8 +27,11 @@ POINTER_BITS = (32, 64)
 LEAST_VECTOR = 64
 """Bits of the narrowest vectors."""
 
-LEAST: Mapping[str, int] = {"vector_bits": 0, "vector_registers": 1, "l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}
-"""Field → the least number it may have."""
+LEAST: Mapping[str, int] = {"vector_bits": 0, "vector_registers": 4, "l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}
+"""Field → the least number it may have; with fewer registers, no kernel could keep the values of one operation."""
+
+_FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
+"""A feature that is on or off, as LLVM writes it."""
 
 _FAMILIES = {"x86_64": "x86", "aarch64": "aarch64", "arm64": "aarch64", "riscv32": "riscv", "riscv64": "riscv"}
 """Architecture, as a triple begins → the family that `_CAPABILITIES` knows."""
@@ -86,8 +90,7 @@ class Target:
         if self.vector_bits.bit_count() > 1 or 0 < self.vector_bits < LEAST_VECTOR:
             hint = f"a power of two from {LEAST_VECTOR} on, or 0 for none"
             raise OptionError(f"vector_bits={self.vector_bits} is no width of vectors", hint=hint)
-        if wrong := [item for item in filter(None, self.features.split(",")) if item[0] not in "+-"]:
-            raise OptionError(f"the feature '{wrong[0]}' is neither on nor off", hint=f"+{wrong[0]} or -{wrong[0]}")
+        _check_features(self.features)
 
     def vector_width(self, element: Attribute) -> int:
         """
@@ -151,6 +154,19 @@ COST = "costs."
 """How the name of a cost begins where fields are given by name."""
 
 
+def _check_features(text: str) -> None:
+    """Raise `OptionError` for features that are not each on or off, once, with commas between."""
+    items = text.split(",") if text else []
+    for item in items:
+        if not _FEATURE.fullmatch(item):
+            hint = f"+{item} or -{item}" if _FEATURE.fullmatch(f"+{item}") else "such as +avx2,-fma, without blanks"
+            raise OptionError(f"the feature '{item}' is neither on nor off", hint=hint)
+    names = [item[1:] for item in items]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise OptionError(f"the feature '{name}' is given twice", hint="once, on or off")
+
+
 def threads_error(threads: int, most: int | None = None) -> OptionError:
     """The error for a number of threads that no function can be for."""
     return OptionError(f"threads={threads} is no number of threads", hint=f"1 {f'to {most}' if most else 'or more'}")
@@ -187,6 +203,10 @@ def named_fields(text: str) -> tuple[str, dict[str, str | int]]:
             continue
         if not equals:
             raise OptionError(f"'{part}' is no field of the target '{text}'", hint="name,field=value,…")
+        if key == "backend":
+            raise OptionError(f"the target '{text}' is one of a backend", hint="the backend is an option of its own")
+        if key in found:
+            raise OptionError(f"the field '{key}' is given twice in the target '{text}'")
         last = key
         is_number = FIELDS.get(key) is int or key.startswith(COST)
         found[key] = int(value) if is_number and value.isdecimal() else value

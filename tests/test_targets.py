@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.measured import MEASURED
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.backends.interface import costs_of, get_backend, runnable_targets
-from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, named_fields, str_of
+from glow_mlir.codegen.llvm.processor import Answer, ask
+from glow_mlir.dialects.target import FIELDS, LEAST, Target, TargetAttr, named_fields, str_of
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pipelines import available_passes
 from glow_mlir.errors import ModelError, OptionError
@@ -101,11 +103,52 @@ def test_fields_override_those_of_a_name(target: str) -> None:
         ("avx2,vector_bits", "'vector_bits' is no field of the target"),
         ("avx2,vector_bits=wide", "vector_bits='wide' is no whole number"),
         ("avx2,threads=0", "threads=0 is no number of threads"),
+        ("avx2,backend=interpreter", "is one of a backend"),
+        ("avx2,l1_bytes=1,l1_bytes=2", "the field 'l1_bytes' is given twice"),
+        ("avx2,features=+avx2,+", r"the feature '\+' is neither on nor off"),
     ],
 )
 def test_mistakes_in_the_text_of_a_target_are_told(target: str, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
         get_backend("cpu").target(target)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"cpu": "nonsense"}, "LLVM compiles for no such machine: 'nonsense' is not a recognized processor"),
+        ({"cpu": "i386"}, "LLVM compiles for no such machine: LLVM ERROR: 64-bit code requested"),
+        ({"features": "+nonsense"}, r"LLVM compiles for no such machine: '\+nonsense' is not a recognized feature"),
+        ({"triple": "nonsense-unknown-linux-gnu"}, "LLVM compiles for no such machine: .*nonsense"),
+        ({"pointer_bits": 32}, "pointer_bits=32 contradicts the triple 'x86_64-unknown-linux-gnu'"),
+    ],
+)
+def test_machines_that_llvm_does_not_know_are_refused(fields: dict[str, Any], reason: str) -> None:
+    machine = dataclasses.replace(PRESETS["avx2"], **fields)
+    with pytest.raises(OptionError, match=reason) as caught:
+        get_backend("cpu").check_target(machine)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ModelError, match=f"the target of @main cannot be: {reason}"):
+        InferenceSession(model(main=machine), cache=False)
+
+
+def test_llvm_knows_the_named_machines() -> None:
+    for machine in PRESETS.values():
+        assert ask(machine.triple, machine.cpu, machine.features) == Answer("", machine.pointer_bits)
+
+
+def test_code_for_another_system_is_not_run() -> None:
+    foreign = "x86_64-apple-darwin" if "linux" in get_backend("cpu").host().triple else "x86_64-unknown-linux-gnu"
+    with pytest.raises(OptionError, match="cannot run code for the target of @main: it lacks the "):
+        InferenceSession(model(main=dataclasses.replace(PRESETS["sse2"], triple=foreign)), cache=False)
+
+
+def test_kernels_cope_with_the_fewest_registers() -> None:
+    machine = dataclasses.replace(PRESETS["avx2"], vector_registers=LEAST["vector_registers"])
+    module = model(main=machine)
+    for kind in ("tanh", "sin"):
+        text = module_text(module).replace("glow_high.relu", f"glow_high.{kind}")
+        Compilation(parse_module(text, new_context(), "few.mlir")).run()
 
 
 def test_a_processor_is_known_by_its_features() -> None:

@@ -54,9 +54,9 @@ class Entry:
     activations_bound: int
     target: str
     """The target in words, as the attribute of its function has it."""
-    architecture: str = ""
+    triple: str = ""
     features: tuple[str, ...] = ()
-    """What a machine needs to run the code: its architecture, as triples begin, and features as LLVM names them."""
+    """What a machine needs to run the code: architecture, system and features, as LLVM names them."""
     code: int = 0
     """Number of the object file that has the function."""
     profile: bool = False

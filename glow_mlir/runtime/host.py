@@ -28,9 +28,6 @@ def host_name() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_ARM_64 = frozenset({"aarch64", "arm64"})
-"""Names of one architecture."""
-
 _ALWAYS = frozenset({"neon", "sse2"})
 """Features without which there is no machine of their architecture; LLVM does not always list them."""
 
@@ -51,10 +48,29 @@ def llvm_triple() -> str:
     return llvm.get_process_triple()
 
 
-def lacks(architecture: str, features: Iterable[str]) -> str:
-    """What this machine lacks to run code for a machine with those features, in words; empty where it lacks nothing."""
-    same = {architecture, llvm_triple().split("-", maxsplit=1)[0]}
-    if len(same) > 1 and not same <= _ARM_64:
+def lacks(triple: str, features: Iterable[str]) -> str:
+    """
+    What this machine lacks to run code for another, in words; empty where it lacks nothing.
+
+    The code of another system has other calls and files, which would end this process.
+    """
+    if not (missing := lacks_instructions(triple, features)):
+        import llvmlite.binding as llvm
+
+        wanted, own = llvm.get_triple_parts(triple), llvm.get_triple_parts(llvm_triple())
+        if wanted.OS != own.OS:
+            return f"the system {wanted.OS}"
+        if wanted.ObjectFormat != own.ObjectFormat:
+            return f"the object format {wanted.ObjectFormat}"
+    return missing
+
+
+def lacks_instructions(triple: str, features: Iterable[str]) -> str:
+    """What the processor of this machine lacks, under whatever system, in words; empty where it lacks nothing."""
+    import llvmlite.binding as llvm
+
+    architecture: str = llvm.get_triple_parts(triple).Arch
+    if architecture != llvm.get_triple_parts(llvm_triple()).Arch:
         return f"the architecture {architecture}"
     found = {name for name, is_there in llvm_features().items() if is_there}
     return ", ".join(sorted(set(features) - found - _ALWAYS))

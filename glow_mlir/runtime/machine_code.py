@@ -141,8 +141,8 @@ def load(artifact: Artifact, threads: int) -> MachineCode:
 
 
 def _check_machine(entry: Entry) -> None:
-    """Raise `OptionError` for an entry whose code uses instructions that this machine lacks."""
-    if missing := lacks(entry.architecture, entry.features):
+    """Raise `OptionError` for an entry whose code this machine cannot run: it would end this process."""
+    if missing := lacks(entry.triple, entry.features):
         reason = f"this machine cannot run code for the target of @{entry.name}: it lacks {missing}"
         raise OptionError(reason, hint="compile the function for this machine")
 

@@ -28,8 +28,7 @@ def code() -> bytes:
 
 def loaded(code: bytes, **needs: object) -> MachineCode:
     """The entry, with what its statuses mean, for a machine with those needs."""
-    architecture = host_target().architecture
-    options = {"architecture": architecture, "failures": FAILURES, **needs}
+    options = {"triple": host_target().triple, "failures": FAILURES, **needs}
     entry = Entry("main", (Binding("status", "input", "int32", (1,)),), 0, 0, "a machine", **options)  # pyright: ignore[reportArgumentType]
     return MachineCode(Artifact((code,), np.empty(0, np.uint8), Manifest((entry,), 0)))
 
@@ -59,7 +58,9 @@ def test_failures_are_in_the_manifest_on_disk(code: bytes) -> None:
 
 def test_code_for_another_machine_is_not_linked(code: bytes) -> None:
     with pytest.raises(OptionError, match="target of @main: it lacks the architecture riscv64"):
-        loaded(code, architecture="riscv64").entry()
+        loaded(code, triple="riscv64-unknown-linux-gnu").entry()
+    with pytest.raises(OptionError, match="target of @main: it lacks the system haiku"):
+        loaded(code, triple=f"{host_target().architecture}-unknown-haiku").entry()
     with pytest.raises(OptionError, match="target of @main: it lacks no-such-feature"):
         loaded(code, features=("no-such-feature",)).entry()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 from glow_mlir.dialects.target import Target
+from glow_mlir.errors import OptionError
 from glow_mlir.runtime import host as this_machine
 
 NAME = "cpu"
@@ -59,7 +61,9 @@ def host_target() -> Target:
     from glow_mlir.codegen.llvm.host import detect_host
 
     host = detect_host()
-    runnable = [preset for preset in PRESETS.values() if not lacks(preset)]
+    runnable = [
+        preset for preset in PRESETS.values() if not this_machine.lacks_instructions(preset.triple, preset.enabled)
+    ]
     preset = max(runnable, key=lambda preset: preset.vector_bits, default=PRESETS["scalar"])
     return replace(
         preset,
@@ -74,4 +78,30 @@ def host_target() -> Target:
 
 def lacks(target: Target) -> str:
     """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
-    return this_machine.lacks(target.architecture, target.enabled)
+    return this_machine.lacks(target.triple, target.enabled)
+
+
+@cache
+def check_processor(triple: str, cpu: str, features: str, pointer_bits: int) -> None:
+    """
+    Raise `OptionError` for a processor that LLVM does not know, or whose pointers have other sizes.
+
+    LLVM is asked only of what is not a named machine, or one with fewer features, nor this one.
+    """
+    wanted = set(features.split(",")) if features else set[str]()
+    for preset in PRESETS.values():
+        if (preset.triple, preset.cpu, preset.pointer_bits) == (triple, cpu, pointer_bits):
+            if wanted <= set(preset.features.split(",")):
+                return
+    from glow_mlir.codegen.llvm.host import detect_host
+    from glow_mlir.codegen.llvm.processor import ask
+
+    host = detect_host()
+    if (host.triple, host.cpu, host.features, 64) == (triple, cpu, features, pointer_bits):
+        return
+    answer = ask(triple, cpu, features)
+    if answer.refusal:
+        raise OptionError(f"LLVM compiles for no such machine: {answer.refusal}", hint="triple, cpu, features")
+    if answer.pointer_bits != pointer_bits:
+        reason = f"pointer_bits={pointer_bits} contradicts the triple '{triple}'"
+        raise OptionError(reason, hint=f"its pointers have {answer.pointer_bits} bits")

@@ -65,3 +65,33 @@ glow_high.func @main() attributes {target = #glow.target<backend = 7>} {
 // CHECK: a cost is given twice
 glow_high.func @main() attributes {target = #glow.target<backend = "cpu", costs = {most_taps = 1, most_taps = 2}>} {
 }
+
+// -----
+
+// CHECK: the feature '+' is neither on nor off (hint: such as +avx2,-fma, without blanks)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", features = "+,">} {
+}
+
+// -----
+
+// CHECK: the feature '' is neither on nor off (hint: such as +avx2,-fma, without blanks)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", features = "+avx2,">} {
+}
+
+// -----
+
+// CHECK: the feature '+sse2 ' is neither on nor off (hint: such as +avx2,-fma, without blanks)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", features = "+avx2,+sse2 ,-avx">} {
+}
+
+// -----
+
+// CHECK: the feature 'sse2' is given twice (hint: once, on or off)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", features = "+sse2,-avx,-sse2">} {
+}
+
+// -----
+
+// CHECK: vector_registers=1 is too little (hint: 4 or more)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", vector_registers = 1>} {
+}
