@@ -134,6 +134,7 @@ class Run:
             "accuracy": args.accuracy,
             "threads": args.threads,
             "tune": args.tune,
+            "entry": args.entry,
         }
 
     @property

@@ -217,7 +217,7 @@ class Comparison:
         module, layers = with_saved_results(import_any(self.model, {}))
         session = InferenceSession(module, cache=False, **self.options)
         actual = self._outputs(session)
-        expected = self._run(module, {"backend": REFERENCE_BACKEND})
+        expected = self._run(module, {"backend": REFERENCE_BACKEND, "entry": session.entry})
         return Compared(layers.get(session.entry, {}), actual, expected)
 
     def _run(self, model: Any, options: Mapping[str, Any], names: Sequence[str] | None = None) -> Outputs:

@@ -22,13 +22,14 @@ class PhaseDump:
     """
     An observer of a compilation that writes each stage into a folder, as `02-lowered.mlir` with locations.
 
-    After the last stage LLVM's own text (`.ll`) and the assembly (`.s`) follow. Every stage parses back: beside each
+    After the last stage LLVM's own text (`.ll`) and the assembly (`.s`) follow; where functions have several targets,
+    there are both for each, named after its first function. Every stage parses back: beside each
     lies a link to the weights, which `finish` writes.
     """
 
     def __init__(self, folder: Path, stages: Sequence[str]) -> None:
         self.folder = folder
-        self._targets: list[Target] = []
+        self._targets: dict[str, Target] = {}
         self._numbers = {name: number for number, name in enumerate(stages)}
         self._used: dict[str, list[str]] = {}
         make_folder(folder)
@@ -41,15 +42,21 @@ class PhaseDump:
         if stage.name == LLVM:
             self._write_code(module, path)
         else:
-            self._targets = [function.assigned.data for function in functions(module) if function.assigned]
+            named = {function.sym_name.data: function.assigned for function in functions(module)}
+            self._targets = {name: assigned.data for name, assigned in named.items() if assigned}
 
     def _write_code(self, module: ModuleOp, path: Path) -> None:
+        from glow_mlir.codegen.glow_low_to_llvm import modules_of_targets
         from glow_mlir.codegen.llvm.emit import emit_module
         from glow_mlir.codegen.llvm.objects import assembly_text
 
-        text = emit_module(module)
-        write_text(text, path.with_suffix(".ll"))
-        write_text(assembly_text(text, self._targets[0]), path.with_suffix(".s"))
+        parts = modules_of_targets(module, self._targets)
+        for target, part in parts.items():
+            first = next(name for name, own in self._targets.items() if own == target)
+            stem = f"{path.stem}-{first}" if len(parts) > 1 else path.stem
+            text = emit_module(part)
+            write_text(text, path.with_name(f"{stem}.ll"))
+            write_text(assembly_text(text, target), path.with_name(f"{stem}.s"))
 
     def finish(self) -> None:
         """Write the weights of all stages once; call it also where the compilation failed."""

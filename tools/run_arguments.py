@@ -138,6 +138,9 @@ def _add_compilation(group: ArgumentGroup) -> None:
         "avx2,vector_bits=128 (default: that of the module, else host)",
     )
     group.add_argument(
+        "--entry", metavar="NAME", help="the function of a module to run (default: the only one, else main)"
+    )
+    group.add_argument(
         "--accuracy",
         choices=("default", "strict"),
         help="strict: no kernel whose rounding errors are larger than those of plain sums",

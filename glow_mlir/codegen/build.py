@@ -160,8 +160,9 @@ def build_artifact(
         verify_module(module)
         check_given(module, context, memory_pipeline(TABLES), ALLOCATED.name)
     functions, storage = low_functions(module), Storage(module)
-    # Functions of one target share an object file, in the order in which the pass makes a module for each target.
-    targets = list(dict.fromkeys(function.target for function in functions))
+    of_entry = {function.sym_name.data: function.target for function in functions}
+    # Functions of one target share an object file.
+    targets = list(dict.fromkeys(of_entry.values()))
     entries = tuple(build_entry(function, profile, targets.index(function.target)) for function in functions)
     contents = constants_of(functions, storage)
     state, initial = build_state(functions, max((content.end for content in contents), default=0))
@@ -169,6 +170,6 @@ def build_artifact(
     manifest = Manifest(entries, region.size, tuple(state))
     for item in passes:
         item.apply(context, module)
-    modules = modules_of_targets(module)
-    code = (compile_text(emit_module(part), target) for part, target in zip(modules, targets, strict=True))
+    modules = modules_of_targets(module, of_entry)
+    code = (compile_text(emit_module(modules[target]), target) for target in targets)
     return Artifact(tuple(code), region, manifest)

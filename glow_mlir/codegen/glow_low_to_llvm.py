@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import groupby
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.llvm import FuncOp as LlvmFuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
@@ -77,15 +78,21 @@ class GlowLowToLlvmPass(ModulePass):
         if len(modules) > 1:
             block.add_ops(modules)
             return
-        for new in [new for module in modules for new in module.body.block.ops]:
-            new.detach()
-            block.add_op(new)
+        for module in modules:
+            op.attributes |= module.attributes
+            for new in list(module.body.block.ops):
+                new.detach()
+                block.add_op(new)
 
 
-def modules_of_targets(module: ModuleOp) -> list[ModuleOp]:
-    """The modules of the `llvm` dialect that the pass made, one for each target."""
-    inner = [op for op in module.body.block.ops if isinstance(op, ModuleOp)]
-    return inner or [module]
+def modules_of_targets(module: ModuleOp, targets: Mapping[str, Target]) -> dict[Target, ModuleOp]:
+    """Target → the module of the `llvm` dialect that the pass made for it; `targets` are those of all entries."""
+    parts = [op for op in module.body.block.ops if isinstance(op, ModuleOp)] or [module]
+    found: dict[Target, ModuleOp] = {}
+    for part in parts:
+        names = [op.sym_name.data for op in part.body.block.ops if isinstance(op, LlvmFuncOp)]
+        found |= {targets[name]: part for name in names if name in targets}
+    return found
 
 
 PARALLEL_FOR = "parallel_for"

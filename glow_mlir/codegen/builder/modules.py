@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 
 PASSES_ATTRIBUTE = "glow-passes"
 
+TRIPLE = "llvm.target_triple"
+"""The attribute of a module of the `llvm` dialect that says for what machine it is."""
+
 _TABLE_ELEMENTS: dict[str, Attribute] = {
     "float32": f32,
     "float64": f64,
@@ -101,7 +104,7 @@ class ModuleBuilder:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.module = ModuleOp([])
+        self.module = ModuleOp([], {TRIPLE: StringAttr(target.triple)})
         self.signatures: dict[str, Signature] = {}
         self._shared: dict[Hashable, str] = {}
         self._tables: dict[tuple[str, tuple[int, ...], bytes], str] = {}

@@ -27,11 +27,11 @@ glow_high.func @wide(@x, @y) attributes {target = #glow.target<backend = "cpu", 
 }
 
 // CHECK: builtin.module {
-// CHECK: builtin.module {
+// CHECK: builtin.module attributes {llvm.target_triple = "aarch64-unknown-linux-gnu"} {
 // CHECK: vector<4xf32>
 // CHECK-NOT: vector<8xf32>
 // CHECK: llvm.func @narrow(
-// CHECK: builtin.module {
+// CHECK: builtin.module attributes {llvm.target_triple = "x86_64-unknown-linux-gnu"} {
 // CHECK: vector<8xf32>
 // CHECK: llvm.func @wide(
 
