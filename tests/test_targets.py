@@ -14,6 +14,7 @@ from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.measured import MEASURED
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.backends.interface import costs_of, get_backend, runnable_targets
+from glow_mlir.backends.interpreter.executable import InterpretedModule
 from glow_mlir.codegen.llvm.processor import Answer, ask
 from glow_mlir.dialects.target import FIELDS, LEAST, Target, TargetAttr, named_fields, str_of
 from glow_mlir.driver.compiler import Compilation
@@ -80,6 +81,28 @@ def test_text_of_a_stage_compiles_on_without_flags(stage: str) -> None:
     for flags in ({"threads": 3}, {"accuracy": "default"}, {"target": "neon"}):
         with pytest.raises(OptionError, match=r"@main is for .*, not "):
             Compilation(parse_module(text, new_context(), "again.mlir"), **flags).run("allocated")  # pyright: ignore[reportArgumentType]
+
+
+def test_module_runs_on_the_backend_that_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "said.mlir"
+    path.write_text(module_text(model(main=Target("interpreter"))))
+    for given in (path, model(main=Target("interpreter"))):
+        session = InferenceSession(given)
+        assert isinstance(session.executable, InterpretedModule)
+        (y,) = session.run(None, {"x": np.full(64, -1, np.float32)})
+        assert not y.any()
+    with pytest.raises(OptionError, match="@main is for backend=interpreter, not cpu"):
+        InferenceSession(path, backend="cpu")
+
+
+def test_functions_for_several_backends_are_refused_in_one_line() -> None:
+    mixed = model(main=get_backend("cpu").host(), other=Target("interpreter"))
+    reason = "the functions of the module are for several backends: @main for 'cpu', @other for 'interpreter'"
+    with pytest.raises(OptionError, match=reason):
+        InferenceSession(mixed)
+    with pytest.raises(OptionError, match=reason):
+        Compilation(mixed).run("optimized")
+    assert InferenceSession(mixed, backend="interpreter").get_entries() == ["main", "other"]
 
 
 def test_interpreter_runs_what_is_for_any_target() -> None:

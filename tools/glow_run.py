@@ -70,13 +70,17 @@ class Run:
             self.progress.clear()
 
     def _execute(self) -> int:
+        from glow_mlir.api.model_identity import model_backend
+        from glow_mlir.api.session import accepted_model
         from glow_mlir.tools.run_inputs import read_inputs
         from glow_mlir.tools.run_report import OutputSummary, write_arrays, write_json
 
         args = self.args
+        model = self._model()
+        if args.backend is None:
+            args.backend = model_backend(accepted_model(model))
         self._check_early()
         given = read_inputs(args)
-        model = self._model()
         session = self._compiled(model)
         inputs = given.complete(session.get_inputs())
         self.progress.say("running")

@@ -126,9 +126,9 @@ def _add_inputs(group: ArgumentGroup) -> None:
 def _add_compilation(group: ArgumentGroup) -> None:
     group.add_argument(
         "--backend",
-        default=DEFAULT_BACKEND,
         metavar="NAME",
-        help=f"what compiles the model and runs it (default: {DEFAULT_BACKEND}); {REFERENCE_BACKEND} runs a .mlir file "
+        help=f"what compiles the model and runs it (default: that of the module, else {DEFAULT_BACKEND}); "
+        f"{REFERENCE_BACKEND} runs a .mlir file "
         "as it stands",
     )
     group.add_argument(

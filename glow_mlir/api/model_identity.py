@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import ModelError
 from glow_mlir.runtime.cache import cache_key
 from glow_mlir.runtime.identity import Snapshot
@@ -21,6 +23,33 @@ def is_ir(model: Any) -> bool:
         return Path(model).suffix == ".mlir"
     # Neither xdsl nor onnx is imported to tell: a model that the cache knows needs none of them.
     return hasattr(model, "walk")
+
+
+_NAMED = re.compile(r"backend\s*=\s*([^,>]*)")
+"""A backend that a text may name: every target of a function does."""
+
+
+def model_backend(model: Any) -> str:
+    """
+    The backend that the functions of a model are for, else the default.
+
+    Raises `OptionError` where they differ, and `GlowError` for a file that is no module.
+    """
+    if not is_ir(model):
+        return DEFAULT_BACKEND
+    if isinstance(model, Path):
+        try:
+            named = set(_NAMED.findall(model.read_text(errors="replace")))
+        except OSError:
+            return DEFAULT_BACKEND  # Whoever compiles the file tells what is wrong with it.
+        # Most files name the default alone, which the cache may know: it takes no parser to see that.
+        if named <= {f'"{DEFAULT_BACKEND}"'}:
+            return DEFAULT_BACKEND
+    from glow_mlir.backends.interface import backend_said
+    from glow_mlir.ir.context import new_context
+    from glow_mlir.ir.text import read_module
+
+    return backend_said(read_module(model, new_context()) if isinstance(model, Path) else model)
 
 
 def model_identity(model: Any, files: Snapshot) -> tuple[bytes | str, Any]:

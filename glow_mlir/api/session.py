@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from glow_mlir.api.model_identity import is_ir, model_identity
+from glow_mlir.api.model_identity import is_ir, model_backend, model_identity
 from glow_mlir.api.session_entry import NodeArg, SessionEntry, as_array
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, installed_packages, loader_of
 from glow_mlir.errors import ModelError, OptionError
@@ -55,18 +55,18 @@ class InferenceSession:
 
     `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`, `memoryview`), a
     `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
-    dimensions their sizes. `backend` names one (docs/add-a-backend.md); one that interprets runs a `.mlir` file or
-    module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is false. `observers` are
-    told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to `allocated`; a model
-    from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the place of the
-    backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With the `accuracy`
-    "strict", instead of "default", no kernel is used whose rounding errors are larger than those of plain sums
-    (docs/floating-point.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the
-    number of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then
-    depend on what was measured, though not on `threads` (docs/tuning.md). `entry` names the function that `run` calls
-    where a module has several; by default that is the only one, or `main`. All share constants and state. Raises
-    `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this machine cannot
-    run, or a number of threads that there cannot be.
+    dimensions their sizes. `backend` names one (docs/add-a-backend.md), by default the one that the functions of a
+    module say; one that interprets runs a `.mlir` file or module just as it stands. Compiled models are kept on disk
+    (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a compilation down to `llvm`, and
+    `pass_observers` of each pass down to `allocated`; a model from the cache goes through none. `disable` names passes
+    to leave out, and `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and has to
+    lead to what the backend loads. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding
+    errors are larger than those of plain sums (docs/floating-point.md). An inference computes in as many `threads`, the
+    caller's among them; 0 stands for the number of cores. Results do not depend on it. With `tune`, kernels are chosen
+    by measuring them; last digits then depend on what was measured, though not on `threads` (docs/tuning.md). `entry`
+    names the function that `run` calls where a module has several; by default that is the only one, or `main`. All
+    share constants and state. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
+    whose code this machine cannot run, or a number of threads that there cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -77,7 +77,7 @@ class InferenceSession:
         self,
         model: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
         *,
-        backend: str = DEFAULT_BACKEND,
+        backend: str | None = None,
         threads: int | None = None,
         dimensions: Mapping[str, int] | None = None,
         target: str | None = None,
@@ -96,7 +96,8 @@ class InferenceSession:
             _check_pipeline(pipeline, target, profile)
         source = accepted_model(model)
         self._dimensions = dict(dimensions or {})
-        self._backend, self._target, self._profile = backend, target, profile
+        self._backend = model_backend(source) if backend is None else backend
+        self._target, self._profile = target, profile
         self._pipeline, self._disable = pipeline, _names(disable)
         self._accuracy, self._tune = accuracy, tune
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)

@@ -22,6 +22,7 @@ from glow_mlir.dialects.target import Target, named_fields, threads_error, with_
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.executable import Executable
 
@@ -227,6 +228,19 @@ def backend_of(function: FunctionOp) -> Backend:
         place, name = position_of(function.location), function.sym_name.data
         raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=place, hint=error.hint) from error
     return backend
+
+
+def backend_said(module: ModuleOp) -> str:
+    """The backend that functions of a module are for, else the default; raises `OptionError` where they differ."""
+    found: dict[str, str] = {}
+    for function in functions(module):
+        if function.assigned is not None:
+            found.setdefault(function.assigned.data.backend, function.sym_name.data)
+    if len(found) > 1:
+        listed = ", ".join(f"@{function} for '{name}'" for name, function in found.items())
+        hint = "a module for each, or a backend that runs what is for any"
+        raise OptionError(f"the functions of the module are for several backends: {listed}", hint=hint)
+    return next(iter(found), DEFAULT_BACKEND)
 
 
 def runnable_targets(backend: Backend) -> list[str]:

@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import Room, backend_of, get_backend
+from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
@@ -68,13 +68,14 @@ class Compilation:
     """
     One compilation of a module.
 
-    It goes through the pipeline of a backend, or through `pipeline`, which then decides alone; `disable` names passes
-    to leave out of either. `target`, `threads` and `accuracy` are those of functions that have no target of their own,
-    in either; what a function says itself they must not contradict. `tune` has kernels measured (docs/tuning.md).
+    It goes through the pipeline of a backend, by default the one that the functions say, or through `pipeline`, which
+    then decides alone; `disable` names passes to leave out of either. `target`, `threads` and `accuracy` are those of
+    functions that have no target of their own, in either; what a function says itself they must not contradict. `tune`
+    has kernels measured (docs/tuning.md).
     """
 
     module: ModuleOp
-    backend: str = DEFAULT_BACKEND
+    backend: str | None = None
     target: str | None = None
     profile: bool = False
     verify: bool = False
@@ -98,7 +99,7 @@ class Compilation:
         Raises `GlowError`, an `OutOfMemoryError` among them.
         """
         try:
-            return get_backend(self.backend).compile(self, room)
+            return self._compiler.compile(self, room)
         except MemoryError as error:
             raise out_of_memory(self.module, error) from error
 
@@ -112,9 +113,14 @@ class Compilation:
         return made
 
     @cached_property
+    def _compiler(self) -> Backend:
+        """The backend."""
+        return get_backend(self.backend or backend_said(self.module))
+
+    @cached_property
     def _whole(self) -> Pipeline:
         """The pipeline before anything is left out."""
-        whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        whole = self.pipeline or self._compiler.pipeline(self.target, self.profile)
         given = {"threads": self.threads, "accuracy": self.accuracy}
         return whole.with_options(ASSIGN, **{name: value for name, value in given.items() if value is not None})
 
