@@ -15,7 +15,6 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from glow_mlir.driver.given import check_functions
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.driver.reproducer import reproducer_options
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
@@ -212,6 +211,8 @@ class GlowOpt(xDSLOptMain):
 
     def _parse(self, text: str) -> ModuleOp:
         """Parse one piece of the input."""
+        from glow_mlir.driver.given import check_functions
+
         parse = parse_unverified if self.args.disable_verify else parse_module
         module = parse(text, self.ctx, self.get_input_name(), implicit_module=not self.args.no_implicit_module)
         check_functions(module)  # Also where nothing else is verified: no pass knows what to do with other ops.

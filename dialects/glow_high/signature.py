@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, NoneAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -53,30 +53,55 @@ class Signature:
             parser.raise_error(f"the function says that it gives {wanted}, and returns {found}", self.place)
 
 
-def parse_signature(parser: Parser) -> Signature:
-    """Parse names of placeholders, or arguments and results."""
+def parse_signature(parser: Parser, is_qualified: bool) -> Signature:
+    """
+    Parse names of placeholders, or arguments and results.
+
+    Arguments are buffers with a qualifier where the function `is_qualified`, one of `glow_low`; it has no results.
+    """
     signature = Signature()
-    parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_entry(parser, signature))
+    parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_entry(parser, signature, is_qualified))
     if signature.bindings and signature.arguments:
         parser.raise_error("a function has names of placeholders or arguments, not both")
     signature.place = parser.pos
-    if parser.parse_optional_punctuation("->"):
+    if not is_qualified and parser.parse_optional_punctuation("->"):
         enclosed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         signature.results = [parser.parse_type()] if enclosed is None else enclosed
+        labels = result_labels(len(signature.results))
+        if taken := [argument.name.text[1:] for argument in signature.arguments if argument.name.text[1:] in labels]:
+            parser.raise_error(f"%{taken[0]} is what a result is called: call the argument otherwise", signature.place)
     return signature
 
 
-def _parse_entry(parser: Parser, signature: Signature) -> None:
+def result_labels(count: int) -> list[str]:
+    """What callers call so many results: `result`, `result1`, `result2`, …"""
+    return [f"result{number or ''}" for number in range(count)]
+
+
+def _parse_entry(parser: Parser, signature: Signature, is_qualified: bool) -> None:
     """Parse one binding or argument."""
+    begin = parser.pos
     name = parser.parse_optional_symbol_name()
     argument = parser.parse_optional_argument()
     if argument is None:
         signature.bindings.append(parser.raise_error("expected a name or an argument") if name is None else name.data)
         return
-    if name is not None and name.data not in ROLES:
-        parser.raise_error(f"'@{name.data}' is no qualifier of an argument: use @in, @out or @inout")
+    if is_qualified != (name is not None) or (name is not None and name.data not in ROLES):
+        use = "@in, @out or @inout" if is_qualified else "none"
+        given = "no qualifier" if name is None else f"'@{name.data}'"
+        parser.raise_error(f"the argument has {given}: use {use}", begin)
+    kind = MemRefType if is_qualified else TensorType
+    if not isinstance(argument.type, kind):
+        parser.raise_error(f"an argument is a {kind.name} here, not {argument.type}", begin)
+    if isinstance(argument.type, MemRefType) and not _is_plain(cast("MemRefType[Attribute]", argument.type)):
+        parser.raise_error(f"an argument is dense, and in no memory space of its own, unlike {argument.type}", begin)
     signature.arguments.append(argument)
     signature.roles.append("input" if name is None else ROLES[name.data])
+
+
+def _is_plain(type_: MemRefType[Attribute]) -> bool:
+    """Whether a buffer is dense and in the default memory."""
+    return isinstance(type_.layout, NoneAttr) and isinstance(type_.memory_space, NoneAttr)
 
 
 def print_signature(printer: Printer, function: FunctionOp) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -219,6 +219,9 @@ class FunctionOp(IRDLOperation):
     `assigned` is the machine that it is compiled for, once the pass `assign-target` has decided that.
     """
 
+    IS_QUALIFIED: ClassVar[bool] = False
+    """Whether arguments are written with qualifiers, as those of instructions."""
+
     sym_name = prop_def(SymbolNameConstraint())
     bindings = prop_def(base(ArrayAttr))
     assigned = opt_prop_def(TargetAttr, prop_name="target")
@@ -313,12 +316,12 @@ class FunctionOp(IRDLOperation):
             printer.print_string(" attributes")
             print_properties(printer, rest)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
-        signature = parse_signature(parser)
+        signature = parse_signature(parser, cls.IS_QUALIFIED)
         given = parse_properties(parser) if parser.parse_optional_keyword("attributes") else {}
         region = parser.parse_region(signature.arguments or None)
         if not region.blocks:

@@ -157,6 +157,7 @@ class FuncOp(FunctionOp):
     """
 
     name = "glow_low.func"
+    IS_QUALIFIED: ClassVar[bool] = True
 
     activations = opt_prop_def(base(IntegerAttr))
     activations_bound = opt_prop_def(base(IntegerAttr))

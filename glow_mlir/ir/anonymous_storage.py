@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES
+from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, result_labels
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp, GetOp, PlaceholderOp, ReturnOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, buffer_type
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import operations, own_operations
-
-RESULT = "result"
-"""What results are called, with their number from the second on."""
 
 
 def bind_arguments(module: ModuleOp) -> None:
@@ -30,15 +27,16 @@ def bind_arguments(module: ModuleOp) -> None:
     for function in functions(module):
         last = function.block.last_op
         returned = last if isinstance(last, ReturnOp) else None
-        if function.block.args or returned is not None:
-            _bind(function, returned)
+        roles = cast("ArrayAttr[StringAttr]", function.properties.pop(ARGUMENT_ROLES, ArrayAttr([])))
+        # The verifier refuses arguments that no signature has described.
+        if len(roles) == len(function.block.args) and (len(roles) or returned is not None):
+            _bind(function, [role.data for role in roles], returned)
 
 
-def _bind(function: FunctionOp, returned: ReturnOp | None) -> None:
-    roles = cast("ArrayAttr[StringAttr]", function.properties.pop(ARGUMENT_ROLES, ArrayAttr([])))
+def _bind(function: FunctionOp, roles: Sequence[str], returned: ReturnOp | None) -> None:
     added = [
-        _placeholder(function, argument.name_hint or f"argument{argument.index}", argument.type, role.data)
-        for argument, role in zip(function.block.args, roles.data, strict=True)
+        _placeholder(function, argument.name_hint or f"argument{argument.index}", argument.type, role)
+        for argument, role in zip(function.block.args, roles, strict=True)
     ]
     # Reading stands in front, in the order of the arguments.
     declare = GetOp.of if isinstance(function, FuncOp) else WeightOp.of
@@ -52,8 +50,8 @@ def _bind(function: FunctionOp, returned: ReturnOp | None) -> None:
     else:
         function.block.insert_ops_before(reads, function.block.first_op)
     if returned is not None:
-        for number, value in enumerate(returned.values):
-            added.append(_placeholder(function, f"{RESULT}{number or ''}", value.type, "output"))
+        for label, value in zip(result_labels(len(returned.values)), returned.values, strict=True):
+            added.append(_placeholder(function, label, value.type, "output"))
             function.block.insert_op_before(SaveOp.to(value, added[-1].sym_name.data, returned.location), returned)
         function.block.erase_op(returned)
     function.properties["bindings"] = ArrayAttr([SymbolRefAttr(item.sym_name) for item in added])
@@ -65,7 +63,8 @@ def _bind(function: FunctionOp, returned: ReturnOp | None) -> None:
 def _placeholder(function: FunctionOp, name: str, type_: Attribute, role: str) -> PlaceholderOp:
     """An anonymous placeholder; its type is the tensor in a buffer of that type."""
     symbol = f"{function.sym_name.data}.{name}"
-    placeholder = PlaceholderOp.bound(symbol, tensor(shape_of(type_), element_of(type_)), role, function.location)
+    held = type_ if isinstance(type_, TensorType) else tensor(shape_of(type_), element_of(type_))
+    placeholder = PlaceholderOp.bound(symbol, cast("TensorType[Attribute]", held), role, function.location)
     placeholder.properties["label"] = StringAttr(name)
     return placeholder
 
@@ -104,7 +103,7 @@ def _has_given_name(op: PlaceholderOp, prefix: str) -> bool:
 def _unbind_high(function: FunctionOp, bound: Sequence[PlaceholderOp]) -> None:
     inputs = [op for op in bound if op.role == "input"]
     outputs = [op.sym_name.data for op in bound if op.role == "output"]
-    labels = [f"{RESULT}{number or ''}" for number in range(len(outputs))]
+    labels = result_labels(len(outputs))
     named = [op.public_name for op in bound] == [*(op.public_name for op in inputs), *labels]
     reads = _uses(function, lambda op: op.storage_name if isinstance(op, GetOp) else "")
     own = list(own_operations(function))
@@ -143,11 +142,10 @@ def _replace_reads(function: FunctionOp, bound: Sequence[PlaceholderOp], reads: 
     if not isinstance(function, FuncOp) and not all(chosen):
         return False
     for number, (placeholder, uses) in enumerate(zip(bound, chosen, strict=True)):
-        shape, element = shape_of(placeholder.tensor_type), placeholder.tensor_type.element_type
-        is_high = isinstance(function, FuncOp)
-        argument: SSAValue = function.block.insert_arg(
-            placeholder.tensor_type if is_high else buffer_type(shape, element), number
-        )
+        type_: Attribute = placeholder.tensor_type
+        if not isinstance(function, FuncOp):
+            type_ = buffer_type(shape_of(type_), element_of(type_))
+        argument: SSAValue = function.block.insert_arg(type_, number)
         argument.name_hint = placeholder.public_name
         for use in uses:
             use.results[0].replace_all_uses_with(argument)

@@ -40,7 +40,6 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import OptionError, OutOfMemoryError, ParseFailure
-from glow_mlir.ir.anonymous_storage import bind_arguments, unbind_arguments
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.files import is_node, replaced
 
@@ -177,6 +176,8 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
     except ParseError as error:
         raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
     try:
+        from glow_mlir.ir.anonymous_storage import bind_arguments
+
         module = parser.parse_module(implicit_module)
         bind_arguments(module)
         keep_weights(module)
@@ -347,6 +348,8 @@ def module_text(
     """
     stream = StringIO()
     if not generic and not locations:
+        from glow_mlir.ir.anonymous_storage import unbind_arguments
+
         module = unbind_arguments(module)
     aliases = {} if generic else attribute_aliases(module)
     printer = ModulePrinter(stream, print_generic_format=generic, print_debuginfo=locations, limit=limit)

@@ -66,3 +66,8 @@ glow_low.func @low(@in %x: memref<4xf32>, @inout %s: memref<4xf32>, @out %y: mem
   glow_low.add @out %y, @in %x, @in %s
   glow_low.copy @out %s, @in %y
 }
+
+// CHECK:       glow_low.func @empty(@in %x: memref<4xf32>) {
+// CHECK-NEXT:  }
+glow_low.func @empty(@in %x: memref<4xf32>) {
+}

@@ -9,7 +9,7 @@ glow_high.func @results(%x: tensor<4xf32>) -> tensor<5xf32> {
 
 // -----
 
-// expected-error@+1 {{'@scratch' is no qualifier of an argument: use @in, @out or @inout}}
+// expected-error@+1 {{the argument has '@scratch': use @in, @out or @inout}}
 glow_low.func @qualifier(@scratch %x: memref<4xf32>) {
 }
 
@@ -27,6 +27,50 @@ glow_high.func @behind(%x: tensor<4xf32>) {
   glow_high.return %x
   %0 = glow_high.relu %x : tensor<4xf32>
 }
+
+// -----
+
+// expected-error@+1 {{the argument has no qualifier: use @in, @out or @inout}}
+glow_low.func @unqualified(%x: memref<4xf32>) {
+}
+
+// -----
+
+// expected-error@+1 {{the argument has '@in': use none}}
+glow_high.func @qualified(@in %x: tensor<4xf32>) {
+}
+
+// -----
+
+// expected-error@+1 {{an argument is a memref here, not tensor<4xf32>}}
+glow_low.func @tensors(@in %x: tensor<4xf32>) {
+}
+
+// -----
+
+// expected-error@+1 {{an argument is a tensor here, not memref<4xf32>}}
+glow_high.func @buffers(%x: memref<4xf32>) {
+}
+
+// -----
+
+// expected-error@+1 {{an argument is dense, and in no memory space of its own, unlike memref<4xf32, strided<[2]>>}}
+glow_low.func @strided(@in %x: memref<4xf32, strided<[2]>>) {
+}
+
+// -----
+
+// expected-error@+1 {{%result is what a result is called: call the argument otherwise}}
+glow_high.func @taken(%result: tensor<4xf32>) -> tensor<4xf32> {
+  glow_high.return %result
+}
+
+// -----
+
+// expected-error@+1 {{a function takes nothing but its bindings}}
+"glow_high.func"() <{sym_name = "generic", bindings = []}> ({
+^bb0(%x: tensor<4xf32>):
+}) : () -> ()
 
 // -----
 
