@@ -19,7 +19,7 @@ from glow_mlir.transforms.shorten_lifetimes import shorten
 PROGRAM = """
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @y : tensor<8xf32> {output}
-glow_low.func @main(@x, @y) {
+glow_low.func @main(@x, @y) attributes {target = #glow.target<backend = "interpreter">} {
   %x = glow_low.weight @x : memref<4xf32>
   %y = glow_low.weight @y {mutable} : memref<8xf32>
   %a = glow_low.alloc : memref<4xf32>

@@ -133,6 +133,7 @@ def test_subclass_that_a_script_registers_compiles_and_runs(monkeypatch: pytest.
 
 
 def test_targets_of_a_subclass_are_its_own() -> None:
+    backend("mine")(Mine)
     target = Mine().target("avx2,threads=2")
     assert (target.backend, target.threads) == ("mine", 2)
     with pytest.raises(OptionError, match="a target of the backend 'mine' says its triple"):

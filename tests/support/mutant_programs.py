@@ -48,7 +48,7 @@ class Program:
         """The program at each stage."""
         pipeline = get_backend("cpu").pipeline(TARGET)
         if self.cache:
-            pipeline = pipeline.with_options("tile-lines", cache=self.cache)
+            pipeline = pipeline.with_options("assign-target", l2_bytes=self.cache)
         module = self._imported()
         found: dict[str, str] = {}
 

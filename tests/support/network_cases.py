@@ -47,7 +47,7 @@ def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str, threads: 
 
     pipeline = get_backend("cpu").pipeline()
     if cache:
-        pipeline = pipeline.with_options("tile-lines", cache=cache)
+        pipeline = pipeline.with_options("assign-target", l2_bytes=cache)
     compilation = Compilation(
         module, verify=True, accuracy=accuracy, threads=threads, pipeline=pipeline, observers=[compare]
     )

@@ -23,7 +23,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import function_of, operations
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry, aligned
 
 ENTRY = "main"
@@ -46,7 +46,7 @@ class Trial:
         roots = list(dict.fromkeys(root_of(value) for value in self.op.operands))
         stored = [self._stored(root, f"buffer{index}") for index, root in enumerate(roots)]
         bound = [item.sym_name.data for item in stored if isinstance(item, PlaceholderOp)]
-        function = FuncOp.named(ENTRY, bound)
+        function = FuncOp.named(ENTRY, bound, target=function_of(self.op).assigned)
         declared = [WeightOp.of(item) for item in stored]
         function.block.add_ops(declared)
         values: dict[SSAValue, SSAValue] = dict(zip(roots, (op.result for op in declared), strict=True))
