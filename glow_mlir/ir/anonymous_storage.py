@@ -63,8 +63,12 @@ def _bind(function: FunctionOp, roles: Sequence[str], returned: ReturnOp | None)
 def _placeholder(function: FunctionOp, name: str, type_: Attribute, role: str) -> PlaceholderOp:
     """An anonymous placeholder; its type is the tensor in a buffer of that type."""
     symbol = f"{function.sym_name.data}.{name}"
-    held = type_ if isinstance(type_, TensorType) else tensor(shape_of(type_), element_of(type_))
-    placeholder = PlaceholderOp.bound(symbol, cast("TensorType[Attribute]", held), role, function.location)
+    held = (
+        cast("TensorType[Attribute]", type_)
+        if isinstance(type_, TensorType)
+        else tensor(shape_of(type_), element_of(type_))
+    )
+    placeholder = PlaceholderOp.bound(symbol, held, role, function.location)
     placeholder.properties["label"] = StringAttr(name)
     return placeholder
 
