@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
 
@@ -18,6 +19,7 @@ from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import LOWERINGS
 from glow_mlir.ir.rewriting import erase_dead, replace
+from glow_mlir.transforms.assign_target import AssignTargetPass
 
 Operands = Sequence[np.ndarray | None]
 
@@ -63,7 +65,8 @@ def run_operator(module: ModuleOp, operands: Operands) -> list[np.ndarray]:
 
 
 def lower_operator(module: ModuleOp, op: HighOp) -> None:
-    """Replace the operator by its lowering, and verify what comes out."""
+    """Replace the operator by its lowering for a machine with AVX2, and verify what comes out."""
+    AssignTargetPass(target="avx2").apply(Context(), module)
     block = op.parent_block()
     assert block is not None
     values: SSAValue | list[SSAValue] = LOWERINGS.all()[type(op)](op, Emitter(op, Storage(module)))
