@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -134,6 +135,13 @@ def constants(observed: list[int]) -> list[Observer]:
     return [observe]
 
 
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of its own for compiled models."""
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+
+
+@pytest.mark.usefixtures("empty_cache")
 def test_session_leaves_passes_out_and_caches_that_apart() -> None:
     inputs = random_inputs(MODEL, np.random.default_rng(0))
     whole: list[int] = []
@@ -147,6 +155,7 @@ def test_session_leaves_passes_out_and_caches_that_apart() -> None:
     assert not InferenceSession(MODEL, disable=chosen[::-1]).compile_seconds
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_session_knows_two_accuracies_and_caches_them_apart() -> None:
     InferenceSession(MODEL)
     assert InferenceSession(MODEL, accuracy="strict").compile_seconds

@@ -155,7 +155,7 @@ def test_foreign_targets_are_refused(target: str) -> None:
 
 
 def test_interpreter_is_refused() -> None:
-    with pytest.raises(OptionError, match="has no kernels to tune"):
+    with pytest.raises(OptionError, match="makes no machine code to tune"):
         InferenceSession(convolutions(), backend="interpreter", tune=True)
 
 

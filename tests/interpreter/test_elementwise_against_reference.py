@@ -44,7 +44,8 @@ def accepted(kind: str) -> list[str]:
     position = 1 if kind == "Where" else 0
     names = {str(name)[len("tensor(") : -1] for name in schema.inputs[position].types}
     numpy_names = {{"float": "float32", "double": "float64"}.get(name, name) for name in names}
-    return sorted(numpy_names & set(ELEMENT_TYPES))
+    # tests/codegen/test_bfloat16.py compares bfloat16, for which the reference rounds otherwise.
+    return sorted(numpy_names & set(ELEMENT_TYPES) - {"bfloat16"})
 
 
 CASES = [

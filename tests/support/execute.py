@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from machines import target_named
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
@@ -34,6 +33,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import functions
 from glow_mlir.runtime.loader import Library
 from glow_mlir.support.dtypes import is_float_dtype, named_dtype
 
@@ -192,10 +192,17 @@ class Guarded:
 
 
 def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> Program:
-    """Take a module down the ladder, in place, from the stage it is at, and load the only function it has."""
-    compilation = Compilation(module, target=target, verify=True, threads=threads)
+    """
+    Take a module down the ladder, in place, from the stage it is at, and load the only function it has.
+
+    It is compiled for `target`, unless it says another one itself.
+    """
+    (graph,) = functions(module)
+    is_said = graph.assigned is not None
+    compilation = Compilation(module, target=None if is_said else target, verify=True, threads=threads)
     compilation.run(until="allocated")
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
+    machine = function.target
     constants = build_region(constants_of([function], Storage(module)))
     bindings = tuple(_binding(module, name) for name in function.binding_names)
     activations = function.properties["activations"]
@@ -203,7 +210,6 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> 
     # LLVM verifies its own module; verifying it in xDSL as well takes as long as everything else.
     compilation.verify = False
     compilation.run()
-    machine = target_named(target)
     data = compile_text(emit_module(module), machine)
     assert undefined_symbols(data) == ()
     name = function.sym_name.data

@@ -38,7 +38,7 @@ def test_lowering_preserves_meaning(data: st.DataObject, terms: list[str], dtype
     result = "".join(data.draw(st.permutations(labels)))[: data.draw(st.integers(0, len(labels)))]
     equation = f"{','.join(terms)}->{result}"
     module, inputs = module_of(Case(EinsumOp, operands(equation, dtype=dtype), equation=equation))
-    validate(module, "lower", inputs)
+    validate(module, "assign-target,lower", inputs)
 
 
 @pytest.mark.parametrize(
