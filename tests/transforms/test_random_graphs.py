@@ -96,7 +96,7 @@ LOW = (
     "stack",
     "fuse-epilogues",
     "fuse-prologues",
-    "tile-lines{cache=300}",
+    "tile-lines",
     "shorten-lifetimes",
     "remove-unused-storage",
     "select",
@@ -160,7 +160,7 @@ def test_every_pass_is_validated() -> None:
 @given(data=st.data())
 def test_pass_on_graphs_changes_no_bit(name: str, data: st.DataObject) -> None:
     graph = data.draw(graphs(FAVOURITES.get(name, ())))
-    validate(graph.module, f"{name},{name}", graph.inputs, context=CONTEXT)
+    validate(graph.module, f"assign-target,{name},{name}", graph.inputs, context=CONTEXT)
 
 
 @pytest.mark.parametrize("name", ROUNDING_HIGH)
@@ -168,14 +168,14 @@ def test_pass_on_graphs_changes_no_bit(name: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_pass_on_graphs_changes_rounding_only(name: str, data: st.DataObject) -> None:
     graph = data.draw(graphs(FAVOURITES.get(name, ())))
-    validate(graph.module, f"{name},{name}", graph.inputs, context=CONTEXT, **ROUNDING)
+    validate(graph.module, f"assign-target,{name},{name}", graph.inputs, context=CONTEXT, **ROUNDING)
 
 
 @settings(max_examples=25, **SLOW)
 @given(graph=st.one_of(graphs(), graphs(LAYOUT_STEPS)), data=st.data())
 def test_passes_on_graphs_in_any_order(graph: Graph, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(EXACT_HIGH + ROUNDING_HIGH), min_size=2, max_size=6))
-    validate(graph.module, ",".join(names), graph.inputs, context=CONTEXT, **ROUNDING)
+    validate(graph.module, ",".join(("assign-target", *names)), graph.inputs, context=CONTEXT, **ROUNDING)
 
 
 @settings(max_examples=40, **SLOW)
@@ -183,7 +183,8 @@ def test_passes_on_graphs_in_any_order(graph: Graph, data: st.DataObject) -> Non
 def test_passes_on_instructions_in_any_order(graph: Graph, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(LOW), min_size=1, max_size=5))
     lowered = data.draw(st.sampled_from(["", "schedule,"]))
-    pipeline = f"{lowered}{CONVERT},{','.join(names)},{ALLOCATE}"
+    # Small graphs meet in any real cache.
+    pipeline = f"assign-target{{l2_bytes=300}},{lowered}{CONVERT},{','.join(names)},{ALLOCATE}"
     validate(graph.module, pipeline, graph.inputs, context=CONTEXT)
     assert_text_round_trips(graph.module, CONTEXT)
 
