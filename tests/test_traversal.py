@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.analysis.liveness import lifetimes
 from glow_mlir.dialects.glow_low.loop import LoopOp
-from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import low_functions
@@ -110,6 +110,16 @@ def test_spans_nest_as_regions_do() -> None:
     assert numbers[outer] == (2, 8)
     assert numbers[inner] == (5, 7)
     assert [numbers[op].begin for op in operations(found)] == list(range(len(ALL)))
+
+
+def test_memory_without_an_end_lives_through_a_loop_that_ends_its_block() -> None:
+    found = function()
+    for op in list(own_operations(found)):
+        if isinstance(op, DeallocOp):
+            found.block.erase_op(op)
+    outer, inner = lifetimes(found)
+    assert (outer.begin, outer.end) == (0, 8)
+    assert outer.overlaps(inner)
 
 
 def test_memory_that_a_loop_uses_lives_in_all_its_trips() -> None:

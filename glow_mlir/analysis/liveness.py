@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.ir import Block
+from xdsl.ir import Operation
 
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, byte_size
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import Span, spans
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,21 @@ def lifetimes(function: FuncOp) -> list[Lifetime]:
     Positions count the operations in the order of the program, through all regions. What lives around a loop lives in
     all its trips; what is allocated inside lives for a part of each, and two branches have their memory in turns.
     """
-    begins: dict[AllocOp, int] = {}
-    ends: dict[AllocOp, int] = {}
-    end_of_block: dict[Block, int] = {}
-    position = -1
-    for position, op in enumerate(operations(function)):
-        if isinstance(op, AllocOp):
-            begins[op] = position
-        elif isinstance(op, DeallocOp) and isinstance(op.buffer.owner, AllocOp):
-            ends[op.buffer.owner] = position
-        if op.parent is not None:
-            end_of_block[op.parent] = position + 1
+    found = spans(function)
+    ends = {op.buffer.owner: span.begin for op, span in found.items() if isinstance(op, DeallocOp)}
     return [
-        Lifetime(op, begin, ends.get(op, end_of_block[op.parent]), byte_size(op.result))
-        for op, begin in begins.items()
-        if op.parent is not None
+        Lifetime(op, span.begin, ends.get(op, _end_of_block(op, found)), byte_size(op.result))
+        for op, span in found.items()
+        if isinstance(op, AllocOp)
     ]
+
+
+def _end_of_block(op: Operation, found: Mapping[Operation, Span]) -> int:
+    """The position behind the block that an operation is in."""
+    block = op.parent
+    assert block is not None
+    assert block.last_op is not None
+    return found[block.last_op].end
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:

@@ -86,8 +86,9 @@ def unbind_arguments(module: ModuleOp) -> ModuleOp:
 
 
 def _bound(function: FunctionOp) -> list[PlaceholderOp]:
+    """The placeholders that a function is bound to; fewer than it names where it is not valid."""
     storage = function.storage()
-    found = [storage[name] for name in function.binding_names]
+    found = [storage.get(name) for name in function.binding_names]
     return [op for op in found if isinstance(op, PlaceholderOp)]
 
 
@@ -95,7 +96,8 @@ def _is_anonymous(function: FunctionOp) -> bool:
     """Whether each placeholder that a function is bound to has a name that reading text gives."""
     bound = _bound(function) if function.binding_names else []
     prefix = f"{function.sym_name.data}."
-    return bool(bound) and all(_has_given_name(op, prefix) for op in bound)
+    is_whole = len(bound) == len(function.binding_names)
+    return bool(bound) and is_whole and all(_has_given_name(op, prefix) for op in bound)
 
 
 def _has_given_name(op: PlaceholderOp, prefix: str) -> bool:
