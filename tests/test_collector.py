@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.errors import GlowError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
@@ -56,7 +57,7 @@ def test_passes_run_without_it() -> None:
         def before(self, item: ModulePass, module: ModuleOp) -> None:
             seen.append(gc.isenabled())
 
-    Compilation(ModuleOp([]), context=Context(), pass_observers=[Watch()]).run(until="optimized")
+    Compilation(ModuleOp([]), runner=PassRunner(Context(), [Watch()])).run(until="optimized")
     assert seen
     assert not any(seen)
     assert gc.isenabled()

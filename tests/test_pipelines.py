@@ -21,6 +21,7 @@ from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import get_backend, named_pipeline, named_pipelines
 from glow_mlir.driver.compiler import Compilation, Observer
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import ESSENTIAL, OPTIMIZE, Pipeline, Stage, configured, parse_pipeline
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import import_model
@@ -62,7 +63,8 @@ CPU = get_backend("cpu").pipeline()
 @pytest.mark.parametrize("name", sorted({spec.name for spec in CPU.specs} - ESSENTIAL))
 def test_each_pass_can_be_left_out(name: str) -> None:
     """Kernels execute what a network with convolutions, attention and data movement becomes without one pass."""
-    Compilation(import_model(varied_network()), disable=[name], verify=True).run(until="allocated")
+    runner = PassRunner(verify_each=True)
+    Compilation(import_model(varied_network()), disable=[name], runner=runner).run(until="allocated")
 
 
 @cache

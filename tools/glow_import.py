@@ -71,18 +71,16 @@ def output_path(args: Namespace) -> Path | None:
 
 def imported(args: Namespace, progress: Progress) -> ModuleOp:
     """The module at the stage that was asked for."""
+    from glow_mlir.driver.compiler import Compilation
+    from glow_mlir.driver.pass_runner import PassRunner
     from glow_mlir.frontends.onnx.importer import import_model
-    from glow_mlir.ir.context import new_context
-    from glow_mlir.tools.climb import Climb
-    from glow_mlir.tools.pass_runner import PassRunner
 
     pipeline = chosen_pipeline(args)
     progress.say(f"importing {args.model}")
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     module = import_model(source, dict(args.bind), args.name)
     progress.say(f"{args.model}: going to stage {args.stage}")
-    context = new_context()
-    Climb(module, pipeline=pipeline, context=context, runner=PassRunner(context)).run(args.stage)
+    Compilation(module, pipeline=pipeline, runner=PassRunner(verify_each=True)).run(args.stage)
     return module
 
 

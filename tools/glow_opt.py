@@ -15,6 +15,7 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.driver.reproducer import reproducer_options
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
@@ -45,7 +46,6 @@ from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
-from glow_mlir.tools.pass_runner import PassRunner
 
 PROGRAM = "glow-opt"
 STDIN = "<stdin>"
@@ -87,9 +87,7 @@ class GlowOpt(xDSLOptMain):
         if self.args.run_reproducer:
             self._take_options(reproducer_options(text, self.get_input_name()))
         self.pipeline = parse_pipeline(self.args.passes)
-        self.ladder = chosen_pipeline(self.args)
-        if self.args.dump_pass_pipeline:
-            self._dump_pipeline()
+        chosen_pipeline(self.args)  # What is wrong with the options is told before the module is parsed.
         timer = Timer()
         self.log = wanted_log(self.args)
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
@@ -128,12 +126,10 @@ class GlowOpt(xDSLOptMain):
         self._kept = read_weights_of(path)
         return text
 
-    def _dump_pipeline(self) -> None:
+    def _dump_pipeline(self, ladder: Pipeline | None) -> None:
         """Print all passes that the options ask for as one pipeline."""
-        ladder = () if self.ladder is None else self.ladder.specs
-        if self.ladder is not None and self.args.stage is not None:
-            ladder = self.ladder.until(self.args.stage).specs
-        print(Pipeline("passes", (Stage("all", (*ladder, *pass_specs([self.args.passes]))),)), file=sys.stderr)
+        ahead = () if ladder is None else (ladder.until(self.args.stage) if self.args.stage else ladder).specs
+        print(Pipeline("passes", (Stage("all", (*ahead, *pass_specs([self.args.passes]))),)), file=sys.stderr)
 
     def _take_options(self, options: list[str]) -> None:
         """Parse further options over those of the command line."""
@@ -201,10 +197,13 @@ class GlowOpt(xDSLOptMain):
         timer.start()
         module = self._parse(text)
         timer.stop("Parser")
-        if self.ladder is not None:
-            from glow_mlir.tools.climb import Climb
+        ladder = chosen_pipeline(self.args, module)
+        if self.args.dump_pass_pipeline:
+            self._dump_pipeline(ladder)
+        if ladder is not None:
+            from glow_mlir.driver.compiler import Compilation
 
-            Climb(module, pipeline=self.ladder, context=self.ctx, runner=runner).run(self.args.stage)
+            Compilation(module, pipeline=ladder, runner=runner).run(self.args.stage)
         runner.run(self.pipeline.passes, module)
         timer.start()
         return module

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.driver.pipelines import Pipeline
 from glow_mlir.tools.command_line import ArgumentGroup
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -23,7 +27,7 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
         dest="pipeline",
         metavar="NAME",
         help="the pipeline to run: optimize, or the name of a backend, as glow-opt --list-pipelines prints them "
-        f"(default: {DEFAULT_BACKEND}, with --stop-after)",
+        f"(default: with --stop-after, the backend that the module says, else {DEFAULT_BACKEND})",
     )
     group.add_argument(
         "--stop-after",
@@ -56,13 +60,18 @@ def add_disable_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None
     )
 
 
-def chosen_pipeline(args: Namespace) -> Pipeline | None:
-    """The pipeline that the options ask for, or `None`; raises `OptionError` where there is none of that name."""
-    from glow_mlir.backends.interface import named_pipeline
+def chosen_pipeline(args: Namespace, module: ModuleOp | None = None) -> Pipeline | None:
+    """
+    The pipeline that the options ask for, or `None`; without a name, that of the backend that a module says.
+
+    Raises `OptionError` where there is none of that name, and where functions say different backends.
+    """
+    from glow_mlir.backends.interface import backend_said, named_pipeline
 
     if args.pipeline is None and args.stage is None and not args.disable:
         return None
-    return named_pipeline(args.pipeline or DEFAULT_BACKEND, args.machine).without(*args.disable)
+    name = args.pipeline or (DEFAULT_BACKEND if module is None else backend_said(module))
+    return named_pipeline(name, args.machine).without(*args.disable)
 
 
 def pipeline_list(target: str | None) -> str:

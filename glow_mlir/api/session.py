@@ -228,6 +228,7 @@ class InferenceSession:
 
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.compiler import Compilation
+        from glow_mlir.driver.pass_runner import PassRunner
 
         start = time.perf_counter()
         # Who looks at modules finds the same digests each time.
@@ -241,7 +242,7 @@ class InferenceSession:
             pipeline=self._pipeline,
             disable=self._disable,
             observers=self._observers,
-            pass_observers=self._pass_observers,
+            runner=PassRunner(observers=self._pass_observers),
             accuracy=self._accuracy,
             threads=self._threads,
             tune=self._tune,

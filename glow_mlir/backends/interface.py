@@ -39,9 +39,13 @@ class Compiling(Protocol):
     """A compilation as its backend drives it; `glow_mlir.driver.compiler` has it."""
 
     module: ModuleOp
-    context: Context
     as_given: bool
     """Whether the module was given as IR, and is to run as it stands where the backend can do that."""
+
+    @property
+    def context(self) -> Context:
+        """Where its dialects are registered."""
+        ...
 
     @property
     def ladder(self) -> Pipeline:

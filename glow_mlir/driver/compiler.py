@@ -16,13 +16,11 @@ from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
-from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, PassObserver, Pipeline, Stage
-from glow_mlir.driver.reproducer import write_reproducer
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError
-from glow_mlir.ir.context import new_context
+from glow_mlir.driver.pass_runner import PassRun, PassRunner
+from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, Pipeline, Stage
+from glow_mlir.errors import OptionError
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.text import one_line
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
@@ -42,27 +40,6 @@ def stage_of(module: ModuleOp) -> str:
     return attribute.data if isinstance(attribute, StringAttr) else ""
 
 
-def bug(module: ModuleOp, passes: Sequence[ModulePass], context: Context, failure: Exception) -> CompilerBugError:
-    """
-    The error for an unexpected failure of `passes` on `module`, which is changed.
-
-    Runs them again to find the first that fails, and writes a reproducer of it to the current directory.
-    """
-    before = module
-    for item in passes:
-        before = module.clone()
-        try:
-            item.apply(context, module)
-            module.verify()
-        except Exception as error:
-            path = write_reproducer(before, [item], error)
-            return CompilerBugError(
-                f"{type(error).__name__} in pass '{item.name}': {one_line(error)}",
-                hint=f"the reproducer is {path}; run it with 'glow-opt {path} --run-reproducer'",
-            )
-    return CompilerBugError(f"{type(failure).__name__}: {one_line(failure)}")
-
-
 @dataclass
 class Compilation:
     """
@@ -78,12 +55,11 @@ class Compilation:
     backend: str | None = None
     target: str | None = None
     profile: bool = False
-    verify: bool = False
-    context: Context = field(default_factory=new_context)
+    runner: PassRunner = field(default_factory=PassRunner)
+    """What runs its passes."""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
-    pass_observers: Sequence[PassObserver] = ()
     accuracy: str | None = None
     threads: int | None = None
     tune: bool = False
@@ -111,6 +87,11 @@ class Compilation:
         for observer in self.observers:
             observer(last, self.module, self.seconds["code"])
         return made
+
+    @property
+    def context(self) -> Context:
+        """Where its dialects are registered."""
+        return self.runner.context
 
     @cached_property
     def _compiler(self) -> Backend:
@@ -154,17 +135,9 @@ class Compilation:
             raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
         ahead = wanted.stages[reached + 1 :]
         self.check_given()
-        # A crash is told by its reproducer, which needs the module as it was.
-        origin = self.module.clone()
-        try:
-            for stage in ahead:
-                self.run_stage(stage)
-        except GlowError:
-            raise
-        except MemoryError as error:
-            raise out_of_memory(origin, error) from error
-        except Exception as error:
-            raise bug(origin, [item for stage in ahead for item in stage.passes()], self.context, error) from error
+        run = self.runner.begin(self.module, is_checked=True)
+        for stage in ahead:
+            self._climb(stage, run)
         return self.module
 
     def check_given(self) -> None:
@@ -197,17 +170,11 @@ class Compilation:
         stage, whole = stage_of(self.module), self._whole
         return whole.until(stage).passes() if stage in whole.stage_names else ()
 
-    def run_stage(self, stage: Stage) -> None:
-        """Run one stage."""
+    def _climb(self, stage: Stage, run: PassRun) -> None:
+        """Run the passes of one stage, and tell the observers."""
         start = time.perf_counter()
         for item in stage.passes():
-            for observer in self.pass_observers:
-                observer.before(item, self.module)
-            item.apply(self.context, self.module)
-            if self.verify:
-                self.module.verify()
-            for observer in self.pass_observers:
-                observer.after(item, self.module)
+            run.apply(item)
         if stage.name != LLVM:
             self.module.attributes[STAGE] = StringAttr(stage.name)
         seconds = time.perf_counter() - start

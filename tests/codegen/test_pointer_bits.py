@@ -24,6 +24,7 @@ from glow_mlir.dialects.glow_high import (
     reductions,
 )
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.errors import OptionError
 
 SMALL = sorted(name for name, target in PRESETS.items() if target.pointer_bits == 32)
@@ -56,7 +57,7 @@ CASES = {
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_indices_are_as_wide_as_addresses(name: str, target: str) -> None:
     module, _ = module_of(CASES[name])
-    Compilation(module, target=target, verify=True).run()
+    Compilation(module, target=target, runner=PassRunner(verify_each=True)).run()
     text = emit_module(module)
     assert "getelementptr" in text
     assert not WIDE_INDEX.search(text)

@@ -15,6 +15,7 @@ from models import model_named, random_inputs
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
@@ -42,7 +43,7 @@ def stages() -> dict[str, tuple[str, ModuleOp]]:
     def keep(stage: Stage, module: ModuleOp, _: float) -> None:
         found[stage.name] = (printed(module), module.clone())
 
-    Compilation(import_model(model()), verify=True, observers=[keep]).run()
+    Compilation(import_model(model()), runner=PassRunner(verify_each=True), observers=[keep]).run()
     return found
 
 

@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import functions
@@ -39,7 +40,7 @@ class Compiled:
         self.memory: Memory | None = None
         self.log = CompilationLog()
         module = import_model(model)
-        Compilation(module, pass_observers=[self.log], observers=[self.observe]).run("allocated")
+        Compilation(module, runner=PassRunner(observers=[self.log]), observers=[self.observe]).run("allocated")
         self.module = module
 
     def observe(self, stage: Stage, module: ModuleOp, seconds: float) -> None:

@@ -31,6 +31,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, Plac
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
@@ -199,7 +200,8 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> 
     """
     (graph,) = functions(module)
     is_said = graph.assigned is not None
-    compilation = Compilation(module, target=None if is_said else target, verify=True, threads=threads)
+    verified = PassRunner(verify_each=True)
+    compilation = Compilation(module, target=None if is_said else target, runner=verified, threads=threads)
     compilation.run(until="allocated")
     function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
     machine = function.target
@@ -208,7 +210,7 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> 
     activations = function.properties["activations"]
     assert isinstance(activations, IntegerAttr)
     # LLVM verifies its own module; verifying it in xDSL as well takes as long as everything else.
-    compilation.verify = False
+    verified.verify_each = False
     compilation.run()
     data = compile_text(emit_module(module), machine)
     assert undefined_symbols(data) == ()

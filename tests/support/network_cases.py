@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
@@ -49,7 +50,12 @@ def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str, threads: 
     if cache:
         pipeline = pipeline.with_options("assign-target", l2_bytes=cache)
     compilation = Compilation(
-        module, verify=True, accuracy=accuracy, threads=threads, pipeline=pipeline, observers=[compare]
+        module,
+        runner=PassRunner(verify_each=True),
+        accuracy=accuracy,
+        threads=threads,
+        pipeline=pipeline,
+        observers=[compare],
     )
     compilation.run(until="allocated")
     program = compile_module(module, threads=threads)

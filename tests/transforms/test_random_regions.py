@@ -10,6 +10,7 @@ from validation import assert_same_results, assert_text_round_trips, run_all, va
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.interpreter.machine import run_function
 
 STAGES = ("optimized", "lowered", "scheduled", "instructions", "stacked", "selected", "allocated")
@@ -23,7 +24,7 @@ def test_stages_and_machine_code_mean_the_same(seed: int) -> None:
     module = region_program(seed)
     inputs = region_inputs(seed)
     expected = [run_all(module, given) for given in inputs]
-    compilation = Compilation(module.clone(), verify=True)
+    compilation = Compilation(module.clone(), runner=PassRunner(verify_each=True))
     for stage in STAGES:
         compilation.run(until=stage)
         assert_text_round_trips(compilation.module)

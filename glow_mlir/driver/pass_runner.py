@@ -1,0 +1,117 @@
+"""Runs passes one after the other under the eyes of observers, and tells the user's mistakes from the compiler's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyException
+
+from glow_mlir.driver.pipelines import PassObserver
+from glow_mlir.driver.reproducer import write_reproducer
+from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
+from glow_mlir.ir.checks import CheckFailed
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.out_of_memory import out_of_memory
+from glow_mlir.ir.text import one_line, position_of, verify_module
+
+
+@dataclass
+class PassRunner:
+    """
+    How passes are run: who looks on, whether the module is verified behind each, and where failures are written.
+
+    `reproducer` is the file to write for any failure; without it there is one only for a bug of the compiler's.
+    """
+
+    context: Context = field(default_factory=new_context)
+    observers: Sequence[PassObserver] = ()
+    verify_each: bool = False
+    reproducer: Path | None = None
+
+    def run(self, passes: Sequence[ModulePass], module: ModuleOp, *, is_checked: bool = False) -> None:
+        """
+        Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault.
+
+        A module that `is_checked` keeps what its stage promises: that it is found invalid later is our fault.
+        """
+        run = self.begin(module, is_checked=is_checked)
+        for item in passes:
+            run.apply(item)
+
+    def begin(self, module: ModuleOp, *, is_checked: bool) -> PassRun:
+        """Passes that are to run on a module, one by one."""
+        return PassRun(self, module, module.clone(), is_checked)
+
+
+@dataclass
+class PassRun:
+    """Passes that run on a module, which was `original`."""
+
+    runner: PassRunner
+    module: ModuleOp
+    original: ModuleOp
+    is_checked: bool
+    _passes: list[ModulePass] = field(default_factory=list[ModulePass])
+
+    def apply(self, item: ModulePass) -> None:
+        """Run the next pass; raises `GlowError` as `PassRunner.run`."""
+        self._passes.append(item)
+        try:
+            self._apply(item)
+        except ShrinkException:
+            raise
+        except MemoryError as error:
+            raise out_of_memory(self.original, error) from error
+        except Exception as error:
+            for observer in self.runner.observers:
+                observer.failed(item, self.module)
+            raise self._explained(item, error) from error
+
+    def _apply(self, item: ModulePass) -> None:
+        runner = self.runner
+        for observer in runner.observers:
+            observer.before(item, self.module)
+        item.apply(runner.context, self.module)
+        if runner.verify_each:
+            try:
+                verify_module(self.module)
+            except ParseFailure as error:
+                raise CompilerBugError(f"it gives invalid IR: {error}") from error
+        for observer in runner.observers:
+            observer.after(item, self.module)
+
+    def _explained(self, item: ModulePass, error: Exception) -> GlowError:
+        """The error to report for the failure of a pass, the last that ran."""
+        path = self.runner.reproducer
+        is_ours = self.is_checked and isinstance(error, VerifyException) and not isinstance(error, GlowError)
+        is_bug = is_ours or is_compiler_bug(item, error)
+        if is_bug or path is not None:
+            path = write_reproducer(self.original, self._passes, error, path, verify_each=self.runner.verify_each)
+        if is_bug:
+            reason = error.reason if isinstance(error, GlowError) else f"{type(error).__name__}: {one_line(error)}"
+            hint = f"please report it with the reproducer {path}; 'glow-opt {path} --run-reproducer' shows it again"
+            return CompilerBugError(f"pass '{item.name}' failed, a bug of ours: {reason}", hint=hint)
+        if isinstance(error, GlowError):
+            return error
+        if isinstance(error, CheckFailed):
+            location = error.op.location
+            return ParseFailure(f"{item.name}: {error}", file=position_of(location), node=location_name(location))
+        return ParseFailure(f"{item.name}: {one_line(error)}")
+
+
+def is_compiler_bug(item: ModulePass, error: Exception) -> bool:
+    """
+    Whether the failure of a pass is the compiler's fault.
+
+    It is not where the pass says what is wrong with the module: by a `GlowError`, a diagnostic of xDSL's, or, for a
+    pass that verifies, a `VerifyException`. From any other pass that one means that it built something invalid.
+    """
+    if isinstance(error, VerifyException) and not isinstance(error, GlowError):
+        return not item.name.startswith("verify-")
+    return isinstance(error, CompilerBugError) or not isinstance(error, GlowError | DiagnosticException)
