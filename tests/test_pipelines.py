@@ -213,7 +213,7 @@ class OtherBackend(CpuBackend):
 def other(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A backend and a pass as another package would register them."""
     monkeypatch.setitem(registry.BACKENDS.all(), "other", OtherBackend)
-    monkeypatch.setitem(universe.GLOW_UNIVERSE.all_passes, "note", lambda: NotePass)
+    monkeypatch.setitem(universe.OWN_PASSES, "note", lambda: NotePass)
     RAN.clear()
     yield "other"
     RAN.clear()

@@ -10,6 +10,7 @@ from xdsl.transforms import get_all_passes
 
 from glow_mlir.driver.pipelines import available_passes
 from glow_mlir.ir.patterns import PatternPass
+from glow_mlir.ir.universe import PASSES
 
 
 def pass_list() -> str:
@@ -19,7 +20,7 @@ def pass_list() -> str:
 
     xDSL's are not described, since that would import all of them.
     """
-    foreign = get_all_passes()
+    foreign = get_all_passes().keys() - PASSES.keys()
     ours = {name: load for name, load in available_passes().items() if name not in foreign}
     lines = [line for name in sorted(ours) for line in described(ours[name]())]
     return "\n".join([*lines, "", "passes of xDSL:", *(f"  {name}" for name in sorted(foreign))])

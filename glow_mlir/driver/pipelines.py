@@ -19,7 +19,7 @@ from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from glow_mlir.errors import OptionError
-from glow_mlir.ir.universe import GLOW_UNIVERSE
+from glow_mlir.ir.universe import OWN_PASSES
 
 ASSIGN = "assign-target"
 """The pass that says for what machine functions are compiled."""
@@ -221,7 +221,7 @@ class PassObserver:
 
 def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """All passes by name: xDSL's, ours, and those of other packages with an entry point `xdsl.universe`."""
-    return {**Universe.get_multiverse().all_passes, **GLOW_UNIVERSE.all_passes}
+    return {**Universe.get_multiverse().all_passes, **OWN_PASSES}
 
 
 def pass_specs(passes: Iterable[str | ArgSpec]) -> tuple[ArgSpec, ...]:
@@ -253,7 +253,7 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
 
     `text` is what the error quotes; by default the first pass at fault.
     """
-    known = {**get_all_passes(), **GLOW_UNIVERSE.all_passes}
+    known = {**get_all_passes(), **OWN_PASSES}
     found: list[ModulePass] = []
     for spec in specs:
         if spec.name not in known:  # Only then are other packages asked, which takes time.

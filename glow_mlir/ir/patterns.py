@@ -35,6 +35,11 @@ Root = TypeVar("Root", bound=Operation)
 Self_ = TypeVar("Self_", bound=RewritePattern)
 
 
+def name_of(kind: type[RewritePattern]) -> str:
+    """The name of a pattern: that of its class, in lower case with hyphens."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
+
+
 class Pattern(RewritePattern):
     """A local rewrite; its method `match_and_rewrite` is decorated with `rooted`, or its `roots` are overridden."""
 
@@ -44,7 +49,7 @@ class Pattern(RewritePattern):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "name" not in cls.__annotations__:
-            cls.name = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+            cls.name = name_of(cls)
 
     @property
     def roots(self) -> Kinds:
@@ -91,12 +96,14 @@ class Walk:
 
     Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in
     their order as long as the operator is there. What they create is visited right after it if the walk is
-    `recursive`; otherwise no operator is visited twice, so that a walk is linear.
+    `recursive`; otherwise no operator is visited twice, so that a walk is linear. One that is `repeated` begins again
+    until nothing changes.
     """
 
     patterns: tuple[Pattern, ...]
     backward: bool = False
     recursive: bool = False
+    repeated: bool = False
 
     @cached_property
     def _by_kind(self) -> _ByKind:
@@ -148,8 +155,12 @@ def run_walks(module: ModuleOp, walks: Iterable[Walk]) -> None:
     storage = Storage(module)
     for function in functions(module):
         for walk in walks:
-            if walk.run(function, storage) and isinstance(function, FuncOp):
-                erase_dead(function)
+            is_pending = True
+            while is_pending:
+                is_changed = walk.run(function, storage)
+                if is_changed and isinstance(function, FuncOp):
+                    erase_dead(function)
+                is_pending = is_changed and walk.repeated
 
 
 # ---- which pattern did what ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 DIALECTS: dict[str, str] = {
@@ -22,6 +23,7 @@ PASSES: dict[str, str] = {
     "allocate": "glow_mlir.transforms.allocate:AllocatePass",
     "apply-patterns": "glow_mlir.transforms.apply_patterns:ApplyPatternsPass",
     "assign-target": "glow_mlir.transforms.assign_target:AssignTargetPass",
+    "canonicalize": "glow_mlir.transforms.canonicalize:CanonicalizePass",
     "decompose-data-movement": "glow_mlir.transforms.decompose_data_movement:DecomposeDataMovementPass",
     "deduplicate": "glow_mlir.transforms.deduplicate:DeduplicatePass",
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",
@@ -87,8 +89,11 @@ def dialect(name: str) -> Dialect:
     return _load(DIALECTS[name])
 
 
+OWN_PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: _lazy(place) for name, place in PASSES.items()}
+"""Pass → its class. In our tools a pass of ours takes the place of one of xDSL's with its name."""
+
 GLOW_UNIVERSE = Universe(
     all_dialects={name: _lazy(place) for name, place in DIALECTS.items()},
-    all_passes={name: _lazy(place) for name, place in PASSES.items()},
+    all_passes={name: load for name, load in OWN_PASSES.items() if name not in get_all_passes()},
 )
-"""Our dialects and passes, found by `xdsl-opt` through the entry point."""
+"""Our dialects and passes, found by `xdsl-opt` through the entry point, which refuses names that it knows."""

@@ -14,6 +14,7 @@ from xdsl.utils.arg_spec import ArgSpec
 from glow_mlir.driver.pipelines import available_passes
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.patterns import PatternPass, Walk
+from glow_mlir.ir.universe import PASSES
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class ApplyPatternsPass(PatternPass):
 @cache
 def named_walks() -> dict[str, Walk]:
     """For each pattern of all passes, also those of other packages, the walk that applies it alone."""
-    known = get_all_passes()
-    kinds = (load() for name, load in available_passes().items() if name not in known)
+    foreign = get_all_passes().keys() - PASSES.keys()
+    kinds = (load() for name, load in available_passes().items() if name not in foreign)
     others = (kind() for kind in kinds if issubclass(kind, PatternPass) and kind is not ApplyPatternsPass)
     walks = (walk for item in others for walk in item.walks())
     return {pattern.name: replace(walk, patterns=(pattern,)) for walk in walks for pattern in walk.patterns}

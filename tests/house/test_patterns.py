@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from glow_mlir.ir.patterns import Pattern, PatternPass
-from glow_mlir.ir.universe import GLOW_UNIVERSE
+from glow_mlir.ir.universe import OWN_PASSES
 from glow_mlir.transforms.apply_patterns import ApplyPatternsPass, named_walks
 
-KINDS = [kind for load in GLOW_UNIVERSE.all_passes.values() if issubclass(kind := load(), PatternPass)]
+KINDS = [kind for load in OWN_PASSES.values() if issubclass(kind := load(), PatternPass)]
 PASSES = {kind.name: kind() for kind in KINDS if kind is not ApplyPatternsPass}
 PATTERNS: list[Pattern] = [pattern for item in PASSES.values() for walk in item.walks() for pattern in walk.patterns]
 
@@ -22,7 +22,7 @@ def test_no_two_patterns_have_one_name() -> None:
 def test_no_pattern_has_the_name_of_another_pass() -> None:
     """What a log names is either a pass, or a pattern of it."""
     own = {pattern.name: name for name, item in PASSES.items() for walk in item.walks() for pattern in walk.patterns}
-    assert {name: owner for name, owner in own.items() if name in GLOW_UNIVERSE.all_passes and name != owner} == {}
+    assert {name: owner for name, owner in own.items() if name in OWN_PASSES and name != owner} == {}
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))

@@ -113,12 +113,14 @@ class ResizeOfUnitAxes(RewritePattern):
         rewriter.replace(op, [resized, ExpandOp.make(resized, shape=shape, location=op.location)])
 
 
+MOVEMENT_OF_SPLAT = MovementOfSplat()
+
 PATTERNS: Mapping[type[HighOp], tuple[RewritePattern, ...]] = {
-    ExpandOp: (MovementOfSplat(), ExpandOfExpand()),
-    ReshapeOp: (MovementOfSplat(), ReshapeOfReshape()),
+    ExpandOp: (MOVEMENT_OF_SPLAT, ExpandOfExpand()),
+    ReshapeOp: (MOVEMENT_OF_SPLAT, ReshapeOfReshape()),
     ResizeOp: (ResizeOfUnitAxes(),),
-    SliceOp: (MovementOfSplat(),),
-    TileOp: (MovementOfSplat(), TileOfUnitAxes(), TileOfTile()),
-    TransposeOp: (MovementOfSplat(), TransposeOfTranspose(), TransposeOfUnitAxes()),
+    SliceOp: (MOVEMENT_OF_SPLAT,),
+    TileOp: (MOVEMENT_OF_SPLAT, TileOfUnitAxes(), TileOfTile()),
+    TransposeOp: (MOVEMENT_OF_SPLAT, TransposeOfTranspose(), TransposeOfUnitAxes()),
 }
 """Operator → its patterns, besides those of `slices`."""

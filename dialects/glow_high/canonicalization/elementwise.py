@@ -131,7 +131,7 @@ class DropExpand(RewritePattern):
                 rewriter.notify_op_modified(op)
 
 
-class Vanish(RewritePattern):
+class FoldToSplat(RewritePattern):
     """An operand that decides the result, or two that cancel, make a splat; not for floats."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -174,19 +174,19 @@ class TimesMinusOne(RewritePattern):
                 return
 
 
-DROP_EXPAND, VANISH, NEGATED_OPERAND = DropExpand(), Vanish(), NegatedOperand()
+DROP_EXPAND, FOLD_TO_SPLAT, NEGATED_OPERAND = DropExpand(), FoldToSplat(), NegatedOperand()
 
 PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {
     binary.AddOp: (NEGATED_OPERAND,),
-    binary.AndOp: (VANISH,),
-    binary.BitwiseAndOp: (VANISH,),
-    binary.BitwiseXorOp: (VANISH,),
+    binary.AndOp: (FOLD_TO_SPLAT,),
+    binary.BitwiseAndOp: (FOLD_TO_SPLAT,),
+    binary.BitwiseXorOp: (FOLD_TO_SPLAT,),
     **clips.PATTERNS,
     **casts.PATTERNS,
-    binary.MulOp: (VANISH, TimesMinusOne()),
-    binary.OrOp: (VANISH,),
-    binary.SubOp: (VANISH, NEGATED_OPERAND),
-    binary.XorOp: (VANISH,),
+    binary.MulOp: (FOLD_TO_SPLAT, TimesMinusOne()),
+    binary.OrOp: (FOLD_TO_SPLAT,),
+    binary.SubOp: (FOLD_TO_SPLAT, NEGATED_OPERAND),
+    binary.XorOp: (FOLD_TO_SPLAT,),
 }
 """Operator → its own patterns, besides those that all elementwise operators have."""
 

@@ -1,0 +1,92 @@
+"""`canonicalize`: operators in their simplest form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.transforms.canonicalize import CanonicalizePass as Canonicalize
+
+from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_low.dialect import GLOW_LOW
+from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, name_of
+from glow_mlir.ir.rewriting import erase_dead, functions
+
+
+@dataclass(frozen=True)
+class CanonicalizePass(PatternPass):
+    """
+    Rewrite operators to simpler forms until nothing changes, and erase those without effect that nothing uses.
+
+    The patterns are what operators say themselves (`HasCanonicalizationPatternsInterface`, `HasFolderInterface`), the
+    same that xDSL's pass of this name applies; that one runs on modules without functions of ours.
+    """
+
+    name = "canonicalize"
+
+    def walks(self) -> tuple[Walk, ...]:
+        return (Walk((FoldToOperand(), *canonicalizations()), recursive=True, repeated=True),)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not functions(op):
+            Canonicalize().apply(ctx, op)
+        super().apply(ctx, op)
+        for function in functions(op):
+            erase_dead(function)
+
+
+class FoldToOperand(Pattern):
+    """An operator whose result is always one of its operands is that operand."""
+
+    @property
+    def roots(self) -> Kinds:
+        return (HasFolderInterface,)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, HasFolderInterface)
+        folded = op.fold()
+        if folded is not None:
+            rewriter.replace(op, [], [value for value in folded if isinstance(value, SSAValue)])
+
+
+class Canonicalization(Pattern):
+    """A pattern that operators say themselves, under the name of its class."""
+
+    name: str
+
+    def __init__(self, pattern: RewritePattern, kinds: Kinds) -> None:
+        self.name = name_of(type(pattern))
+        self.__doc__ = pattern.__doc__
+        self._pattern = pattern
+        self._kinds = kinds
+
+    @property
+    def roots(self) -> Kinds:
+        return self._kinds
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        self._pattern.match_and_rewrite(op, rewriter)
+
+
+@cache
+def canonicalizations() -> tuple[Canonicalization, ...]:
+    """The patterns that the operators of our dialects say."""
+    kinds: dict[RewritePattern, list[type[Operation]]] = {}
+    for kind, pattern in _said():
+        kinds.setdefault(pattern, []).append(kind)
+    return tuple(Canonicalization(pattern, tuple(found)) for pattern, found in kinds.items())
+
+
+def _said() -> Iterator[tuple[type[Operation], RewritePattern]]:
+    """Operators with each of their patterns."""
+    for dialect in (GLOW_HIGH, GLOW_LOW):
+        for kind in dialect.operations:
+            if issubclass(kind, HasCanonicalizationPatternsInterface):
+                for pattern in kind.get_canonicalization_patterns():
+                    yield kind, pattern
