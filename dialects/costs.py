@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 from glow_mlir.errors import OptionError
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs of operations, in additions of the same vectors, and the sizes from which on something is worth it."""
+    """
+    Costs of operations, in additions of the same vectors, and the sizes from which on something is worth it.
+
+    Raises `OptionError` for one below 1, and for one of `POWERS` that is no power of two.
+    """
+
+    POWERS: ClassVar[Collection[str]] = ()
+    """Names of those that are powers of two."""
 
     operations_per_byte: int
     """Additions that take as long as one byte of traffic."""
@@ -38,10 +46,21 @@ class Costs:
     channel_lanes: int
     """Channels that are computed at once, about: as many cost no more than one."""
 
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if value < 1:
+                raise OptionError(f"costs.{name}={value} is too little", hint="1 or more")
+            if name in self.POWERS and value.bit_count() > 1:
+                raise OptionError(f"costs.{name}={value} is no power of two")
 
-def with_costs(costs: Costs, changes: Sequence[tuple[str, int]]) -> Costs:
+
+SomeCosts = TypeVar("SomeCosts", bound=Costs)
+
+
+def with_costs(costs: SomeCosts, changes: Sequence[tuple[str, int]]) -> SomeCosts:
     """Costs with other values for some; raises `OptionError` for one that there is not."""
-    names = [field.name for field in dataclasses.fields(Costs)]
+    names = [field.name for field in dataclasses.fields(costs)]
     for name, _ in changes:
         if name not in names:
             raise OptionError(f"there is no cost '{name}'", hint=f"there are {', '.join(names)}")

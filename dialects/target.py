@@ -27,7 +27,15 @@ POINTER_BITS = (32, 64)
 LEAST_VECTOR = 64
 """Bits of the narrowest vectors."""
 
-LEAST: Mapping[str, int] = {"vector_bits": 0, "vector_registers": 4, "l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}
+LEAST: Mapping[str, int] = {
+    "vector_bits": 0,
+    "vector_registers": 4,
+    "line_bytes": 8,
+    "page_bytes": 8,
+    "l1_bytes": 0,
+    "l2_bytes": 0,
+    "l3_bytes": 0,
+}
 """Field → the least number it may have; with fewer registers, no kernel could keep the values of one operation."""
 
 _FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
@@ -51,8 +59,9 @@ class Target:
     A processor as LLVM names it, the backend that compiles for it, and what passes and kernels have to know of it.
 
     `features` are LLVM's, such as `+avx2,+fma`: a processor is known by them, never by its name. `vector_bits` is the
-    width of the vectors to use, 0 for none at all, and `vector_registers` how many of them there are. `l1_bytes` to
-    `l3_bytes` are the sizes of the caches of data, 0 where there is none. `threads` says for how many the work of one
+    width of the vectors to use, 0 for none at all, and `vector_registers` how many of them there are. `line_bytes` is
+    what a line of the caches has, `page_bytes` a page of memory, `l1_bytes` to `l3_bytes` the caches of data, 0 where
+    there is none. `threads` says for how many the work of one
     inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`. `costs` has names
     and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
 
@@ -65,6 +74,8 @@ class Target:
     features: str = ""
     vector_bits: int = 0
     vector_registers: int = 16
+    line_bytes: int = 64
+    page_bytes: int = 4096
     l1_bytes: int = 0
     l2_bytes: int = 0
     l3_bytes: int = 0
@@ -87,9 +98,7 @@ class Target:
         if self.pointer_bits not in POINTER_BITS:
             hint = f"it is {' or '.join(map(str, POINTER_BITS))}"
             raise OptionError(f"pointer_bits={self.pointer_bits} is no size of a pointer", hint=hint)
-        if self.vector_bits.bit_count() > 1 or 0 < self.vector_bits < LEAST_VECTOR:
-            hint = f"a power of two from {LEAST_VECTOR} on, or 0 for none"
-            raise OptionError(f"vector_bits={self.vector_bits} is no width of vectors", hint=hint)
+        _check_powers(self)
         _check_features(self.features)
 
     def vector_width(self, element: Attribute) -> int:
@@ -152,6 +161,16 @@ FIELDS: Mapping[str, type[str | int]] = {
 
 COST = "costs."
 """How the name of a cost begins where fields are given by name."""
+
+
+def _check_powers(target: Target) -> None:
+    """Raise `OptionError` for a size that is a power of two on every machine, and is none here."""
+    if target.vector_bits.bit_count() > 1 or 0 < target.vector_bits < LEAST_VECTOR:
+        hint = f"a power of two from {LEAST_VECTOR} on, or 0 for none"
+        raise OptionError(f"vector_bits={target.vector_bits} is no width of vectors", hint=hint)
+    for name in ("line_bytes", "page_bytes"):
+        if (size := getattr(target, name)).bit_count() > 1:
+            raise OptionError(f"{name}={size} is no power of two")
 
 
 def _check_features(text: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
-from glow_mlir.backends.cpu.measured import MEASURED
+from glow_mlir.backends.cpu.measured import measured
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.backends.interface import costs_of, get_backend, runnable_targets
 from glow_mlir.backends.interpreter.executable import InterpretedModule
@@ -188,8 +188,8 @@ def test_assign_target_has_an_option_for_each_field() -> None:
 
 def test_costs_are_those_of_the_backend_but_for_what_the_target_says() -> None:
     plain, changed = PRESETS["avx2"], get_backend("cpu").target("avx2,costs.operations_per_byte=8,costs.most_taps=3")
-    assert costs_of(plain) == MEASURED
-    assert costs_of(changed) == dataclasses.replace(MEASURED, operations_per_byte=8, most_taps=3)
+    assert costs_of(plain) == measured(plain)
+    assert costs_of(changed) == dataclasses.replace(measured(plain), operations_per_byte=8, most_taps=3)
     assert str_of(changed).endswith(", costs = {most_taps = 3, operations_per_byte = 8}")
     with pytest.raises(ModelError, match="the target of @main cannot be: there is no cost 'speed'"):
         Compilation(model(main=dataclasses.replace(plain, costs=(("speed", 1),)))).run("optimized")

@@ -15,10 +15,10 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import operations
-from glow_mlir.backends.interface import costs_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.dialects.element_types import signless
@@ -26,9 +26,6 @@ from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape
-
-LIGHT = 8
-"""Operations of a body, in additions, up to which it is repeated for each vector of a tile; else it is a loop."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +71,8 @@ class Epilogue:
     block: Block = field(compare=False)
     element: Attribute
     targets: int = 0
-    work: int = field(default=0, compare=False)
-    """What the body costs for one element, in additions."""
-
-    @property
-    def is_light(self) -> bool:
-        """Whether the body is short enough to be repeated."""
-        return self.work <= LIGHT
+    is_light: bool = field(default=True, compare=False)
+    """Whether the body is short enough to be repeated."""
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
         """What the body yields for a vector of results and the vectors of the sources."""
@@ -118,8 +110,9 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
         return None, ()
     element = signless(call.result.element)
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
-    work = operations(body.block, costs_of(call.target))
-    return Epilogue(body_text(body.block), body.block, element, len(body.targets), work), planes_of(operands, body)
+    costs = kernel_costs(call.target)
+    is_light = operations(body.block, costs) <= costs.light_operations
+    return Epilogue(body_text(body.block), body.block, element, len(body.targets), is_light), planes_of(operands, body)
 
 
 @dataclass(frozen=True)

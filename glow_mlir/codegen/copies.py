@@ -19,13 +19,12 @@ from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest, vecto
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.codegen.walk import Walk
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.shapes import Shape
-
-LARGEST_TILE = {8: 16, 16: 8, 32: 8, 64: 8}
-"""Bits of an element → rows of the largest square that is transposed in registers."""
+from glow_mlir.dialects.target import Target
 
 
 @dataclass(frozen=True)
@@ -66,16 +65,9 @@ def _dimensions(shape: Shape, target: Box, source: Box) -> list[_Dimension]:
     return [_Dimension(*parts) for parts in zip(extents, into, out_of, strict=True)]
 
 
-MOST_REPEATED = 8
-"""How often an element may come in a row for vectors of the source to be spread over the target."""
-
-STEP = 64
-"""Elements that are worth a step of a copy that is cut."""
-
-
-def box_steps(shape: Shape) -> int:
+def box_steps(shape: Shape, target: Target) -> int:
     """Into how many parts a copy or fill of a box may be cut, about."""
-    return -(-math.prod(shape) // STEP)
+    return -(-math.prod(shape) // kernel_costs(target).part_elements)
 
 
 def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Partition = ALL) -> None:
@@ -88,7 +80,7 @@ def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Partitio
         _copy_tiles(b, dimensions, across, rows, target, source, share)
         return
     inner = dimensions[-1]
-    if _repeats_elements(dimensions):
+    if _repeats_elements(dimensions, kernel_costs(b.target).repeated_elements):
         _repeat_elements(b, dimensions, target, source, share)
         return
     lanes = lanes_for(b.target, element, (inner.out_of,)) if inner.into == 1 else 1
@@ -102,12 +94,12 @@ def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Partitio
     vector_nest(b, tuple(d.extent for d in dimensions), lanes, run, share)
 
 
-def _repeats_elements(dimensions: Sequence[_Dimension]) -> bool:
-    """Whether neighbours in the source come a few times each, one behind the other, in the target."""
+def _repeats_elements(dimensions: Sequence[_Dimension], most: int) -> bool:
+    """Whether neighbours in the source come a few times each, up to `most`, one behind the other, in the target."""
     if len(dimensions) < 2:
         return False
     line, times = dimensions[-2:]
-    is_short = 1 < times.extent <= MOST_REPEATED
+    is_short = 1 < times.extent <= most
     return is_short and (times.into, times.out_of, line.into, line.out_of) == (1, 0, times.extent, 1)
 
 
@@ -132,7 +124,8 @@ def _tile_rows(b: Builder, dimensions: Sequence[_Dimension], element: Attribute)
     last = dimensions[-1]
     if last.into != 1 or last.out_of in (0, 1):
         return None
-    rows = min(b.target.vector_width(element), LARGEST_TILE[type_info(element).bits])
+    costs, size = kernel_costs(b.target), type_info(element).bits // 8
+    rows = min(b.target.vector_width(element), max(costs.square_rows, costs.square_bytes // size))
     return rows if rows >= 4 else None
 
 
@@ -166,7 +159,7 @@ def _copy_tiles(
     of_squares = ALL if by_lines else share
     size = type_info(raw(target.operand.element)).bits // 8
     moved = 2 * size * math.prod(d.extent for d in dimensions)
-    walk = Walk.of(rows, size, across.into, along.out_of, beyond_caches=moved > b.target.l3_bytes)
+    walk = Walk.of(b.target, rows, size, across.into, along.out_of, moved)
 
     def tiles(indices: list[Index]) -> None:
         for first, last, width in _squares(along.extent, rows):

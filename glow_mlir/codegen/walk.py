@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-CACHE_LINE = 64
-"""Bytes of a cache line."""
-
-PAGE = 4096
-"""Bytes of a page, and of a way of the first cache: lines that are as far apart, or a multiple, share a set."""
-
-FEW_SETS = 8
-"""Sets of the cache that hold the lines of the source when these get in each other's way."""
-
-MOST_SHARED = 4
-"""Lines of a strip that may share a set of the cache."""
-
-NEAR, FAR, SPREAD = 64, 128, 1024
-"""Elements of the longest block: of targets with several lines a page, of others, and of sources in many sets."""
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.dialects.target import Target
 
 
 @dataclass(frozen=True)
@@ -38,18 +26,22 @@ class Walk:
     block: int
 
     @staticmethod
-    def of(rows: int, size: int, into: int, out_of: int, beyond_caches: bool) -> Walk:
+    def of(machine: Target, rows: int, size: int, into: int, out_of: int, moved: int) -> Walk:
         """
-        The order for squares of `rows` elements of `size` bytes.
+        The order for squares of `rows` elements of `size` bytes, where `moved` bytes are read and written.
 
         `into` and `out_of` are the distances of lines of the target, and of the source, in elements.
         """
-        if beyond_caches:
-            return Walk(rows, FAR)
-        sets = PAGE // math.gcd(out_of * size, PAGE)
-        if sets >= FEW_SETS:
-            return Walk(rows, SPREAD)
-        line = max(rows, CACHE_LINE // size)
-        shared = line * math.gcd(into * size, PAGE) // PAGE
-        is_far = abs(into) * size >= PAGE
-        return Walk(rows if shared > MOST_SHARED else line, FAR if is_far else max(line, min(NEAR, line * sets)))
+        costs = kernel_costs(machine)
+        if moved > machine.l3_bytes:
+            return Walk(rows, costs.far_block)
+        # A way of the first cache is a page: lines that are as far apart, or a multiple, share a set.
+        way = machine.page_bytes
+        sets = way // math.gcd(out_of * size, way)
+        if sets >= costs.few_sets:
+            return Walk(rows, costs.spread_block)
+        line = max(rows, machine.line_bytes // size)
+        shared = line * math.gcd(into * size, way) // way
+        is_far = abs(into) * size >= way
+        block = costs.far_block if is_far else max(line, min(costs.near_block, line * sets))
+        return Walk(rows if shared > costs.shared_lines else line, block)

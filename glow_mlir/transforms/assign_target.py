@@ -40,6 +40,8 @@ class AssignTargetPass(ModulePass):
     features: str | None = None
     vector_bits: int | None = None
     vector_registers: int | None = None
+    line_bytes: int | None = None
+    page_bytes: int | None = None
     l1_bytes: int | None = None
     l2_bytes: int | None = None
     l3_bytes: int | None = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from execute import check, check_low, runnable_targets, sample
 
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.walk import Walk
 from glow_mlir.dialects.glow_high import data_movement as ops
 
@@ -34,12 +36,15 @@ def test_transposes_in_several_blocks(shape: tuple[int, int]):
 
 def test_walks_of_transposes():
     """Few sets want whole lines, many sets long blocks; lines on pages of their own want blocks that write several."""
-    assert Walk.of(8, 4, into=64, out_of=1024, beyond_caches=False) == Walk(16, 16)
-    assert Walk.of(8, 4, into=256, out_of=256, beyond_caches=False) == Walk(16, 64)
-    assert Walk.of(8, 4, into=1024, out_of=1024, beyond_caches=False) == Walk(8, 128)
-    assert Walk.of(8, 4, into=1024, out_of=64, beyond_caches=False) == Walk(8, 1024)
-    assert Walk.of(8, 4, into=256, out_of=256, beyond_caches=True) == Walk(8, 128)
-    assert Walk.of(8, 8, into=64, out_of=512, beyond_caches=False) == Walk(8, 8)
+    machine = PRESETS["avx2"]
+    assert Walk.of(machine, 8, 4, into=64, out_of=1024, moved=0) == Walk(16, 16)
+    assert Walk.of(machine, 8, 4, into=256, out_of=256, moved=0) == Walk(16, 64)
+    assert Walk.of(machine, 8, 4, into=1024, out_of=1024, moved=0) == Walk(8, 128)
+    assert Walk.of(machine, 8, 4, into=1024, out_of=64, moved=0) == Walk(8, 1024)
+    assert Walk.of(machine, 8, 4, into=256, out_of=256, moved=machine.l3_bytes + 1) == Walk(8, 128)
+    assert Walk.of(machine, 8, 8, into=64, out_of=512, moved=0) == Walk(8, 8)
+    wide_lines = replace(machine, line_bytes=128, page_bytes=8192)
+    assert Walk.of(wide_lines, 8, 4, into=64, out_of=1024, moved=0) == Walk(32, 64)
 
 
 @pytest.mark.parametrize("size", range(1, 12))

@@ -34,6 +34,8 @@ from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 
+PADDING = 16
+
 BOUND = 1e-7
 """Largest error, in parts of the largest result and of the square root of the depth, for normal operands."""
 
@@ -101,7 +103,7 @@ def test_product_between_views(name: str, seed: int) -> None:
     rows = Rows(extents, contiguous_strides(source)[:-1], contiguous_strides(target_shape)[:-1])
     item = rows.count // extents[0]
     block = min(item * extents[0], int(random.integers(2 * tile.rows, 90)))
-    cut = Halves(block, item, depth // 2, tile.panel)
+    cut = Halves(block, item, depth // 2, tile.panel, PADDING)
     epilogue = sum_and_relu(9 * (seed % 4 // 2)) if seed % 2 else None
 
     def body(b: Builder, arguments: list[Value]) -> None:
@@ -140,7 +142,7 @@ def test_error_against_f64(count: int, columns: int, depth: int) -> None:
     random, panel = np.random.default_rng(depth), tile_for(target, f32).panel
     x, matrix = (random.standard_normal(shape).astype(np.float32) for shape in ((count, depth), (depth, columns)))
     rows = Rows((1, 1, count), (0, 0, depth), (0, 0, columns))
-    cut = Halves(min(count, 96), count, depth // 2, panel)
+    cut = Halves(min(count, 96), count, depth // 2, panel, PADDING)
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, *scratch = arguments
@@ -163,7 +165,7 @@ def test_products_share_their_sums(name: str) -> None:
     with module.function("f", [ptr] * 6) as (b, (out, inp, w, bias, *scratch)):
         for count, depth, columns in [(64, 128, 256), (49, 64, 128), (300, 32, 256)]:
             rows = Rows((1, 1, count), (0, 0, depth), (0, 0, columns))
-            cut = Halves(min(count, 48), count, depth // 2, tile_for(target, f32).panel)
+            cut = Halves(min(count, 48), count, depth // 2, tile_for(target, f32).panel, PADDING)
             emit_strassen(b, ProductOperands(out, inp, w, bias), rows, columns, cut=cut, scratch=scratch)
     assert sum(name.startswith("strassen") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()

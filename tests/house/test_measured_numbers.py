@@ -1,4 +1,4 @@
-"""Rooms that all backends share hold no number that was measured of a machine: it belongs to its description."""
+"""Passes and kernels hold no number that was measured of a machine: it belongs to its description."""
 
 from __future__ import annotations
 
@@ -47,13 +47,39 @@ FORM = {
 """Limits of forms, formats and mathematics: the same on every machine."""
 
 
+KERNELS = {
+    "builder/atomics": {"PAUSES"},
+    "builder/memory": {"_PREFETCH_LEVELS"},
+    "builder/x86": {"_CURRENT_ROUNDING"},
+    "kernels/conv": {"MOST_UNROLLED"},
+    "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
+    "kernels/gemm": {"ALL_ROWS"},
+    "kernels/matmul": {"MOST_AXES"},
+    "kernels/micro_gemm": {"FEWEST_LANES"},
+    "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},
+    "llvm/elf": {"_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
+    "llvm/emit": {"VISIBILITIES"},
+    "llvm/objects": {"CODEGEN_LEVEL"},
+    "llvm/processor": {"_DEFAULT_POINTER"},
+    "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
+}
+"""
+Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, and what generated code takes.
+
+Those of `codegen/math` are mathematics.
+"""
+
+
 def numbers(path: Path) -> Iterator[str]:
-    """The names of the constants of a module that are numbers, or tables of numbers alone."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    """The names of the constants of a module, those of its classes included, that are numbers or tables of numbers."""
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    classes = (node for node in ast.walk(module) if isinstance(node, ast.ClassDef))
+    for node in (*module.body, *(inner for found in classes for inner in found.body)):
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         value = getattr(node, "value", None)
-        if isinstance(target, ast.Name) and isinstance(value, ast.expr) and is_number(value):
-            yield target.id
+        names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)] if target else []
+        if isinstance(value, ast.expr) and is_number(value):
+            yield from (name for name in names if name.isupper())
 
 
 def is_number(value: ast.expr) -> bool:
@@ -69,3 +95,19 @@ def test_shared_rooms_hold_no_measured_number() -> None:
     found = {name for room in ROOMS for path in (root / room).rglob("*.py") for name in numbers(path)}
     assert not found - EFFORT - FORM, "say it in dialects/costs.py, with its value in the folder of the backend"
     assert not (EFFORT | FORM) - found, "the lists have names that are gone"
+
+
+def test_kernels_hold_no_measured_number() -> None:
+    room = Path(glow_mlir.__file__).parent / "codegen"
+    found = {path.relative_to(room).with_suffix("").as_posix(): set(numbers(path)) for path in room.rglob("*.py")}
+    found = {module: names for module, names in found.items() if names and not module.startswith("math/")}
+    assert found == KERNELS, "what is measured is in codegen/costs.py, with its value in the folder of the backend"
+
+
+def test_numbers_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        "NEAR, FAR = 1, 2\nTABLE = {'a': (3, 4)}\nclass A:\n    MOST: int = -5\n    size: int = 6\nTEXT = 'x'\n",
+        "utf-8",
+    )
+    assert sorted(numbers(path)) == ["FAR", "MOST", "NEAR", "TABLE"]

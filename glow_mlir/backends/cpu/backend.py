@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 
 from xdsl.ir import Operation
 
-from glow_mlir.backends.cpu.measured import MEASURED
+from glow_mlir.backends.cpu.measured import measured
 from glow_mlir.backends.cpu.targets import PRESETS, check_processor, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Backend, Compiling, Room, runnable_targets
 from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.build import build_artifact, zeroed
+from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.target import Target
@@ -99,8 +99,8 @@ class CpuBackend(Backend):
         if target.pointer_bits < 64 and target.threads > 1:
             raise OptionError("parts of a call are shared with pointers of 64 bits alone", hint="threads=1")
 
-    def measured(self, target: Target) -> Costs:
-        return MEASURED
+    def measured(self, target: Target) -> KernelCosts:
+        return measured(target)
 
     def lacks(self, target: Target) -> str:
         return lacks(target)

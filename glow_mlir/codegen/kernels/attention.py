@@ -23,6 +23,7 @@ from glow_mlir.codegen.builder.nests import Index, chunks, linear
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
@@ -40,12 +41,6 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer, number
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.target import Target
-
-IN_CACHE = GemmOptions(block_rows=1 << 62, prefetch=False)
-"""Operands of the products are in the cache already."""
-
-FEW = 4
-"""Up to so many queries keys and values are not packed."""
 
 MATRICES = ("query", "key", "value", "result")
 
@@ -66,13 +61,17 @@ class Plan:
     scale: float
     past: int | None
     """How many keys precede the first query of causal attention."""
+    in_place: bool
+    """Whether keys and values are read where they are."""
+    in_place_width: int
+    """Lanes of the vectors that read them."""
 
     @staticmethod
     def of(op: Operation, target: Target) -> Plan:
         """The plan for an instruction."""
         query, key, value = (shape_of(getattr(op, name)) for name in ("query", "key", "value"))
         element = element_of(getattr(op, "query"))
-        tile = tile_for(target, element)
+        tile, costs = tile_for(target, element), kernel_costs(target)
         fitting = target.l1_bytes // 2 // (key[-2] * byte_width(element))
         return Plan(
             element,
@@ -84,12 +83,9 @@ class Plan:
             block=min(max(2 * tile.rows, fitting), query[-2]),
             scale=float(number(op.properties["scale"])),
             past=integer(op.properties["past"]) if flag(op.properties["causal"]) else None,
+            in_place=query[-2] <= costs.unpacked_queries,
+            in_place_width=tile.lanes * costs.independent_vectors,
         )
-
-    @property
-    def in_place(self) -> bool:
-        """Whether keys and values are read where they are."""
-        return self.queries <= FEW
 
     @property
     def value_tile(self) -> Tile:
@@ -240,14 +236,14 @@ class _Head:
         plan = self.plan
         if plan.in_place:
             into = Rows(self.scratch["scores"].pointer, plan.pitch)
-            products = InPlace(self.b, plan.element, plan.tile.lanes)
+            products = InPlace(self.b, plan.element, plan.in_place_width)
             keys = self._rows("key")
             products.scores(into, self._rows("query", first), keys, rows, limit, plan.depth, plan.scale)
             return
         queries, pitch = self._queries(first, rows)
         scores, keys = (self.scratch[name].pointer for name in ("scores", "keys"))
         operands = ProductOperands(scores, queries, keys, element=plan.element)
-        emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, plan.pitch, options=IN_CACHE)
+        emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, plan.pitch)
 
     def _means(self, first: Index, rows: int, limit: Index) -> None:
         """The means of the first `limit` values, for some queries."""
@@ -255,7 +251,7 @@ class _Head:
         factors, into = self.scratch["factors"].pointer, self._rows("result", first)
         if plan.in_place:
             weights = Rows(self.scratch["scores"].pointer, plan.pitch)
-            products = InPlace(self.b, element, plan.tile.lanes)
+            products = InPlace(self.b, element, plan.in_place_width)
             products.means(into, weights, self._rows("value"), factors, rows, limit, plan.width)
             return
 
@@ -268,7 +264,7 @@ class _Head:
                 epilogue=_scaling(element),
                 planes=(Plane(factors, element, (1, 0)),),
             )
-            options = dataclasses.replace(IN_CACHE, tile=plan.value_tile)
+            options = GemmOptions(tile=plan.value_tile)
             emit_gemm(self.b, operands, rows, columns.count, limit, plan.pitch, into.pitch, options=options)
 
         # Panel by panel, since a panel has all values, of which a block may need fewer.
@@ -295,4 +291,4 @@ def _scaling(element: Attribute) -> Epilogue:
     block = Block(arg_types=[element, element])
     product = arith.MulfOp(block.args[0], block.args[1])
     block.add_ops([product, YieldOp.create(operands=[product.result])])
-    return Epilogue("times a number of the row", block, element, work=1)
+    return Epilogue("times a number of the row", block, element)

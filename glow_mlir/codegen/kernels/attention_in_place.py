@@ -15,9 +15,6 @@ from glow_mlir.codegen.builder.nests import Index, chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 
-VECTORS = 4
-"""Vectors of independent work."""
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -33,11 +30,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class InPlace:
-    """The two products of attention; `lanes` are those of one vector."""
+    """The two products of attention, in vectors of at most `width` lanes."""
 
     b: Builder
     element: Attribute
-    lanes: int
+    width: int
 
     def scores(self, into: Rows, queries: Rows, keys: Rows, rows: int, limit: Index, depth: int, scale: float) -> None:
         """Store the products of `rows` queries with the first `limit` keys, times `scale`."""
@@ -49,7 +46,7 @@ class InPlace:
     def _dot(self, x: Value, y: Value, depth: int) -> Value:
         """The sum of the products of `depth` elements."""
         b, parts = self.b, list[Value]()
-        for start, stop, width in chunks(depth, self.lanes * VECTORS):
+        for start, stop, width in chunks(depth, self.width):
             type_ = vector(self.element, width)
             with b.loop(start, stop, width, carried=[b.constant(0.0, type_)]) as loop:
                 left, right = (pointer.at(loop.index, self.element).load(type_) for pointer in (x, y))
@@ -66,7 +63,7 @@ class InPlace:
         """Store the sums of the first `limit` values by their weights, times the factor of each row."""
         b, element = self.b, self.element
         with b.loop(0, rows) as row:
-            for start, stop, lanes in chunks(width, self.lanes * VECTORS):
+            for start, stop, lanes in chunks(width, self.width):
                 type_ = vector(element, lanes)
                 with b.loop(start, stop, lanes) as column:
                     with b.loop(0, limit, carried=[b.constant(0.0, type_)]) as loop:

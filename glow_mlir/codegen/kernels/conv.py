@@ -13,6 +13,7 @@ from glow_mlir.codegen.bodies import Plane, prologue_of
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product_tiles
@@ -76,14 +77,10 @@ def group_of(op: Operation) -> int:
     return integer(op.properties["group"])
 
 
-MOST_PLANES = 4
-"""Channels up to which an image is read plane by plane; of more, a transpose costs less than the short runs."""
-
-
 def reads_by_channel(op: Operation) -> bool:
-    """Whether the pixels of a line of the input follow each other, the channels do not, and there are few of them."""
+    """Whether the pixels of a line of the input follow each other, the channels do not, and are read plane by plane."""
     image = getattr(op, "input")
-    if has_unit_stride(image) or shape_of(image)[-1] > MOST_PLANES:
+    if has_unit_stride(image):
         return False
     return strides_of(image)[-2] == 1 and max(_dilations(op)[-1:], default=1) == 1
 
@@ -144,7 +141,7 @@ def is_pointwise(op: Operation) -> bool:
     return math.prod(kernel_sizes) == 1 and group_of(op) == 1
 
 
-MOST_TAPS = 64
+MOST_UNROLLED = 64
 """Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
 
 
@@ -161,7 +158,7 @@ class DepthwiseConvKernel(Kernel):
         if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")):
             return False
         filters, *kernel_sizes, depth = filter_shape(op)
-        return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_TAPS
+        return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_UNROLLED
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plain = channels, *taps, _ = filter_shape(op)
@@ -186,7 +183,11 @@ class DepthwiseConvKernel(Kernel):
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
         batch, *outputs, _ = shape_of(getattr(op, "result"))
-        by_images = batch >= 4 * target.threads or batch % target.threads == 0 or len(outputs) == 1
+        by_images = (
+            batch >= kernel_costs(target).parts_per_thread * target.threads
+            or batch % target.threads == 0
+            or len(outputs) == 1
+        )
         return {**pack, "images": batch} if by_images else {**pack, "lines": outputs[0]}
 
     def _packed(self, call: KernelCall) -> Value:
@@ -371,9 +372,11 @@ class ConvKernel(Kernel):
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         filters, *rest = filter_shape(op)
+        if reads_by_channel(op) and shape_of(getattr(op, "input"))[-1] > kernel_costs(target).plane_channels:
+            return ()
         outputs, element = shape_of(getattr(op, "result"))[1:-1], element_of(getattr(op, "filter"))
         if has_prologue(op):
-            outputs = (block_lines(outputs), *outputs[1:])
+            outputs = (block_lines(outputs, target), *outputs[1:])
         # A prologue leaves the pixels that are read beside each other.
         step = shape_of(getattr(op, "input"))[-1] * (1 if has_prologue(op) else math.prod(_strides_of(op)))
         found = product_tiles(target, element, math.prod(outputs), filters // group_of(op), math.prod(rest), step)
@@ -407,7 +410,7 @@ class ConvKernel(Kernel):
             found.append(((group, -(-filters // group // panel), math.prod(rest), panel), element))
         if has_prologue(op):
             outputs = shape_of(getattr(op, "result"))[1:-1]
-            found.append(((block_lines(outputs), *outputs[1:], filter_shape(op)[-1]), element))
+            found.append(((block_lines(outputs, target), *outputs[1:], filter_shape(op)[-1]), element))
         return found
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
@@ -417,8 +420,8 @@ class ConvKernel(Kernel):
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
         if has_prologue(op):
             outputs = shape_of(getattr(op, "result"))[1:-1]
-            return {**pack, "blocks": -(-outputs[0] // block_lines(outputs))}
-        axis, steps = conv_cut(shape_of_conv(op), tile_for(target, element_of(getattr(op, "filter"))), target.threads)
+            return {**pack, "blocks": -(-outputs[0] // block_lines(outputs, target))}
+        axis, steps = conv_cut(shape_of_conv(op), tile_for(target, element_of(getattr(op, "filter"))), target)
         return {**pack, axis: steps}
 
     def private(self, op: Instruction) -> Sequence[int]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.gemm import (
     ALL_ROWS,
     Ahead,
@@ -30,6 +31,7 @@ from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.dialects.target import Target
 
 
 @dataclass(frozen=True)
@@ -190,19 +192,15 @@ def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> _Pixels:
     return _Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
 
 
-def conv_cut(shape: ConvShape, tile: Tile, threads: int) -> tuple[str, int]:
+def conv_cut(shape: ConvShape, tile: Tile, target: Target) -> tuple[str, int]:
     """Whether to cut a convolution of known sizes along its `images`, `rows` or `columns`, and the number of steps."""
     pixels = _pixels_of(shape, (), max(0, len(shape.outputs) - 2))
     numbers = (pixels.height, pixels.width, shape.filters, shape.batch)
     height, width, filters, batch = (number for number in numbers if isinstance(number, int))
-    if batch >= 4 * threads or batch % threads == 0:
+    if batch >= kernel_costs(target).parts_per_thread * target.threads or batch % target.threads == 0:
         return "images", batch
     lines = not pixels.uniform and pixels.go_by_lines(tile)
-    return product_cut(height * width, height if lines else -(-height * width // tile.rows), filters, tile, threads)
-
-
-_FEWEST_ROWS = 4
-"""Tiles of fewer rows would wait for the latency of their sums: they are then cut across lines instead."""
+    return product_cut(height * width, height if lines else -(-height * width // tile.rows), filters, tile, target)
 
 
 @dataclass(frozen=True)
@@ -228,8 +226,8 @@ class _Pixels:
         return all(line == self.width * step for line, step in lines)
 
     def go_by_lines(self, tile: Tile) -> bool:
-        """Whether each line is cut into tiles of its own."""
-        return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= _FEWEST_ROWS
+        """Whether each line is cut into tiles of its own, which would else wait for the latency of their sums."""
+        return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= tile.fewest_rows
 
     def whole_rows(self, image_lines: int | None, tile: Tile) -> Index:
         """The rows of the products by which sums are cut: of a line, or of an image, which may have more lines."""
@@ -300,7 +298,7 @@ class _Bound:
         def block(first: Index, rows: Index) -> None:
             self._panels(lambda columns: self._wrapped_panel(columns, first, rows, pixels))
 
-        emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, 1 << 62, block, nest.options.rows)
+        emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, ALL_ROWS, block, nest.options.rows)
 
     def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: _Pixels) -> None:
         """Multiply a block of pixels that runs on from line to line with a panel."""
@@ -346,7 +344,7 @@ class _Bound:
         """
         nest, operands = self.nest, self.nest.operands
         variant = nest.kernel.of_tile(rows, columns, self.whole_rows)
-        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)))
+        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)), nest.b.target)
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}
         for index, (count, stride) in enumerate(loops):

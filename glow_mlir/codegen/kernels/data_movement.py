@@ -23,7 +23,7 @@ from glow_mlir.dialects.target import Target
 
 def cuts_of_box(self: Kernel, op: Instruction, target: Target) -> Mapping[str, int]:
     """`Kernel.cuts` of copies to a result."""
-    return {"lines": box_steps(shape_of(op.outputs()[0]))}
+    return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
 
 
 @kernel("slice")

@@ -22,21 +22,12 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.dialects.element_types import bit_width
-
-ROWS = 2
-"""Lines of a tile."""
-
-PIXELS = {16: 4, 32: 7}
-"""
-Pixels of a line of the tile, by number of vector registers. The rest of these hold the lines of the filter that an
-input line meets, and one pixel. Measured on Zen 4 with 3x3 and 5x5 filters (AVX-512 among 1x6, 2x6, 2x7, 2x8, 3x4, 3x7,
-4x4, 4x5, 4x7; AVX2 among 1x6, 1x7, 2x2, 2x3, 2x4, 3x3, 3x4).
-"""
 
 
 @dataclass(frozen=True)
@@ -190,12 +181,12 @@ def emit_depthwise(
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
     flat, element, planes = _planar(shape), operands.element, operands.planes
-    lanes = b.target.vector_width(element)
+    lanes, costs = b.target.vector_width(element), kernel_costs(b.target)
     kernel = DepthwiseKernel(
         element=element,
         lanes=lanes,
-        rows=ROWS,
-        pixels=PIXELS.get(b.target.vector_registers, min(PIXELS.values())),
+        rows=costs.depthwise_lines,
+        pixels=costs.depthwise_pixels,
         slices=math.prod(flat.kernel[:-2]),
         height=flat.kernel[-2],
         width=flat.kernel[-1],
@@ -257,7 +248,7 @@ class _Nest:
         begin, end = self.share.of(count) if axis == 0 and isinstance(count, int) else (0, count)
         if axis == len(shape.outputs) - 2:
             lines = functools.partial(self.lines, source, target)
-            emit_row_tiles(self.b, begin, end - begin, ROWS, lines)
+            emit_row_tiles(self.b, begin, end - begin, self.kernel.rows, lines)
             return
         with self.b.loop(begin, end) as step:
             self.axis(axis + 1, *self._moved(source, target, step, axis))

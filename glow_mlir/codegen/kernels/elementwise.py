@@ -12,6 +12,7 @@ from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps,
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
@@ -27,12 +28,9 @@ from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.target import Target
 
-VECTORS = 4
-"""Vectors computed side by side for each function whose operations wait for each other."""
-
 REGISTERS_A_VECTOR = 4
 """
-How many registers of the target there are to be for each of them.
+How many registers of the target there are to be for each vector of a function whose operations wait for each other.
 
 The values of a polynomial take two or three, its coefficients come from memory once registers are short.
 """
@@ -101,7 +99,9 @@ class StackKernel(Kernel):
             return lanes, 1
         if not chains:
             return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE) if has_angles(op.block) else 1
-        return lanes, min(VECTORS * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR)
+        return lanes, min(
+            kernel_costs(target).independent_vectors * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR
+        )
 
 
 @kernel("copy")
@@ -120,7 +120,7 @@ class CopyKernel(Kernel):
         copy_box(call.b, target.shape, Box.all_of(target), Box.all_of(source), call.share("lines"))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"lines": box_steps(shape_of(op.outputs()[0]))}
+        return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
 
 
 @kernel("fill")
@@ -139,4 +139,4 @@ class FillKernel(Kernel):
             fill_box(call.b, target.shape, Box.all_of(target), value, call.share("lines"))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"lines": max(box_steps(shape_of(value)) for value in op.outputs())}
+        return {"lines": max(box_steps(shape_of(value), target) for value in op.outputs())}

@@ -18,25 +18,17 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.kernels.micro_gemm import CACHE_LINE, MicroKernel
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, tile_for
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, line_elements, tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Choice
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
 
-BLOCK_ROWS = 96
-"""Rows of the input that one pass over all panels works on, where the input is too large to stay in the cache."""
-
-BLOCKS = (48, 96, 192, 384)
-"""Rows of blocks that are tried where kernels are measured."""
-
 ALL_ROWS = 1 << 62
 """As many rows as there are."""
-
-MOST_PREFETCHING = 256
-"""Rows up to which the next panel is fetched ahead; with more, each fetch would bring too little."""
 
 
 @dataclass(frozen=True)
@@ -142,26 +134,20 @@ def emit_blocks(
         start, number = last, number + pieces
 
 
-def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, threads: int) -> tuple[str, int]:
+def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Target) -> tuple[str, int]:
     """
     Whether to cut a product along its `rows` or its `columns`, and how many steps there are.
 
     The larger operand is cut, since each thread reads all of the other; unless its steps do not come out even, and
     those of the other are better.
     """
+    costs, threads = kernel_costs(target), target.threads
     steps = {"rows": row_steps, "columns": -(-columns // tile.panel)}
     idle = {axis: -(-count // threads) * threads / max(1, count) for axis, count in steps.items()}
     first, second = ("columns", "rows") if columns > rows else ("rows", "columns")
-    axis = second if idle[first] > UNEVEN and idle[second] < idle[first] else first
-    enough = max(threads, rows // (TILES_OF_PART * tile.rows))
+    axis = second if idle[first] > 1 + costs.uneven_percent / 100 and idle[second] < idle[first] else first
+    enough = max(threads, rows // (costs.part_tiles * tile.rows))
     return axis, min(steps[axis], enough) if axis == "rows" else steps[axis]
-
-
-UNEVEN = 1.1
-"""By how much longer than the mean the share of one thread may take."""
-
-TILES_OF_PART = 4
-"""Tiles of rows of a part: so many as to make up for reading all columns, unless there are too few for all threads."""
 
 
 @dataclass(frozen=True)
@@ -196,18 +182,20 @@ def product_tiles(
     The `rows` of a block and whether to `prefetch` the next panel, for a product with rows `row_step` elements apart.
 
     The first is a guess by the sizes: several blocks where left operand and weights together exceed the cache, but not
-    weights alone; fetching ahead for few rows, and weights that the cache cannot hold.
+    weights alone; fetching ahead for few rows, and weights that the cache cannot hold. Others are blocks of half, twice
+    and four times as many rows.
     """
-    tile = tile_for(target, element)
+    tile, costs = tile_for(target, element), kernel_costs(target)
     if rows <= tile.rows:
         return [{}]
     half = target.l2_bytes * 4 // bit_width(element)
     weights = columns * depth
     guess = {
-        "rows": min(rows, BLOCK_ROWS) if weights <= half < rows * row_step else rows,
-        "prefetch": int(rows <= MOST_PREFETCHING and weights > half),
+        "rows": min(rows, costs.block_rows) if weights <= half < rows * row_step else rows,
+        "prefetch": int(rows <= costs.prefetched_rows and weights > half),
     }
-    others = [{**guess, "rows": block} for block in (rows, *BLOCKS) if block == rows or 2 * block <= rows]
+    blocks = (costs.block_rows // 2, *(costs.block_rows << step for step in range(3)))
+    others = [{**guess, "rows": block} for block in (rows, *blocks) if block == rows or 2 * block <= rows]
     return distinct([guess, {**guess, "prefetch": 1 - guess["prefetch"]}, *others])
 
 
@@ -277,7 +265,7 @@ class _Nest:
         ahead = Ahead(columns, self.k, rows)
 
         def tile(row: Index, count: int) -> None:
-            variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows))
+            variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows), self.b.target)
             variant.call(
                 self.b,
                 output=operands.out.at(row * self.ldc + columns.start, kernel.output_element),
@@ -322,10 +310,9 @@ class Ahead:
             return 0
         return -(-kernel.tile.panel * kernel.rows // self.rows)
 
-    def applied(self, kernel: MicroKernel) -> MicroKernel:
+    def applied(self, kernel: MicroKernel, target: Target) -> MicroKernel:
         """The variant that fetches all lines of the cache on its way, not some of them."""
-        line = CACHE_LINE * 8 // bit_width(kernel.element)
-        return dataclasses.replace(kernel, prefetch=-(-self.step(kernel) // line))
+        return dataclasses.replace(kernel, prefetch=-(-self.step(kernel) // line_elements(target, kernel.element)))
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
         """What the tile from a row on is told."""

@@ -15,6 +15,7 @@ from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import f32, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -201,8 +202,8 @@ class MatMulKernel(Kernel):
             return {"batches": math.prod(batch)}
         if packed and _is_merged(op):
             rows, batch = rows * math.prod(batch), []
-        cut = product_cut(rows, -(-rows // tile.rows), columns, tile, target.threads)
-        if math.prod(batch) >= 4 * target.threads:
+        cut = product_cut(rows, -(-rows // tile.rows), columns, tile, target)
+        if math.prod(batch) >= kernel_costs(target).parts_per_thread * target.threads:
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 

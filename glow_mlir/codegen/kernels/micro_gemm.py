@@ -22,29 +22,19 @@ from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
-from glow_mlir.codegen.kernels.tiles import Tile, balanced
+from glow_mlir.codegen.kernels.tiles import Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
 
 if TYPE_CHECKING:
     from glow_mlir.codegen.kernels.gemm import Columns
 
 FEWEST_LANES = 4
-"""Vectors of fewer lanes are not halved."""
-
-LATENCY_COVER = 8
-"""How many independent sums keep the multiply-add units busy."""
-
-CACHE_LINE = 64
-"""Bytes of a line of the cache."""
+"""Vectors of fewer lanes are not halved: of two, half is no vector."""
 
 
-def partial_sums(rows: int, vectors: int) -> int:
-    """
-    How many partial sums each output of a tile has.
-
-    A multiply-add takes about four cycles and two can start in each: fewer sums than eight leave gaps.
-    """
-    return max(1, min(4, LATENCY_COVER // (rows * vectors)))
+def partial_sums(tile: Tile, rows: int, vectors: int) -> int:
+    """How many partial sums each output of a tile has, of which `rows` and `vectors` are used: fewer leave gaps."""
+    return max(1, min(4, tile.sums // (rows * vectors)))
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,7 @@ class MicroKernel(SharedFunction):
     @property
     def ways(self) -> int:
         """How many partial sums each output has."""
-        return self.partial_sums or partial_sums(self.rows, self.vectors)
+        return self.partial_sums or partial_sums(self.tile, self.rows, self.vectors)
 
     def of_tile(self, rows: int, columns: Columns, whole_rows: Index) -> MicroKernel:
         """
@@ -99,7 +89,7 @@ class MicroKernel(SharedFunction):
             vectors=vectors,
             narrow=narrow,
             partial=columns.partial and not (narrow and rest == lanes // 2),
-            partial_sums=partial_sums(fewest, vectors),
+            partial_sums=partial_sums(self.tile, fewest, vectors),
         )
 
     def lanes_of(self, vector_: int) -> int:
@@ -255,6 +245,6 @@ def _step(
                 sums[place] = b.fma(spread[kernel.lanes_of(v)], column, sums[place])
     if ahead:
         for line in range(kernel.prefetch):
-            b.prefetch(ahead[0].at(line * CACHE_LINE * 8 // bit_width(element), element), level=2)
+            b.prefetch(ahead[0].at(line * line_elements(b.target, element), element), level=2)
         ahead = [ahead[0].at(given["ahead_step"] * elements, element)]
     return [*sums, weights.at(elements * panel, element), *ahead]

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation
 from glow_mlir.codegen.access import computed, lanes_for
 from glow_mlir.codegen.builder.nests import Index
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
@@ -21,9 +22,6 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
-
-VECTORS = 4
-"""Vectors of independent work in the passes over lines: of as many lines, or else of one."""
 
 
 def _sum(x: list[Value], y: list[Value]) -> list[Value]:
@@ -59,14 +57,14 @@ class SoftmaxKernel(Kernel):
 
 
 def _each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callable[[Line], None]) -> None:
-    """Loops over all lines, or the share of a call, with `VECTORS` vectors of independent work."""
-    target = call.target
+    """Loops over all lines, or the share of a call, with independent vectors: of as many lines, or else of one."""
+    target, vectors = call.target, kernel_costs(call.target).independent_vectors
     count = 1
     if lanes_for(target, element, (0,)) > 1:
         # A line is read in several passes, and is to stay in the cache together with its result.
         room = target.l1_bytes // 2 // max(1, 2 * math.prod(lines.along) * byte_width(element))
-        count = lines.side_by_side(min(VECTORS, 1 << max(room.bit_length() - 1, 0)))
-    width = lanes_for(target, element, (0,), VECTORS // count)
+        count = lines.side_by_side(min(vectors, 1 << max(room.bit_length() - 1, 0)))
+    width = lanes_for(target, element, (0,), vectors // count)
     lines.each(call.b, width, body, call.share("lines"), count)
 
 

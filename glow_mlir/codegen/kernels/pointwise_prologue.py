@@ -16,19 +16,18 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import chunks, linear, nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
-from glow_mlir.codegen.kernels.gemm import BLOCK_ROWS, GemmOptions
+from glow_mlir.codegen.kernels.gemm import GemmOptions
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
-
-VECTORS = 2
-"""Vectors of channels that the body works on at once, to hide latencies."""
+from glow_mlir.dialects.target import Target
 
 
-def block_lines(outputs: Shape) -> int:
+def block_lines(outputs: Shape, target: Target) -> int:
     """Lines of the first spatial axis in a block: so many that the product has enough rows."""
-    return min(outputs[0], -(-BLOCK_ROWS // max(1, math.prod(outputs[1:]))))
+    return min(outputs[0], -(-kernel_costs(target).block_rows // max(1, math.prod(outputs[1:]))))
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class BlockedConv:
 
     def emit(self) -> None:
         """Loops over images and blocks of lines."""
-        lines, height = block_lines(self.outputs), self.outputs[0]
+        lines, height = block_lines(self.outputs, self.b.target), self.outputs[0]
         with self.b.loop(0, self.shape.batch) as image:
             whole, blocks = height // lines, -(-height // lines)
             begin, end = self.share.within(blocks, 0, whole)
@@ -81,7 +80,7 @@ class BlockedConv:
         """Fill the scratch buffer with what the body yields for the pixels of some lines of outputs, channels last."""
         b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.planes)
         strides = self.shape.strides
-        width = b.target.vector_width(element) * VECTORS
+        width = b.target.vector_width(element) * kernel_costs(b.target).prologue_vectors
         dense = contiguous_strides((*extents, self.channels))
 
         def pixel(indices: list[Index]) -> None:

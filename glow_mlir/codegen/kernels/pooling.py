@@ -17,6 +17,7 @@ from glow_mlir.codegen.builder.nests import Index, linear, nest, nest_steps, vec
 from glow_mlir.codegen.builder.partition import ALL
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_of, lowest
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.scalar_math import MATH
@@ -30,9 +31,6 @@ from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window, is_channels_last
-
-VECTORS = 4
-"""Vectors of channels at once: enough independent work to hide the latency of an addition."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +142,13 @@ class PoolKernel(Kernel):
         before, after = (Image.of(value, is_channels_last(pool.layout)) for value in (pool.input, pool.result))
         if runs_along_rows(before, after, pool.window()):
             return {"lines": math.prod(after.sizes) // max(1, after.sizes[-2])}
-        width = lanes_for(target, computed(element_of(pool.input)), (before.strides[-1], after.strides[-1]), VECTORS)
+        width = _width(target, computed(element_of(pool.input)), (before.strides[-1], after.strides[-1]))
         return {"lines": nest_steps((math.prod(after.sizes[:-1]), after.sizes[-1]), width)}
+
+
+def _width(target: Target, element: Attribute, steps: tuple[int, int]) -> int:
+    """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
+    return lanes_for(target, element, steps, kernel_costs(target).independent_vectors)
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class PoolEmission:
 
     def width(self, steps: tuple[int, int]) -> int:
         """Lanes of the innermost loop, whose operands move by `steps`."""
-        return lanes_for(self.call.target, computed(self.call.result.element), steps, VECTORS)
+        return _width(self.call.target, computed(self.call.result.element), steps)
 
     def pixels(self) -> None:
         """One pixel at a time, vectors over its channels."""

@@ -23,6 +23,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
@@ -43,10 +44,6 @@ from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 
-ROW_VECTORS = 8
-"""Vectors of a panel for one row of a batch, about: as many sums hide the latency of a product."""
-BLOCK_COST = 0.25
-"""What a block costs beside its products, in vectors of its panel: filled up blocks weigh against many blocks."""
 SUMS, STATES, UPDATE, RESET_STATE = range(4)
 """Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
 
@@ -116,18 +113,20 @@ class Plan:
         """
         The plan for a machine, where the product of `at_once` gates is that with the same row.
 
-        Several rows of a batch are multiplied in tiles of about the size of those of a matrix product.
+        A panel for one row of a batch has about as many vectors as it takes sums to hide the latency of a product;
+        several rows are multiplied in tiles of about the size of those of a matrix product.
         """
-        usual = tile_for(target, element)
-        widest = max(ROW_VECTORS, at_once) if batch == 1 else usual.vectors
+        usual, block_cost = tile_for(target, element), kernel_costs(target).recurrent_block_percent / 100
+        widest = max(usual.sums, at_once) if batch == 1 else usual.vectors
         together = max(count for count in range(1, at_once + 1) if at_once % count == 0 and count <= widest)
 
         def cost(vectors: int) -> float:
             blocks = -(-hidden // (vectors * usual.lanes))
-            return blocks * (vectors * together + BLOCK_COST)
+            return blocks * (vectors * together + block_cost)
 
         vectors = min(range(1, widest // together + 1), key=cost)
-        tile = Tile(max(1, usual.rows * usual.vectors // (vectors * together)), vectors * together, usual.lanes)
+        rows = max(1, usual.rows * usual.vectors // (vectors * together))
+        tile = dataclasses.replace(usual, rows=rows, vectors=vectors * together)
         return Plan(gates, together, hidden, vectors * usual.lanes, tile, element)
 
     @property

@@ -15,6 +15,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index
 from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
@@ -123,10 +124,6 @@ def is_computed_as_stored(op: Operation) -> bool:
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
 
 
-VECTORS = 8
-"""Vectors of independent work: they hide the latency of an addition, and read whole lines where rows are far apart."""
-
-
 @kernel("reduce")
 class ReduceKernel(Kernel):
     """
@@ -152,7 +149,8 @@ class ReduceKernel(Kernel):
         type_ = computed(source.element)
         combine = reducer.combine(source.element)
         count = math.prod(source.shape[axis] for axis in axes)
-        width = lanes_for(call.target, type_, (0,), VECTORS)
+        # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
+        width = lanes_for(call.target, type_, (0,), kernel_costs(call.target).independent_sums)
 
         loaded = () if prologue is None else prologue.planes
         space = (len(source.shape), axes, flag(op.keepdims))

@@ -27,8 +27,9 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 
-MOST_TAPS = 16
-"""Elements of the input that one of the result is made of, at most; with more, matrix products are better."""
+MOST_UNROLLED = 16
+"""Elements that one of the result is made of, whose products are unrolled; with more, matrix products are better."""
+
 LARGEST_TABLE = 1 << 14
 """Entries of a table, at most: LLVM takes long over large constants."""
 
@@ -53,7 +54,7 @@ class ResizeKernel(Kernel):
         taps = math.prod(sampling.indices.shape[1] for sampling in axes)
         fits = all(sampling.indices.size <= LARGEST_TABLE and not sampling.outside.any() for sampling in axes)
         real = text(resize.mode) == "nearest" or is_float(element_of(op.operands[0]))
-        return real and fits and taps <= MOST_TAPS
+        return real and fits and taps <= MOST_UNROLLED
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ResizeOp, call.op)
@@ -62,7 +63,7 @@ class ResizeKernel(Kernel):
             _interpolate(call, axes)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"lines": box_steps(shape_of(op.outputs()[0]))}
+        return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
 
 
 def _repetition(sampling: AxisSampling, size: int) -> int | None:

@@ -11,7 +11,6 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.micro_gemm import LATENCY_COVER
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
 
@@ -40,7 +39,7 @@ class RowProduct(SharedFunction):
     @property
     def ways(self) -> int:
         """How many partial sums each column has, so that all of them keep the multiply-add units busy."""
-        return max(1, LATENCY_COVER // self.tile.vectors)
+        return max(1, self.tile.sums // self.tile.vectors)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         count, depth = self.tile.vectors, given["depth"]

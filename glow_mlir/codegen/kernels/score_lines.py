@@ -13,11 +13,9 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.dialects.element_types import bit_width
-
-VECTORS = 4
-"""Vectors of independent work in the passes over the scores of one query."""
 
 Step = Callable[[Value, Value, bool], Value]
 """Place, vector of scores, whether some of its lanes may be hidden → what is to be combined."""
@@ -97,7 +95,8 @@ class ScoreLines:
             return [(0, limit, self.lanes, True)]
         whole = self.keys // self.lanes * self.lanes
         pieces: list[tuple[Index, Index, int, bool]] = [
-            (start, stop, lanes, False) for start, stop, lanes in chunks(whole, self.lanes * VECTORS)
+            (start, stop, lanes, False)
+            for start, stop, lanes in chunks(whole, self.lanes * kernel_costs(self.b.target).independent_vectors)
         ]
         return [*pieces, (whole, self.keys, self.lanes, True)] if whole < self.keys else pieces
 

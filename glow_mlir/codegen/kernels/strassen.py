@@ -28,6 +28,7 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
@@ -43,25 +44,13 @@ from glow_mlir.codegen.kernels.image_tiles import (
 )
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Tile, distinct, tile_for
+from glow_mlir.codegen.kernels.tiles import Tile, distinct, line_elements, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.strassen import LEFT, PRODUCTS, RESULT
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
-
-PADDING = 16
-"""Elements between products in a buffer, and between rows: they would else meet in few lines of the cache."""
-
-SUMMING = 7
-"""To how many multiply-adds the sums compare: for each element of the left operand, and for each of the result."""
-
-READING = 3
-"""To how many multiply-adds the time compares that it takes to read one element of the right operand."""
-
-MOST_PREFETCHING = 256
-"""Rows of a half up to which the right operand is fetched ahead; with more, each fetch would bring too little."""
 
 
 def strassen_blocks(matrix: Shape, panel: int, axis: int) -> Blocks:
@@ -100,7 +89,9 @@ def strassen_is_faster(target: Target, element: Attribute, sizes: Sizes) -> bool
     if few or not strassen_tiles(target, element, sizes):
         return False
     saved = 1 - 2 * sizes.half / sizes.rows * PRODUCTS / 8
-    return SUMMING / sizes.columns + SUMMING / sizes.depth + 0.75 * READING / sizes.all_rows < saved
+    costs = kernel_costs(target)
+    summing, reading = costs.strassen_products, costs.strassen_read_products
+    return summing / sizes.columns + summing / sizes.depth + 0.75 * reading / sizes.all_rows < saved
 
 
 def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dict[str, int]]:
@@ -110,7 +101,7 @@ def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dic
     The first guess is a block whose sums stay in the cache, others are half and twice as large. The right operand is
     fetched ahead for few rows, where it is more than the cache holds.
     """
-    tile = tile_for(target, element)
+    tile, costs = tile_for(target, element), kernel_costs(target)
     whole = sizes.columns % (2 * tile.panel) == sizes.depth % (2 * tile.lanes) == 0
     if not whole or sizes.rows < 2 or not sizes.items:
         return []
@@ -122,7 +113,7 @@ def strassen_tiles(target: Target, element: Attribute, sizes: Sizes) -> list[dic
     found: list[dict[str, int]] = []
     for count in (blocks, 2 * blocks, -(-blocks // 2)):
         block = _block_rows(sizes, tile, count)
-        prefetch = right_bytes > target.l2_bytes // 2 and upper_rows(block, sizes.rows) <= MOST_PREFETCHING
+        prefetch = right_bytes > target.l2_bytes // 2 and upper_rows(block, sizes.rows) <= costs.prefetched_rows
         found.append({"rows": block, "prefetch": int(prefetch)})
     found.insert(1, {**found[0], "prefetch": 1 - found[0]["prefetch"]})
     return distinct(found)
@@ -172,6 +163,8 @@ class Halves:
     """How many rows belong together, so that they may be paired."""
     depth: int
     panel: int
+    padding: int
+    """Elements between products in a buffer, and between rows: they would else meet in few lines of the cache."""
     held: int = 0
     prefetch: bool = False
     """Whether to fetch the right operand of the next product ahead."""
@@ -179,8 +172,9 @@ class Halves:
     @staticmethod
     def of(target: Target, element: Attribute, sizes: Sizes, chosen: Mapping[str, int]) -> Halves:
         """How a product is cut with one of the `strassen_tiles`."""
-        panel, held = tile_for(target, element).panel, chosen.get("held", 0)
-        return Halves(chosen["rows"], sizes.rows, sizes.depth // 2, panel, held, bool(chosen["prefetch"]))
+        panel, padding = tile_for(target, element).panel, line_elements(target, element)
+        held, prefetch = chosen.get("held", 0), bool(chosen["prefetch"])
+        return Halves(chosen["rows"], sizes.rows, sizes.depth // 2, panel, padding, held, prefetch)
 
     @property
     def rows(self) -> int:
@@ -190,17 +184,17 @@ class Halves:
     @property
     def row_step(self) -> int:
         """Elements from row to row of the sums."""
-        return self.depth + PADDING
+        return self.depth + self.padding
 
     @property
     def sum_step(self) -> int:
         """Elements from one sum to the next."""
-        return max(self.rows, self.held) * self.row_step + PADDING
+        return max(self.rows, self.held) * self.row_step + self.padding
 
     @property
     def product_step(self) -> int:
         """Elements from one product to the next."""
-        return self.rows * self.panel + PADDING
+        return self.rows * self.panel + self.padding
 
     def scratch(self) -> list[Shape]:
         """The shapes of the buffers that `emit_strassen` works in: sums and products."""

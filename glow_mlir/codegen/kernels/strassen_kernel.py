@@ -134,4 +134,4 @@ class StrassenKernel(Kernel):
 def _cut(tiles: Tiles, sizes: Sizes, target: Target) -> tuple[str, int]:
     """The axis to cut along, and its steps: of the rows of half a block, or of half the columns."""
     half, tile = upper_rows(tiles["rows"], sizes.rows), tile_for(target, f32)
-    return product_cut(half, -(-half // tile.rows), sizes.columns // 2, tile, target.threads)
+    return product_cut(half, -(-half // tile.rows), sizes.columns // 2, tile, target)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
 
 
@@ -15,12 +18,15 @@ class Tile:
     """
     A block of the output kept in registers: `rows` by `vectors` vectors of `lanes` elements.
 
-    The columns of one tile are a panel of packed weights.
+    The columns of one tile are a panel of packed weights. It takes `sums` vectors of independent sums, and a tile of
+    `fewest_rows`, to keep the multiply-add units busy.
     """
 
     rows: int
     vectors: int
     lanes: int
+    sums: int
+    fewest_rows: int
 
     @property
     def panel(self) -> int:
@@ -28,19 +34,23 @@ class Tile:
         return self.vectors * self.lanes
 
 
-SHAPES = {(256, 16): (6, 2), (512, 32): (6, 4), (128, 32): (8, 3), (128, 16): (6, 2)}
-"""
-Rows and vectors by width and number of vector registers. All but a few registers accumulate; the rest hold one
-row of the panel and one spread element. Measured on Zen 4 (AVX2 6x2; AVX-512 among 6x4, 8x3, 12x2, 14x2).
-"""
-
-SCALAR_SHAPE = (2, 4)
-
-
+@cache
 def tile_for(target: Target, element: Attribute) -> Tile:
-    """Return the tile for a target and an element type."""
-    rows, vectors = SHAPES.get((target.vector_bits, target.vector_registers), SCALAR_SHAPE)
-    return Tile(rows, vectors, target.vector_width(element))
+    """
+    Return the tile for a target and an element type.
+
+    All but a few registers accumulate; the rest hold one row of the panel and one spread element.
+    """
+    costs = kernel_costs(target)
+    vectors = costs.tile_vectors
+    fitting = (target.vector_registers - 1) // vectors - 1
+    rows = max(1, min(costs.tile_rows, fitting))
+    return Tile(rows, vectors, target.vector_width(element), costs.independent_sums, costs.fewest_rows)
+
+
+def line_elements(target: Target, element: Attribute) -> int:
+    """How many elements a line of the cache has."""
+    return target.line_bytes * 8 // bit_width(element)
 
 
 def balanced(extent: int, most: int) -> Sequence[tuple[int, int]]:

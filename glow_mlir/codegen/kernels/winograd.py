@@ -27,6 +27,7 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.image_tiles import (
@@ -40,38 +41,11 @@ from glow_mlir.codegen.kernels.image_tiles import (
     pixel_steps,
 )
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tiles import distinct, tile_for
+from glow_mlir.codegen.kernels.tiles import distinct, line_elements, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.constants.winograd import OUTPUTS, TAPS, TileForm
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
-
-PADDING = 16
-"""Elements between the points of a buffer: the same tile of all points would else meet in few lines of the cache."""
-
-BLOCK_TILES = 24
-"""
-Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay near. From 18 to 144
-tiles the time of a layer changes by 5 %.
-"""
-
-FEWEST_TILES = 12
-"""Tiles of a block that reads the weights often enough to make up for it."""
-
-BLOCKS = (12, 48)
-"""Tiles of blocks that are tried where kernels are measured."""
-
-TRANSFORMING = 14
-"""
-To how many products the transforms compare: for each channel, and for each filter, at each point of a tile. Measured
-as about 9; the rest is a margin, for loops around small products.
-"""
-
-READING = 4
-"""To how many products the time compares that it takes to read one element of the filters from memory."""
-
-FETCHING = 1
-"""The same where it is fetched ahead, which takes several tiles of rows."""
 
 
 @dataclass(frozen=True)
@@ -104,22 +78,26 @@ class WinogradShape:
         """
         if not self.suits(target, element):
             return [None]
-        work = 1 + TRANSFORMING / self.channels + TRANSFORMING / self.filters
-        costs: dict[TileForm | None, float] = {None: TAPS**2 * (self.batch * math.prod(self.extents) + FETCHING)}
+        costs, rows = kernel_costs(target), tile_for(target, element).rows
+        fetching, transforming = costs.winograd_fetched_products, costs.winograd_products
+        work = 1 + transforming / self.channels + transforming / self.filters
+        found: dict[TileForm | None, float] = {None: TAPS**2 * (self.batch * math.prod(self.extents) + fetching)}
         for height, width in itertools.product(OUTPUTS, OUTPUTS):
             form = TileForm(height, width, self.stride)
             tiles = self.tiles(form)
-            reading = FETCHING if tiles > tile_for(target, element).rows else READING
-            costs[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * reading
-        return sorted(costs, key=costs.__getitem__)
+            reading = fetching if tiles > rows else costs.winograd_read_products
+            found[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * reading
+        return sorted(found, key=found.__getitem__)
 
     def candidates(self, target: Target, element: Attribute) -> list[dict[str, int]]:
         """
         `height` and `width` of a tile, tiles of a `block`, and whether to `prefetch`: guesses first, `Blocking` has it.
 
         The filters of the next point are fetched ahead where several tiles of rows share that, and all filters are more
-        than the cache holds. For the two fastest forms the opposite, and other blocks, are among the candidates.
+        than the cache holds. For the two fastest forms the opposite, and blocks of half and twice as many tiles, are
+        among the candidates.
         """
+        usual = kernel_costs(target).winograd_tiles
         forms = [form for form in self.forms(target, element) if form is not None]
         guesses = [self._guess(target, element, form) for form in forms]
         others = [
@@ -127,13 +105,13 @@ class WinogradShape:
             for guess, form in list(zip(guesses, forms, strict=True))[:2]
             for change in (
                 {"prefetch": 1 - guess["prefetch"]},
-                *({"block": min(self.tiles(form), block)} for block in BLOCKS),
+                *({"block": min(self.tiles(form), block)} for block in (usual // 2, 2 * usual)),
             )
         ]
         return distinct([*guesses, *others])
 
     def _guess(self, target: Target, element: Attribute, form: TileForm) -> dict[str, int]:
-        block = _block(self.tiles(form), target.threads)
+        block = _block(self.tiles(form), target)
         held = math.prod(form.weights) * self.channels * self.filters * bit_width(element) // 8
         prefetch = block > tile_for(target, element).rows and held > target.l2_bytes // 2
         return {"height": form.height, "width": form.width, "block": block, "prefetch": int(prefetch)}
@@ -141,20 +119,23 @@ class WinogradShape:
     def blocking(self, target: Target, element: Attribute, chosen: Mapping[str, int]) -> Blocking:
         """How the convolution is cut with one of the candidates."""
         form = TileForm(chosen["height"], chosen["width"], self.stride)
-        panel = tile_for(target, element).panel
-        return Blocking(form, self.tiles(form), chosen["block"], self.channels, panel, bool(chosen["prefetch"]))
+        panel, padding = tile_for(target, element).panel, line_elements(target, element)
+        return Blocking(
+            form, self.tiles(form), chosen["block"], self.channels, panel, padding, bool(chosen["prefetch"])
+        )
 
 
-def _block(tiles: int, threads: int) -> int:
+def _block(tiles: int, target: Target) -> int:
     """
     Of how many tiles a block is; for several threads there are as many for each of them, or one block, where there are
     too few tiles, whose panels of filters they share.
     """
+    costs, threads = kernel_costs(target), target.threads
     if threads == 1:
-        return min(tiles, BLOCK_TILES)
-    if tiles < FEWEST_TILES * threads:
+        return min(tiles, costs.winograd_tiles)
+    if tiles < costs.winograd_fewest_tiles * threads:
         return tiles
-    blocks = threads * max(1, round(tiles / (threads * BLOCK_TILES)))
+    blocks = threads * max(1, round(tiles / (threads * costs.winograd_tiles)))
     return -(-tiles // blocks)
 
 
@@ -171,6 +152,8 @@ class Blocking:
     block: int
     channels: int
     panel: int
+    padding: int
+    """Elements between the points of a buffer: one tile at all points would else meet in few lines of the cache."""
     prefetch: bool = False
 
     @property
@@ -181,12 +164,12 @@ class Blocking:
     @property
     def input_step(self) -> int:
         """Elements from one point to the next in the transformed input."""
-        return self.block * self.channels + PADDING
+        return self.block * self.channels + self.padding
 
     @property
     def product_step(self) -> int:
         """Elements from one point to the next in the products."""
-        return self.block * self.panel + PADDING
+        return self.block * self.panel + self.padding
 
     def scratch(self) -> list[tuple[int, ...]]:
         """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""

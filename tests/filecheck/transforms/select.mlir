@@ -6,6 +6,8 @@
 // RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=default},select' | filecheck %s --check-prefix=WINOGRAD
 // RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=strict},select' | filecheck %s --check-prefix=STRICT
 // RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},select' | filecheck %s --check-prefix=PARTS
+// RUN: glow-opt %s -p 'assign-target{target="avx2,costs.winograd_tiles=6,costs.tile_vectors=3"},select' | filecheck %s --check-prefix=MEASURED
+// RUN: glow-opt %s -p 'assign-target{target="avx2,costs.winograd_products=100"},select' | filecheck %s --check-prefix=STRICT
 // RUN: not glow-opt %s -p 'assign-target{target=avx2 threads=0},select' 2>&1 | filecheck %s --check-prefix=NO-THREADS
 // RUN: not glow-opt %s -p 'assign-target{target=avx2 accuracy=loose},select' 2>&1 | filecheck %s --check-prefix=LOOSE
 // RUN: not glow-opt %s -p 'assign-target{backend=no-such-backend},select' 2>&1 | filecheck %s --check-prefix=UNKNOWN
@@ -24,6 +26,11 @@ glow_high.constant @narrow : tensor<32x3x3x8xf32> {value = dense<1.0> : tensor<3
 // WINOGRAD-NOT:     conv-winograd
 
 // STRICT-NOT:     conv-winograd
+
+// What was measured of a machine may be given by its target: tiles of a block, and vectors of a panel.
+
+// MEASURED:       glow_low.conv @out %features, {{.*}}kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 6, prefetch = 0}
+// MEASURED-SAME:    packing = {filter = {form = "winograd", shape = [32, 3, 3, 32], panel = 24,
 glow_low.func @convolutions(@in %image: memref<1x12x12x32xf32>, @in %thin: memref<1x12x12x8xf32>, @in %tiny: memref<1x5x5x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>, @out %dot: memref<1x3x3x32xf32>, @out %halves: memref<1x5x5x32xf32>) {
   %filter = glow_low.weight @filter : memref<32x3x3x32xf32>
   %narrow = glow_low.weight @narrow : memref<32x3x3x8xf32>

@@ -95,3 +95,9 @@ glow_high.func @main() attributes {target = #glow.target<backend = "cpu", featur
 // CHECK: vector_registers=1 is too little (hint: 4 or more)
 glow_high.func @main() attributes {target = #glow.target<backend = "cpu", vector_registers = 1>} {
 }
+
+// -----
+
+// CHECK: line_bytes=48 is no power of two
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", line_bytes = 48>} {
+}
