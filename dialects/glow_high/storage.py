@@ -154,16 +154,22 @@ class ConstantOp(ContentOp):
         require(self.has_content, "a constant has either 'weights' or 'value'")
 
 
+_ROLES = {"input": "input", "output": "output", "state": "state", "packed_by": "packed"}
+"""Property of a placeholder → what it is by that."""
+
+
 @irdl_op_definition
 class PlaceholderOp(ContentOp):
     """
     A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
 
     State may have an initial value, in the form that a constant has its content; without one it begins with zeros.
+    Packed state is other state in the form that kernels read, as the function `packed_by` makes it.
 
     ```mlir
     glow_high.placeholder @image : tensor<1x3x224x224xf32> {input}
     glow_high.placeholder @momentum : tensor<64xf32> {state, trainable, value = dense<0.5> : tensor<64xf32>}
+    glow_high.placeholder @w.panels : tensor<4x64x16xf32> {packed_by = @pack_w}
     ```
     """
 
@@ -173,6 +179,7 @@ class PlaceholderOp(ContentOp):
     output = opt_prop_def(UnitAttr)
     state = opt_prop_def(UnitAttr)
     trainable = opt_prop_def(UnitAttr)
+    packed_by = opt_prop_def(FlatSymbolRefAttrConstr)
     label = opt_prop_def(StringAttr)
     """The name that callers use, where it is not the symbol: an input and an output may have the same."""
 
@@ -189,25 +196,36 @@ class PlaceholderOp(ContentOp):
         properties = {"sym_name": StringAttr(name), "type": type_, role: UnitAttr()}
         return cls.create(properties=properties, location=location)
 
+    @classmethod
+    def packed(cls, name: str, type_: TensorType[Attribute], function: str, location: LocationAttr) -> PlaceholderOp:
+        """The packed state `name` that `function` makes."""
+        properties = {"sym_name": StringAttr(name), "type": type_, "packed_by": SymbolRefAttr(function)}
+        return cls.create(properties=properties, location=location)
+
     @property
     def role(self) -> str:
-        """`input`, `output` or `state`."""
-        return next(role for role in ("input", "output", "state") if role in self.properties)
+        """`input`, `output`, `state` or `packed`."""
+        return next(role for name, role in _ROLES.items() if name in self.properties)
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Whether callers give it, get it, or both, as state."""
-        return {"input": ("given",), "output": ("got",), "state": ("given", "got")}[self.role]
+        """Whether callers give it, get it, both, as state, or neither, as packed state."""
+        return {"input": ("given",), "output": ("got",), "state": ("given", "got"), "packed": ()}[self.role]
 
     @property
     def is_mutable(self) -> bool:
-        """Whether a function may write it."""
-        return self.input is None
+        """Whether any function may write it."""
+        return self.role in ("output", "state")
+
+    @property
+    def packing_function(self) -> str | None:
+        """The name of the function that makes it, alone, of other state."""
+        return None if self.packed_by is None else self.packed_by.string_value()
 
     def verify_(self) -> None:
         super().verify_()
-        roles = [role for role in ("input", "output", "state") if role in self.properties]
-        require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output' and 'state'")
+        roles = [name for name in _ROLES if name in self.properties]
+        require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'")
         require(not self.has_content or self.state is not None, "only state has an initial value")
         require(self.trainable is None or self.state is not None, "only state is trainable")
 
@@ -299,6 +317,20 @@ class FunctionOp(IRDLOperation):
             names = {(side, bound.public_name) for side in bound.sides}
             require(not names & callers, f"@{binding} has a name '{bound.public_name}' that another binding has")
             callers |= names
+            if bound.packed_by is not None:
+                self._verify_packed(bound, storage)
+
+    def _verify_packed(self, bound: PlaceholderOp, storage: Mapping[str, StorageOp]) -> None:
+        """Check that packed state is made by a function that is bound to it and to state, which this one knows too."""
+        packing, name = bound.packing_function, bound.sym_name.data
+        siblings = () if self.parent is None else self.parent.ops
+        made = [op for op in siblings if isinstance(op, FunctionOp) and op.sym_name.data == packing]
+        require(bool(made) and name in made[0].binding_names, f"@{name} is packed by no function that is bound to it")
+        others = [storage.get(other) for other in made[0].binding_names if other != name]
+        plain = all(isinstance(op, PlaceholderOp) and op.state is not None for op in others)
+        require(plain, f"@{packing}, which packs @{name}, is bound to something else than state")
+        missing = sorted(set(made[0].binding_names) - set(self.binding_names))
+        require(not missing, f"@{name} is bound, but not @{', @'.join(missing)}, of which it is packed")
 
     @abstractmethod
     def holds(self, op: Operation) -> bool:

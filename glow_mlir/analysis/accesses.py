@@ -129,6 +129,12 @@ def each_user(buffer: SSAValue) -> Iterator[QualifiedOp]:
             yield use.operation
 
 
+def is_written(buffer: SSAValue) -> bool:
+    """Whether an op writes to an allocation, or to a weight, which its function declares once."""
+    uses = (use for user in each_user(buffer) for use in user.uses())
+    return any(qualifier.writes and root_of(value) is buffer for qualifier, value in uses)
+
+
 def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
     """
     Whether @out operand number `output` may be the very buffer of @in operand number `input_`.

@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, modules_of_targets
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
@@ -24,7 +25,7 @@ from glow_mlir.dialects.target import str_of
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
-from glow_mlir.ir.entries import bindings_of, shared_state
+from glow_mlir.ir.entries import bindings_of, packing_functions, placeholders_of, shared_state
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import verify_module
@@ -54,7 +55,15 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
         profile=profile,
         threads=_threads(function),
         steps=tuple(steps),
+        writes=_written_state(function),
     )
+
+
+def _written_state(function: FuncOp) -> tuple[str, ...]:
+    """The state that a function writes, as callers call it."""
+    state = {op.sym_name.data: op.public_name for op in placeholders_of(function) if op.role == "state"}
+    weights = (op for op in own_operations(function) if isinstance(op, WeightOp) and op.storage_name in state)
+    return tuple(state[op.storage_name] for op in weights if is_written(op.result))
 
 
 def _threads(function: FuncOp) -> int:
@@ -163,11 +172,17 @@ def build_artifact(
     of_entry = {function.sym_name.data: function.target for function in functions}
     # Functions of one target share an object file.
     targets = list(dict.fromkeys(of_entry.values()))
-    entries = tuple(build_entry(function, profile, targets.index(function.target)) for function in functions)
+    entries = [build_entry(function, profile, targets.index(function.target)) for function in functions]
+    hidden = packing_functions(module)
     contents = constants_of(functions, storage)
     state, initial = build_state(functions, max((content.end for content in contents), default=0))
     region = build_region([*contents, *initial], room)
-    manifest = Manifest(entries, region.size, tuple(state))
+    manifest = Manifest(
+        tuple(entry for entry in entries if entry.name not in hidden),
+        region.size,
+        tuple(state),
+        tuple(entry for entry in entries if entry.name in hidden),
+    )
     for item in passes:
         item.apply(context, module)
     modules = modules_of_targets(module, of_entry)

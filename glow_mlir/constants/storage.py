@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
 from glow_mlir.dialects.element_types import element_type, numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, GetOp, SplatOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, FunctionOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, tensor
@@ -63,8 +66,11 @@ def reads_back(array: np.ndarray) -> bool:
     )
 
 
-PackedForm = tuple[str, str, tuple[int, ...], tuple[tuple[str, int], ...]]
-"""How a constant was packed: its name, the form, the shape it was read in, and the form's parameters."""
+PackedForm = tuple[str, str, tuple[int, ...], tuple[tuple[str, int], ...], str]
+"""
+How storage was packed: its name, the form, the shape it was read in, the form's parameters, and the target whose code
+does it; none for a constant.
+"""
 
 
 def _value_key(op: ConstantOp) -> tuple[Attribute, Attribute]:
@@ -74,6 +80,12 @@ def _value_key(op: ConstantOp) -> tuple[Attribute, Attribute]:
     return value, op.tensor_type
 
 
+def _numbered(stem: str) -> Iterator[str]:
+    """`stem`, `stem_1`, `stem_2`, …"""
+    yield stem
+    yield from (f"{stem}_{number}" for number in itertools.count(1))
+
+
 class Storage:
     """The storage of one module, by name; keep one for a whole pass, since making it walks the module."""
 
@@ -81,7 +93,7 @@ class Storage:
         self.module = module
         self.by_name: dict[str, StorageOp] = {}
         self.packed: dict[PackedForm, str] = {}
-        """Names of the constants that were packed for kernels."""
+        """Names of the storage that was packed for kernels."""
         self.declared: dict[Block, dict[str, WeightOp]] = {}
         """The declarations at the start of function bodies, by the storage's name."""
         self._taken: dict[str, int] = {}
@@ -109,6 +121,18 @@ class Storage:
             count += 1
         self._taken[wish] = count
         return f"{wish}_{count + 1}"
+
+    def unique_function(self, wish: str) -> str:
+        """A name like `wish` that C code can call, and that nothing in the module has; it is taken from now on."""
+        stem = re.sub(r"\W", "_", wish, flags=re.ASCII)
+        name = next(name for name in _numbered(stem) if name not in self.by_name and name not in self._functions)
+        self._functions.add(name)
+        return name
+
+    @cached_property
+    def _functions(self) -> set[str]:
+        """The names of functions."""
+        return {op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FunctionOp)}
 
     def add(self, op: StorageOp) -> StorageOp:
         """Append `op` to the module's storage, before the functions."""

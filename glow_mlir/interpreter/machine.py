@@ -306,25 +306,30 @@ def run_function(
     """
     Run a function of either dialect and return the placeholders that it may write, by name.
 
-    `inputs` binds inputs and state by name. Outputs and unbound state start poisoned. Raises `InputError` for a missing
-    or misshapen input.
+    `inputs` binds inputs and state by name. Outputs and unbound state start poisoned; packed state is packed first.
+    Raises `InputError` for a missing or misshapen input.
     """
     function = find_function(module, name)
+    own_name = function.sym_name.data
     bindings: dict[str, np.ndarray] = {}
     written: list[str] = []
     sizes = _symbol_values(module, function, inputs)
     for binding in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, binding)
         assert isinstance(placeholder, high.PlaceholderOp)
+        packing = placeholder.packing_function
+        if packing not in (None, own_name):
+            bindings[binding] = run_function(module, inputs, packing)[binding]
+            continue
         bindings[binding] = _bind(placeholder, inputs, sizes)
-        if placeholder.is_mutable:
+        if placeholder.is_mutable or packing is not None:
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
     state = _state(interpreter)
     if (size := function.properties.get("activations")) is not None:
         assert isinstance(size, IntegerAttr)
         state.arena = np.empty(size.value.data, np.uint8)
-    interpreter.run_ssacfg_region(function.body, (), function.sym_name.data)
+    interpreter.run_ssacfg_region(function.body, (), own_name)
     return {binding: state.bindings[binding] for binding in written}
 
 
@@ -349,7 +354,7 @@ def _bind(placeholder: high.PlaceholderOp, inputs: Arrays, symbols: Mapping[str,
     name = placeholder.sym_name.data
     shape = shape_at(sizes_of(placeholder.tensor_type), symbols)
     dtype = numpy_dtype(placeholder.tensor_type.element_type)
-    if placeholder.role == "output" or (placeholder.role == "state" and name not in inputs):
+    if placeholder.role in ("output", "packed") or (placeholder.role == "state" and name not in inputs):
         array = np.empty(shape, dtype)
         array.fill(np.nan if is_float_dtype(dtype) else 1)
         return array

@@ -19,6 +19,18 @@ from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.state import Initial
 
 
+def entries_of(module: ModuleOp) -> list[FunctionOp]:
+    """The functions of a module that callers name: all but those that pack state."""
+    packing = packing_functions(module)
+    return [function for function in functions(module) if function.sym_name.data not in packing]
+
+
+def packing_functions(module: ModuleOp) -> set[str]:
+    """The names of the functions of a module that pack state."""
+    ops = module.body.block.ops
+    return {name for op in ops if isinstance(op, PlaceholderOp) and (name := op.packing_function) is not None}
+
+
 def bindings_of(function: FunctionOp) -> tuple[Binding, ...]:
     """Inputs, outputs and state of a function, in order."""
     return tuple(

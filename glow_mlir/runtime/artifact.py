@@ -14,7 +14,7 @@ from glow_mlir.support.json_text import parsed_json
 
 @dataclass(frozen=True)
 class Binding:
-    """One input, output or state of the entry: its name, role, element type and shape."""
+    """One input, output or state of the entry, plain or packed: its name, role, element type and shape."""
 
     name: str
     role: str
@@ -65,6 +65,8 @@ class Entry:
     steps: tuple[Step, ...] = ()
     failures: tuple[Failure, ...] = ()
     """What the statuses from 1 on mean."""
+    writes: tuple[str, ...] = ()
+    """Names of the state that it writes."""
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> Entry:
@@ -74,6 +76,7 @@ class Entry:
             "steps": tuple(Step(**item) for item in data["steps"]),
             "features": tuple(data["features"]),
             "failures": tuple(Failure(**item) for item in data["failures"]),
+            "writes": tuple(data["writes"]),
         }
         return Entry(**{**data, **tuples})
 
@@ -99,6 +102,10 @@ class Manifest:
     entries: tuple[Entry, ...]
     constants: int
     state: tuple[StateValue, ...] = ()
+    packing: tuple[Entry, ...] = ()
+    """
+    The entries that no caller names: each makes the packed state that it is bound to, of the state that it is bound to.
+    """
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 
@@ -110,7 +117,8 @@ class Manifest:
     def from_json(text: str) -> Manifest:
         """The manifest that `to_json` wrote; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
         data: dict[str, Any] = parsed_json(text)
-        data["entries"] = tuple(map(Entry.from_data, data["entries"]))
+        for group in ("entries", "packing"):
+            data[group] = tuple(map(Entry.from_data, data[group]))
         data["state"] = tuple(StateValue(**_with_shape(item)) for item in data["state"])
         return Manifest(**data)
 

@@ -22,7 +22,7 @@ from glow_mlir.runtime.own_folder import OwnFolder
 from glow_mlir.support.activity import warn
 
 DEFAULT_LIMIT = 4 << 30
-_FORMAT = 4
+_FORMAT = 5
 _MANIFEST, _CONSTANTS = "manifest.json", "constants.bin"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable, describe
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.loader import Library
+from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
 from glow_mlir.support.dtypes import named_dtype
@@ -36,9 +38,18 @@ class MachineEntry(EntryPoint):
     parts, where `threads` says that it may have any; the others compute alone.
     """
 
-    def __init__(self, entry: Entry, library: Library, constants: np.ndarray, state: State, threads: int) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        library: Library,
+        constants: np.ndarray,
+        state: State,
+        packed: Mapping[str, PackedState],
+        threads: int,
+    ) -> None:
         super().__init__(entry.name, entry.bindings, state)
         self.entry = entry
+        self._packed = packed
         self.use_constants(constants)
         self._library = library
         self._function = library.function(entry.name, _ENTRY, ctypes.c_int32)
@@ -56,8 +67,11 @@ class MachineEntry(EntryPoint):
             if binding.role == "output":
                 outputs[binding.name] = _made(binding)
                 bound.append(outputs[binding.name])
+            elif binding.role == "packed":
+                bound.append(self._packed[binding.name].current(self._state))
             else:
                 bound.append((inputs if binding.role == "input" else state)[binding.name])
+        self._state.change(self.entry.writes)
         self.call(bound)
         return outputs
 
@@ -109,6 +123,11 @@ class MachineCode(Executable):
         self.constants = artifact.constants
         self.code_bytes = sum(map(len, artifact.code))
         """Size of the object files."""
+        self._packing = {_packed_binding(entry).name: entry for entry in manifest.packing}
+        """Name of packed state → the entry that makes it."""
+        self._packed = {
+            name: PackedState(_sources(entry), partial(self.pack, name)) for name, entry in self._packing.items()
+        }
         self._code = artifact.code
         self._threads = threads
         self._libraries: dict[int, Library] = {}
@@ -118,13 +137,24 @@ class MachineCode(Executable):
     def load(self, name: str) -> MachineEntry:
         with self._loading:
             if name not in self._loaded:
-                (entry,) = (entry for entry in self.manifest.entries if entry.name == name)
+                entries = (*self.manifest.entries, *self.manifest.packing)
+                (entry,) = (entry for entry in entries if entry.name == name)
                 _check_machine(entry)
                 if entry.code not in self._libraries:
                     self._libraries[entry.code] = Library(self._code[entry.code])
                 library = self._libraries[entry.code]
-                self._loaded[name] = MachineEntry(entry, library, self.constants, self.state, self._threads)
+                self._loaded[name] = MachineEntry(
+                    entry, library, self.constants, self.state, self._packed, self._threads
+                )
             return self._loaded[name]
+
+    def pack(self, name: str, state: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The packed state of that name, made of plain state; aligned to 64 bytes, as the code for it expects."""
+        entry = self._packing[name]
+        packed = _aligned_array(_packed_binding(entry))
+        bound = [packed if binding.role == "packed" else state[binding.name] for binding in entry.bindings]
+        self.load(entry.name).call(bound)
+        return packed
 
 
 def _error_of(entry: Entry, status: int) -> ExecutionError:
@@ -157,6 +187,16 @@ def _initial_state(artifact: Artifact) -> list[Initial]:
     return found
 
 
+def _packed_binding(entry: Entry) -> Binding:
+    """What an entry that packs state makes."""
+    return next(binding for binding in entry.bindings if binding.role == "packed")
+
+
+def _sources(entry: Entry) -> list[str]:
+    """The names of the state that an entry packs."""
+    return [binding.name for binding in entry.bindings if binding.role == "state"]
+
+
 def _made(binding: Binding) -> np.ndarray:
     """A new array for an output; raises `OutOfMemoryError` where there is no room for it."""
     try:
@@ -164,3 +204,12 @@ def _made(binding: Binding) -> np.ndarray:
     except MemoryError as error:
         reason = f"there is too little memory for output '{binding.name}', which is {describe(binding)}"
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
+
+
+def _aligned_array(binding: Binding) -> np.ndarray:
+    """A new array for packed state; raises `OutOfMemoryError` where there is no room for it."""
+    try:
+        return aligned(binding.nbytes).view(named_dtype(binding.dtype)).reshape(binding.shape)
+    except MemoryError as error:
+        reason = f"there is too little memory for '{binding.name}', which is state that is packed for the machine"
+        raise OutOfMemoryError(reason) from error

@@ -41,6 +41,8 @@ class State:
     def __init__(self, initial: Iterable[Initial]) -> None:
         self._initial = {value.name: value for value in initial}
         self.arrays = {name: value.make() for name, value in self._initial.items()}
+        self.changes = dict.fromkeys(self.arrays, 0)
+        """How often each has been written, or may have been."""
         self.turn = threading.Lock()
         _STATES.add(self)
 
@@ -57,6 +59,7 @@ class State:
                 wanted, given = (f"{item.dtype.name}{list(item.shape)}" for item in (array, value))
                 raise InputError(f"state '{name}' must be {wanted}, not {given}")
         with self.turn:
+            self.change(values)
             for name, value in values.items():
                 self.arrays[name][...] = value
 
@@ -66,8 +69,14 @@ class State:
         for name in chosen:
             self._known(name)
         with self.turn:
+            self.change(chosen)
             for name in chosen:
                 self.arrays[name][...] = self._initial[name].make()
+
+    def change(self, names: Iterable[str]) -> None:
+        """Count that state is about to be written, by whoever has the turn."""
+        for name in names:
+            self.changes[name] += 1
 
     def _known(self, name: str) -> np.ndarray:
         if name not in self.arrays:
@@ -90,5 +99,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def uses_state(bindings: Iterable[Binding]) -> bool:
-    """Whether an entry with those bindings reads or writes state."""
-    return any(binding.role == "state" for binding in bindings)
+    """Whether an entry with those bindings reads or writes state, plain or packed."""
+    return any(binding.role in ("state", "packed") for binding in bindings)

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
@@ -22,6 +22,7 @@ from glow_mlir.support.activity import say
 class SelectPass(ModulePass):
     """
     Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
+    Functions are added that pack state which an instruction reads and its function leaves as it is.
 
     Nothing behind this pass decides anything. An instruction that has its kernel keeps it. For targets of the accuracy
     `strict`, kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md). For
@@ -34,19 +35,24 @@ class SelectPass(ModulePass):
     tune: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in low_functions(op):
-            backend = get_backend(function.target.backend)
-            waiting = [
-                instruction
-                for instruction in operations(function)
-                if isinstance(instruction, Instruction)
-                and not isinstance(instruction, DeallocOp)
-                and "kernel" not in instruction.properties
-            ]
-            for number, instruction in enumerate(waiting, 1):
-                if self.tune:
-                    say(f"tuning instruction {number} of {len(waiting)}")
-                backend.select(instruction, storage, function.target, self.tune)
-                statistics.count("kernels selected", int("kernel" in instruction.properties))
-                statistics.count("cut into parts", int("partitions" in instruction.properties))
+        storage, given = Storage(op), low_functions(op)
+        for function in given:
+            self._select(function, storage)
+        for function in low_functions(op)[len(given) :]:  # Those that pack state.
+            self._select(function, storage)
+
+    def _select(self, function: FuncOp, storage: Storage) -> None:
+        backend = get_backend(function.target.backend)
+        waiting = [
+            instruction
+            for instruction in operations(function)
+            if isinstance(instruction, Instruction)
+            and not isinstance(instruction, DeallocOp)
+            and "kernel" not in instruction.properties
+        ]
+        for number, instruction in enumerate(waiting, 1):
+            if self.tune:
+                say(f"tuning instruction {number} of {len(waiting)}")
+            backend.select(instruction, storage, function.target, self.tune)
+            statistics.count("kernels selected", int("kernel" in instruction.properties))
+            statistics.count("cut into parts", int("partitions" in instruction.properties))

@@ -15,7 +15,7 @@ from glow_mlir.analysis.accesses import may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap, region_covers, region_of
 from glow_mlir.analysis.written import WrittenElements
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.dialects.glow_high.storage import PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, motion_of
@@ -32,7 +32,8 @@ class VerifyLowPass(ModulePass):
     Check a module of instructions: no function of `glow_high`, every weight declared once and as its storage is, no
     read of an element of an allocation or output before it is written, every element of every output written at the
     end, no use after `dealloc`, one `dealloc` an allocation, no write to constants and inputs, no @out that overlaps
-    another operand unless the instruction allows it, no loop whose windows do not move.
+    another operand unless the instruction allows it, no loop whose windows do not move. Packed state is an output of
+    the function that packs it, and an input of all others.
     """
 
     name = "verify-low"
@@ -120,15 +121,21 @@ class FunctionCheck:
         if isinstance(storage, PlaceholderOp):
             bound = op.storage_name in self.function.binding_names
             require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")
-        is_mutable = isinstance(storage, PlaceholderOp) and storage.is_mutable
+        is_mutable = isinstance(storage, PlaceholderOp) and (storage.is_mutable or self._is_output(storage))
         require_at(op, is_mutable or op.mutable is None, f"@{op.storage_name} cannot be mutable")
-        if not isinstance(storage, PlaceholderOp) or storage.role != "output":
+        if not self._is_output(storage):
             self.written.add(op.result, region_of(op.result))
+
+    def _is_output(self, storage: StorageOp) -> bool:
+        """Whether it is for the function to write all of some storage."""
+        if not isinstance(storage, PlaceholderOp):
+            return False
+        return storage.role == "output" or storage.packing_function == self.function.sym_name.data
 
     def _check_output(self, name: str) -> None:
         """Check that an output is written, all of it."""
         storage, weight = self.storage.by_name[name], self.declared.get(name)
-        if not isinstance(storage, PlaceholderOp) or storage.role != "output" or 0 in shape_of(storage.tensor_type):
+        if not self._is_output(storage) or 0 in shape_of(storage.tensor_type):
             return
         if weight is None:
             raise CheckFailed(self.function, f"output @{name} is never written")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,8 @@ class Program:
     bindings: tuple[tuple[str, tuple[int, ...], np.dtype, bool], ...]
     """Name, shape, element type, and whether the function writes it."""
     activations: int
+    packing: Mapping[str, Program] = field(default_factory=dict[str, "Program"])
+    """Name of packed state → the function that makes it."""
 
     def run(self, inputs: Mapping[str, np.ndarray], parallel: object = None) -> dict[str, np.ndarray]:
         """
@@ -148,7 +150,10 @@ class Program:
 
         `parallel` is a `glow_parallel` as ctypes pass it, by default none.
         """
-        buffers = [Guarded.of(shape, dtype) for _, shape, dtype, _ in self.bindings]
+        inputs = {**inputs, **{name: packing.run(inputs)[name] for name, packing in self.packing.items()}}
+        buffers = [
+            Guarded.of(shape, dtype, shift=int(name not in self.packing)) for name, shape, dtype, _ in self.bindings
+        ]
         for (name, _, _, _), buffer in zip(self.bindings, buffers, strict=True):
             if name in inputs:
                 buffer.array[...] = inputs[name]
@@ -203,26 +208,33 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> 
     verified = PassRunner(verify_each=True)
     compilation = Compilation(module, target=None if is_said else target, runner=verified, threads=threads)
     compilation.run(until="allocated")
-    function = next(op for op in module.body.block.ops if isinstance(op, LowFuncOp))
-    machine = function.target
-    constants = build_region(constants_of([function], Storage(module)))
-    bindings = tuple(_binding(module, name) for name in function.binding_names)
-    activations = function.properties["activations"]
-    assert isinstance(activations, IntegerAttr)
+    compiled = [op for op in module.body.block.ops if isinstance(op, LowFuncOp)]
+    machine = compiled[0].target
+    constants = build_region(constants_of(compiled, Storage(module)))
+    described = [(op.sym_name.data, _bindings(module, op), op.properties["activations"]) for op in compiled]
     # LLVM verifies its own module; verifying it in xDSL as well takes as long as everything else.
     verified.verify_each = False
     compilation.run()
     data = compile_text(emit_module(module), machine)
     assert undefined_symbols(data) == ()
-    name = function.sym_name.data
-    return Program(Library(data), name, constants, bindings, activations.value.data)
+    library, packing, programs = Library(data), dict[str, Program](), list[Program]()
+    for name, bindings, activations in reversed(described):  # What packs state is behind what reads it.
+        assert isinstance(activations, IntegerAttr)
+        used = {bound: packing[bound] for bound, _, _, writes in bindings if bound in packing and not writes}
+        programs.append(Program(library, name, constants, bindings, activations.value.data, used))
+        packing |= {bound: programs[-1] for bound, _, _, writes in bindings if writes}
+    return programs[-1]
 
 
-def _binding(module: ModuleOp, name: str) -> tuple[str, tuple[int, ...], np.dtype, bool]:
-    placeholder = SymbolTable.lookup_symbol(module, name)
-    assert isinstance(placeholder, PlaceholderOp)
-    type_ = placeholder.tensor_type
-    return name, type_.get_shape(), numpy_dtype(type_.element_type), placeholder.is_mutable
+def _bindings(module: ModuleOp, function: LowFuncOp) -> tuple[tuple[str, tuple[int, ...], np.dtype, bool], ...]:
+    found: list[tuple[str, tuple[int, ...], np.dtype, bool]] = []
+    for name in function.binding_names:
+        placeholder = SymbolTable.lookup_symbol(module, name)
+        assert isinstance(placeholder, PlaceholderOp)
+        type_ = placeholder.tensor_type
+        writes = placeholder.is_mutable or placeholder.packing_function == function.sym_name.data
+        found.append((name, type_.get_shape(), numpy_dtype(type_.element_type), writes))
+    return tuple(found)
 
 
 def assert_same(

@@ -94,10 +94,12 @@ def _run(text: str, at_end: bool) -> None:
         arrays = [memory.array(binding.shape, np.dtype(binding.dtype)) for binding in bindings]
         given: dict[str, np.ndarray] = {}
         for binding, array in zip(bindings, arrays, strict=True):
-            if binding.role != "output":
+            if binding.role in ("input", "state"):
                 given[binding.name] = sample(binding.shape, binding.dtype, len(binding.name))
                 array[...] = given[binding.name]
-        session.machine_entry.call(arrays)
+        code = session.machine_code
+        packed = {b.name: code.pack(b.name, given) for b in bindings if b.role == "packed"}
+        session.machine_entry.call([packed.get(b.name, array) for b, array in zip(bindings, arrays, strict=True)])
         if any(array.size > MOST_ELEMENTS for array in arrays):
             return
         oracle.set_state({b.name: given[b.name] for b in bindings if b.role == "state"})
@@ -105,8 +107,9 @@ def _run(text: str, at_end: bool) -> None:
         outputs = [argument.name for argument in oracle.get_outputs()]
         expected = {**dict(zip(outputs, oracle.run(None, inputs), strict=True)), **oracle.get_state()}
         for binding, array in zip(bindings, arrays, strict=True):
-            wanted = given[binding.name] if binding.role == "input" else expected[binding.name]
-            _compare(binding.name, array, wanted)
+            if binding.role != "packed":
+                wanted = given[binding.name] if binding.role == "input" else expected[binding.name]
+                _compare(binding.name, array, wanted)
 
 
 @contextmanager

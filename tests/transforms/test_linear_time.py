@@ -15,7 +15,7 @@ from glow_mlir.analysis.order_search import Segment
 from glow_mlir.analysis.placement import Placement, Request
 from glow_mlir.analysis.regions import Region, region_covers
 from glow_mlir.codegen.builder.types import f32
-from glow_mlir.codegen.selection.kernel import declare_weight, pack_constant
+from glow_mlir.codegen.selection.pack_operands import declare_weight, pack_operand
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -168,15 +168,15 @@ def test_only_whole_constants_are_packed_each_once() -> None:
     storage = Storage(module)
     first, second, transposed, row = instructions(module)
     form = PackedForm("same", (2, 2), (2, 2), f32, lambda m: m + 1, numbers={"p": 1})
-    assert pack_constant(first, "right", storage, form)
-    assert pack_constant(second, "right", storage, form)
+    assert pack_operand(first, "right", storage, form)
+    assert pack_operand(second, "right", storage, form)
     assert first.operands[2] is second.operands[2]
     weight = first.operands[2].owner
     assert isinstance(weight, WeightOp)
     assert weight.storage_name == "c.same_1_2x2_1"
-    assert not pack_constant(transposed, "right", storage, form)
-    assert not pack_constant(row, "right", storage, form)
-    assert not pack_constant(first, "left", storage, form)
+    assert not pack_operand(transposed, "right", storage, form)
+    assert not pack_operand(row, "right", storage, form)
+    assert not pack_operand(first, "left", storage, form)
 
 
 def test_weights_are_declared_once_at_the_start() -> None:

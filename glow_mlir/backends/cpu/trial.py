@@ -9,15 +9,17 @@ from typing import cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, f32
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, signature
 from glow_mlir.codegen.selection.candidate import Candidate
+from glow_mlir.codegen.selection.pack_operands import whole_storage
 from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.weights import add_weights
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
@@ -32,7 +34,8 @@ ENTRY = "main"
 @dataclass(frozen=True)
 class Trial:
     """
-    An instruction by itself: the constants that it reads, and buffers of its own for everything else.
+    An instruction by itself: the constants that it reads, and buffers of its own for everything else. State that may be
+    packed is a constant here, since it takes the same time.
 
     Views stay views of as large a buffer, and operands that share a buffer share one.
     """
@@ -44,7 +47,11 @@ class Trial:
     def module(self) -> ModuleOp:
         """A module whose only function runs the instruction, before a kernel is selected."""
         roots = list(dict.fromkeys(root_of(value) for value in self.op.operands))
-        stored = [self._stored(root, f"buffer{index}") for index, root in enumerate(roots)]
+        written = {root_of(value) for qualifier, value in self.op.uses() if qualifier.writes}
+        stored = [
+            self._stored(root, f"buffer{index}", "state" if root in written else "input")
+            for index, root in enumerate(roots)
+        ]
         bound = [item.sym_name.data for item in stored if isinstance(item, PlaceholderOp)]
         function = FuncOp.named(ENTRY, bound, target=function_of(self.op).assigned)
         declared = [WeightOp.of(item) for item in stored]
@@ -58,26 +65,19 @@ class Trial:
         function.block.add_op(self.op.clone(value_mapper=values))
         return ModuleOp([*stored, function])
 
-    def _stored(self, root: SSAValue, name: str) -> StorageOp:
-        """The constant behind a buffer, or a new placeholder."""
-        known = constant_behind(root, self.storage)
-        if known is not None:
+    def _stored(self, root: SSAValue, name: str, role: str) -> StorageOp:
+        """The constant behind a buffer, one in the place of state, or a new placeholder."""
+        known, type_ = packable_behind(root, self.storage), tensor(shape_of(root), element_of(root))
+        if isinstance(known, ConstantOp):
             return known.clone()
-        return PlaceholderOp.bound(name, tensor(shape_of(root), element_of(root)), "state")
+        if known is not None:
+            return ConstantOp.stored(name, type_, add_weights(_sample(type_)))
+        return PlaceholderOp.bound(name, type_, role)
 
     @cached_property
     def buffers(self) -> list[np.ndarray]:
         """What the function is bound to: random floats, and zeros of other types, which are valid as places too."""
-        random = np.random.default_rng(0)
-        arrays: list[np.ndarray] = []
-        for op in self.module.body.block.ops:
-            if isinstance(op, PlaceholderOp):
-                shape, dtype = shape_of(op.tensor_type), numpy_dtype(op.tensor_type.element_type)
-                size = int(np.prod(shape, dtype=np.int64))
-                array = aligned(size * dtype.itemsize).view(dtype).reshape(shape)
-                array[...] = random.standard_normal(shape, np.float32) if dtype.kind == "f" else 0
-                arrays.append(array)
-        return arrays
+        return [_sample(op.tensor_type) for op in self.module.body.block.ops if isinstance(op, PlaceholderOp)]
 
     def executable(self, candidate: Candidate, target: Target) -> MachineEntry:
         """The machine code of the instruction with a kernel and its tiles, for a target that this machine runs."""
@@ -118,6 +118,15 @@ class Trial:
         return run
 
 
+def _sample(type_: TensorType[Attribute]) -> np.ndarray:
+    """An aligned array of that type: random floats, zeros of other types."""
+    shape, dtype = shape_of(type_), numpy_dtype(type_.element_type)
+    size = int(np.prod(shape, dtype=np.int64))
+    array = aligned(size * dtype.itemsize).view(dtype).reshape(shape)
+    array[...] = np.random.default_rng(size).standard_normal(shape, np.float32) if dtype.kind == "f" else 0
+    return array
+
+
 @dataclass
 class Reel:
     """Random floats, of which one piece after the other is read, from the start again when it is over."""
@@ -144,16 +153,14 @@ class Reel:
 def identity(op: Instruction, storage: Storage) -> str:
     """
     What instructions have in common that take the same time: types, properties, bodies, which operands share a buffer,
-    and which are constants.
+    and which are constants, or state that may be packed as they are.
     """
     roots = list(dict.fromkeys(root_of(value) for value in op.operands))
     shared = [str(roots.index(root_of(value))) for value in op.operands]
-    constant = [str(index) for index, root in enumerate(roots) if constant_behind(root, storage) is not None]
+    constant = [str(index) for index, root in enumerate(roots) if packable_behind(root, storage) is not None]
     return f"{op.name} {signature(op)} buffers {' '.join(shared)} constants {' '.join(constant)}"
 
 
-def constant_behind(root: SSAValue, storage: Storage) -> ConstantOp | None:
-    """The constant that a buffer without views declares, or `None`."""
-    owner = root.owner
-    known = storage.by_name[owner.storage_name] if isinstance(owner, WeightOp) else None
-    return known if isinstance(known, ConstantOp) else None
+def packable_behind(root: SSAValue, storage: Storage) -> ContentOp | None:
+    """The constant that a buffer without views declares, or the state that its function leaves as it is, or `None`."""
+    return whole_storage(root, storage) if isinstance(root.owner, WeightOp) else None

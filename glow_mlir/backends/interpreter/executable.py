@@ -9,9 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.ir.entries import bindings_of, initial_state, placeholders_of
+from glow_mlir.ir.entries import bindings_of, entries_of, initial_state, placeholders_of
 from glow_mlir.ir.out_of_memory import out_of_memory
-from glow_mlir.ir.rewriting import functions
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.state import State
 
@@ -47,7 +46,7 @@ class InterpretedModule(Executable):
     """A module as it stands, at any stage down to `allocated`."""
 
     def __init__(self, module: ModuleOp) -> None:
-        found = functions(module)
+        found = entries_of(module)
         super().__init__([function.sym_name.data for function in found], State(initial_state(module)))
         self.module = module
         self._functions = {function.sym_name.data: function for function in found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -33,9 +34,10 @@ from glow_mlir.codegen.selection.kernel import (
     Tiles,
     kind_of,
     tiles_of,
-    whole_constant,
 )
+from glow_mlir.codegen.selection.pack_operands import whole_constant
 from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.panel_moves import depthwise_moves, panel_moves
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.deferred import Blocks
@@ -164,7 +166,8 @@ class DepthwiseConvKernel(Kernel):
         plain = channels, *taps, _ = filter_shape(op)
         shape, element = (*taps, channels), element_of(getattr(op, "input"))
         blocks = Blocks(axis=0, unit=1, target=len(taps), shape=shape)
-        return {"filter": PackedForm("depthwise", plain, shape, element, pack_depthwise, blocks)}
+        moves = partial(depthwise_moves, channels, tuple(taps))
+        return {"filter": PackedForm("depthwise", plain, shape, element, pack_depthwise, blocks, moves=moves)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
@@ -352,7 +355,8 @@ class StrassenConvKernel(StrassenKernel):
 @kernel("conv")
 class ConvKernel(Kernel):
     """
-    Convolution as an implicit matrix product; constant filters are packed at compile time, others into scratch.
+    Convolution as an implicit matrix product; filters of constants and state are packed before the run, others into
+    scratch.
 
     A prologue is applied block by block, which needs a kernel of one element.
     """
@@ -387,9 +391,11 @@ class ConvKernel(Kernel):
         group, element = group_of(op), element_of(getattr(op, "input"))
         panel = tile_for(target, element).panel
         plain = filters, *rest = filter_shape(op)
-        form, pack = ("filters", pack_filters)
+        taps, channels = math.prod(rest[:-1]), rest[-1]
+        form, pack, depth = "filters", pack_filters, [(taps * channels, 1)]
         if reads_by_channel(op):
-            form, pack = ("filters_by_channel", pack_filters_by_channel)
+            form, pack = "filters_by_channel", pack_filters_by_channel
+            depth = [(channels, 1), (taps, channels)]
         # Panels of one group for themselves, or groups for themselves.
         unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
         shape = (group, -(-filters // group // panel), math.prod(rest), panel)
@@ -398,6 +404,7 @@ class ConvKernel(Kernel):
             lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit),
             Blocks(axis=0, unit=unit, target=target_axis, shape=shape),
             {"panel": panel, "groups": group},
+            partial(panel_moves, filters // group, taps * channels, depth, panel, group),
         )
         return {"filter": found}
 

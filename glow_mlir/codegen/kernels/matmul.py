@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
@@ -31,9 +32,10 @@ from glow_mlir.codegen.selection.kernel import (
     Tiles,
     kind_of,
     tiles_of,
-    whole_constant,
 )
+from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_storage
 from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.panel_moves import panel_moves
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.packing import pack_panels
@@ -75,10 +77,9 @@ def _right_shape(op: Instruction) -> Shape:
     return op.plain_shape("right")
 
 
-def _is_constant_matrix(op: Operation, storage: Storage) -> bool:
-    """Whether the right operand of a product is one matrix, and known at compile time."""
-    right = getattr(op, "right")
-    return len(shape_of(right)) == 2 and whole_constant(right, storage) is not None
+def _is_matrix(op: Operation) -> bool:
+    """Whether the right operand of a product is one matrix."""
+    return len(shape_of(getattr(op, "right"))) == 2
 
 
 def _sizes(op: Operation) -> tuple[int, int, int]:
@@ -109,7 +110,7 @@ class StrassenMatMulKernel(StrassenKernel):
         return few and suits and self.knows_samples(op, _sizes(op)[0])
 
     def is_constant(self, op: Operation, storage: Storage) -> bool:
-        return _is_constant_matrix(op, storage)
+        return _is_matrix(op) and whole_constant(getattr(op, "right"), storage) is not None
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plain = _right_shape(op)
@@ -145,8 +146,8 @@ class StrassenMatMulKernel(StrassenKernel):
 @kernel("matmul")
 class MatMulKernel(Kernel):
     """
-    Floating-point products of batches. The right operand is read in packed panels: packed at compile time where it is a
-    constant matrix, else into scratch, once where it is not batched and once a batch where it is.
+    Floating-point products of batches. The right operand is read in packed panels: packed before the run where it is a
+    matrix of a constant or of state, else into scratch, once where it is not batched and once a batch where it is.
     """
 
     name = "matmul"
@@ -162,7 +163,7 @@ class MatMulKernel(Kernel):
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         rows, columns, depth = _sizes(op)
-        if not _is_constant_matrix(op, storage):
+        if not _is_matrix(op) or whole_storage(getattr(op, "right"), storage) is None:
             rows = shape_of(getattr(op, "result"))[-2]
         return product_tiles(target, element_of(getattr(op, "left")), rows, columns, depth, depth)
 
@@ -173,11 +174,13 @@ class MatMulKernel(Kernel):
         panel = tile_for(target, element).panel
         columns, depth = plain if transposed else plain[::-1]
         shape = (-(-columns // panel), depth, panel)
+        column_step, row_step = (depth, 1) if transposed else (1, columns)
         found = PackedForm(
             *("panels_transposed" if transposed else "panels", plain, shape, element),
             lambda m: pack_panels(m.T if transposed else m, panel),
             Blocks(axis=0 if transposed else 1, unit=panel, target=0, shape=shape),
             {"panel": panel},
+            partial(panel_moves, columns, column_step, [(depth, row_step)], panel),
         )
         return {"right": found}
 

@@ -32,7 +32,8 @@ from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.half import is_half, rounded
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
-from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.packed_form import Move, PackedForm
+from glow_mlir.codegen.selection.panel_moves import gate_moves
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.packing import pack_gates
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -142,6 +143,10 @@ class Plan:
     def pack(self, weights: np.ndarray) -> np.ndarray:
         """Constant weights in packed form."""
         return pack_gates(weights.astype(numpy_dtype(self.element)), self.gates, self.together, self.units)
+
+    def moves(self) -> Sequence[Move]:
+        """What goes where in the packed form."""
+        return gate_moves(self.hidden, self.hidden, self.panels, self.together, self.units)
 
 
 @dataclass(frozen=True)
@@ -334,7 +339,10 @@ class RecurrenceKernel(Kernel):
         plan = self.plan(cast(Recurrence, op), target)
         plain = plan.hidden, plan.gates * plan.hidden
         numbers = {"together": plan.together, "units": plan.units}
-        return {"weights": PackedForm("gates", plain, plan.packed_shape, plan.element, plan.pack, numbers=numbers)}
+        # Weights of 16 bits are widened as they are packed.
+        moves = plan.moves if element_of(getattr(op, "weights")) == plan.element else None
+        form = PackedForm("gates", plain, plan.packed_shape, plan.element, plan.pack, numbers=numbers, moves=moves)
+        return {"weights": form}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         plan = self.plan(cast(Recurrence, op), target)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
-from glow_mlir.codegen.selection.kernel import Kernel, Tiles, add_scratch, pack_constant
+from glow_mlir.codegen.selection.kernel import Kernel, Tiles, add_scratch
+from glow_mlir.codegen.selection.pack_operands import pack_operand
 from glow_mlir.codegen.selection.partitions import partition
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -38,7 +39,7 @@ class Candidate:
             op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
         for name, form in self.kernel.packed(op, target).items():
             assert isinstance(op, DerivedInstruction)
-            pack_constant(op, name, storage, form)
+            pack_operand(op, name, storage, form)
         for shape, element in self.kernel.scratch(op, target):
             assert isinstance(op, DerivedInstruction)
             add_scratch(op, shape, element)

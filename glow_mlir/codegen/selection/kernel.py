@@ -5,38 +5,29 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any, ClassVar
 
-import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.packed_form import PackedForm
-from glow_mlir.constants.deferred import Deferred, Packed, Stored
-from glow_mlir.constants.storage import Storage, deferred_constant
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import operand_groups
-from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
-    WeightOp,
     buffer_type,
-    is_contiguous,
-    offset_of,
-    root_of,
     strides_of,
 )
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.ir.traversal import function_of, own_operations
 
 
 @dataclass(frozen=True)
@@ -213,7 +204,8 @@ class Kernel(ABC):
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         """
-        The operands to pack where they are constants, of an instruction with this kernel and its tiles: all or none.
+        The operands to pack where they are constants or state, of an instruction with this kernel and its tiles: all
+        or none.
 
         The same before and after they are packed; empty where the sizes do not suit the target.
         """
@@ -270,80 +262,3 @@ def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSA
     present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
     op.set_operands({"scratch": [*present, allocation.result]})
     return allocation.result
-
-
-def pack_constant(
-    op: DerivedInstruction,
-    name: str,
-    storage: Storage,
-    form: PackedForm,
-) -> bool:
-    """
-    Replace a constant operand by its packed form, and say so in `packing`; false where the operand is not the
-    whole of a constant in its order. Operands that were packed alike share one constant.
-    """
-    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
-    constant = whole_constant(value, storage)
-    if constant is None:
-        return False
-    shape, source = shape_of(value), constant.sym_name.data
-    key = (source, form.name, shape, tuple(sorted(form.numbers.items())))
-    symbol = storage.packed.get(key)
-    if symbol is None:
-        words = "_".join(str(number) for number in form.numbers.values())
-        wish = f"{source}.{form.name}_{words}_{'x'.join(map(str, shape))}"
-        operand = deferred_constant(constant).reshaped(shape)
-        made: Deferred
-        made_by = f"{form.name} {dict(form.numbers)}"
-        if form.blocks is None:
-            made = Stored(np.ascontiguousarray(form.pack(operand.array())), f"{made_by} {operand.digest}")
-        else:
-            made = Packed(operand, form.pack, form.blocks, made_by)
-        symbol = storage.packed[key] = storage.add_constant(wish, made, constant.location).sym_name.data
-    declared = declare_weight(op, storage, symbol)
-    declared.name_hint = value.name_hint
-    op.set_operands({name: [declared]})
-    entries = dict(op.packing.data) if op.packing is not None else {}
-    op.packing = DictionaryAttr({**entries, name: form.described()})
-    return True
-
-
-def whole_constant(value: SSAValue, storage: Storage) -> ConstantOp | None:
-    """The constant all of which a buffer has, in its order; `None` where there is none."""
-    weight = root_of(value).owner
-    if not isinstance(weight, WeightOp):
-        return None
-    constant = storage.by_name[weight.storage_name]
-    return constant if isinstance(constant, ConstantOp) and _is_whole(value, weight.result) else None
-
-
-def _is_whole(value: SSAValue, root: SSAValue) -> bool:
-    """Whether a buffer has all elements of the storage behind it, in their order."""
-    same = size_of(value.type) == size_of(root.type) and offset_of(value) == offset_of(root) == 0
-    return same and is_contiguous(value) and is_contiguous(root)
-
-
-def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
-    """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
-    block = function_of(op).block
-    if block not in storage.declared:
-        storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}
-    known = storage.declared[block].get(symbol)
-    if known is not None and known.parent is block:
-        return known.result
-    declared = WeightOp.of(storage.by_name[symbol], op.location)
-    assert block.first_op is not None
-    block.insert_op_before(declared, block.first_op)
-    storage.declared[block][symbol] = declared
-    return declared.result
-
-
-def _hoisted_weights(block: Block) -> list[WeightOp]:
-    """The declarations of a block; those behind an instruction are moved to its start."""
-    weights = [op for op in own_operations(block) if isinstance(op, WeightOp)]
-    leading = set(takewhile(lambda op: isinstance(op, WeightOp), own_operations(block)))
-    for weight in weights:
-        if weight not in leading and block.first_op is not None:
-            weight.detach()
-            block.insert_op_before(weight, block.first_op)
-    return weights

@@ -1,8 +1,8 @@
-"""How a kernel wants a constant operand packed: what `select` makes, and `verify-selected` expects."""
+"""How a kernel wants an operand packed: what `select` makes, and `verify-selected` expects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,12 +15,33 @@ from glow_mlir.dialects.shapes import Shape
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where the elements of a box are in a buffer: strides and offset, in elements."""
+
+    strides: Shape
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Move:
+    """A box of a packed form: the elements of the operand that `source` says, or zeros."""
+
+    shape: Shape
+    target: Layout
+    source: Layout | None = None
+
+
+Moves = Callable[[], Sequence[Move]]
+"""Gives the boxes that a packed form consists of."""
+
+
+@dataclass(frozen=True)
 class PackedForm:
     """
     A form that `@packed_form` registers, with the numbers it was made by, of an operand of shape `plain`.
 
     `pack` makes the packed operand, which has `shape` and `element`; with `blocks` it does so piece by piece, when its
-    bytes are needed.
+    bytes are needed. Where it only moves elements, `moves` says so for operands that are known at run time.
     """
 
     name: str
@@ -30,6 +51,7 @@ class PackedForm:
     pack: Callable[[np.ndarray], np.ndarray]
     blocks: Blocks | None = None
     numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    moves: Moves | None = None
 
     def described(self) -> DictionaryAttr:
         """What `packing` of an instruction says of the operand."""

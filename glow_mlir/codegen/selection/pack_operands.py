@@ -1,0 +1,172 @@
+"""Operands in the forms that kernels read: packed constants, and packed state with the function that makes it."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from glow_mlir.analysis.accesses import is_written
+from glow_mlir.codegen.selection.packed_form import Layout, PackedForm
+from glow_mlir.constants.deferred import Deferred, Packed, Stored
+from glow_mlir.constants.storage import Storage, deferred_constant, scalar_attribute
+from glow_mlir.dialects.glow_high.base import operand_groups
+from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, PlaceholderOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import (
+    CopyOp,
+    FillOp,
+    FuncOp,
+    ViewOp,
+    WeightOp,
+    buffer_type,
+    is_contiguous,
+    offset_of,
+    root_of,
+)
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of, tensor
+from glow_mlir.ir.traversal import function_of, own_operations
+
+
+def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> bool:
+    """
+    Replace an operand by its packed form, and say so in `packing`; false where it is neither a constant nor state that
+    the function leaves as it is, the whole of it in its order.
+
+    A constant is packed by the compiler, state by a function that is added to the module. Operands that were packed
+    alike share what is packed.
+    """
+    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
+    source = whole_storage(value, storage)
+    if source is None or (isinstance(source, PlaceholderOp) and form.moves is None):
+        return False
+    shape, function = shape_of(value), function_of(op)
+    # State is packed by code for one machine.
+    target = str(function.assigned) if isinstance(source, PlaceholderOp) else ""
+    key = (source.sym_name.data, form.name, shape, tuple(sorted(form.numbers.items())), target)
+    symbol = storage.packed.get(key)
+    if symbol is None:
+        words = "_".join(str(number) for number in form.numbers.values())
+        wish = f"{source.sym_name.data}.{form.name}_{words}_{'x'.join(map(str, shape))}"
+        make = _packed_constant if isinstance(source, ConstantOp) else _packed_state
+        symbol = storage.packed[key] = make(op, source, shape, storage, form, wish)
+    if isinstance(source, PlaceholderOp) and symbol not in function.binding_names:
+        function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(symbol)])
+    declared = declare_weight(op, storage, symbol)
+    declared.name_hint = value.name_hint
+    op.set_operands({name: [declared]})
+    entries = dict(op.packing.data) if op.packing is not None else {}
+    op.packing = DictionaryAttr({**entries, name: form.described()})
+    return True
+
+
+def _packed_constant(
+    op: Operation, constant: ContentOp, shape: Shape, storage: Storage, form: PackedForm, wish: str
+) -> str:
+    """The name of a constant that is another one packed."""
+    operand = deferred_constant(constant).reshaped(shape)
+    made: Deferred
+    made_by = f"{form.name} {dict(form.numbers)}"
+    if form.blocks is None:
+        made = Stored(np.ascontiguousarray(form.pack(operand.array())), f"{made_by} {operand.digest}")
+    else:
+        made = Packed(operand, form.pack, form.blocks, made_by)
+    return storage.add_constant(wish, made, constant.location).sym_name.data
+
+
+def _packed_state(op: Operation, state: ContentOp, shape: Shape, storage: Storage, form: PackedForm, wish: str) -> str:
+    """The name of new packed state, and a function that makes it for the machine of the function of `op`."""
+    symbol = storage.unique_name(wish)
+    function = FuncOp.named(
+        storage.unique_function(f"pack_{symbol}"),
+        (state.sym_name.data, symbol),
+        state.location,
+        function_of(op).assigned,
+    )
+    name = function.sym_name.data
+    packed = PlaceholderOp.packed(symbol, tensor(form.shape, form.element), name, state.location)
+    storage.add(packed)
+    source, target = WeightOp.of(state, state.location), WeightOp.of(packed, state.location)
+    target.mutable = UnitAttr()
+    source.result.name_hint, target.result.name_hint = "plain", "packed"
+    function.block.add_ops([source, target])
+    assert form.moves is not None
+    for move in form.moves():
+        views = [_view(function, target.result, move.shape, move.target)]
+        if move.source is None:
+            zero = {"value": scalar_attribute(0.0, form.element)}
+            function.block.add_op(FillOp.of(views, properties=zero, location=state.location))
+        else:
+            views.append(_view(function, source.result, move.shape, move.source))
+            function.block.add_op(CopyOp.of(*views, location=state.location))
+    storage.module.body.block.add_op(function)
+    return symbol
+
+
+def _view(function: FuncOp, value: SSAValue, shape: Shape, layout: Layout) -> SSAValue:
+    """A view of some elements of storage."""
+    type_ = buffer_type(shape, element_of(value), layout.strides, layout.offset)
+    if type_ == value.type:
+        return value
+    view = ViewOp.of(value, type_, function.location)
+    function.block.add_op(view)
+    return view.result
+
+
+def whole_constant(value: SSAValue, storage: Storage) -> ConstantOp | None:
+    """The constant all of which a buffer has, in its order; `None` where there is none."""
+    found = _whole(value, storage)
+    return found if isinstance(found, ConstantOp) else None
+
+
+def whole_storage(value: SSAValue, storage: Storage) -> ContentOp | None:
+    """
+    The constant, or the state that the function leaves as it is, all of which a buffer has, in its order; else `None`.
+    """
+    found = _whole(value, storage)
+    if isinstance(found, PlaceholderOp) and (found.state is None or is_written(root_of(value))):
+        return None
+    return found
+
+
+def _whole(value: SSAValue, storage: Storage) -> ContentOp | None:
+    """The storage all of which a buffer has, in its order; `None` where there is none."""
+    weight = root_of(value).owner
+    if not isinstance(weight, WeightOp) or not _is_whole(value, weight.result):
+        return None
+    found = storage.by_name[weight.storage_name]
+    return found if isinstance(found, ContentOp) else None
+
+
+def _is_whole(value: SSAValue, root: SSAValue) -> bool:
+    """Whether a buffer has all elements of the storage behind it, in their order."""
+    same = size_of(value.type) == size_of(root.type) and offset_of(value) == offset_of(root) == 0
+    return same and is_contiguous(value) and is_contiguous(root)
+
+
+def declare_weight(op: Operation, storage: Storage, symbol: str) -> SSAValue:
+    """The declaration of storage `symbol` at the start of the function of `op`; made where it is missing."""
+    block = function_of(op).block
+    if block not in storage.declared:
+        storage.declared[block] = {weight.storage_name: weight for weight in _hoisted_weights(block)}
+    known = storage.declared[block].get(symbol)
+    if known is not None and known.parent is block:
+        return known.result
+    declared = WeightOp.of(storage.by_name[symbol], op.location)
+    assert block.first_op is not None
+    block.insert_op_before(declared, block.first_op)
+    storage.declared[block][symbol] = declared
+    return declared.result
+
+
+def _hoisted_weights(block: Block) -> list[WeightOp]:
+    """The declarations of a block; those behind an instruction are moved to its start."""
+    weights = [op for op in own_operations(block) if isinstance(op, WeightOp)]
+    leading = set(takewhile(lambda op: isinstance(op, WeightOp), own_operations(block)))
+    for weight in weights:
+        if weight not in leading and block.first_op is not None:
+            weight.detach()
+            block.insert_op_before(weight, block.first_op)
+    return weights
