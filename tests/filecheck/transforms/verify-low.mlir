@@ -348,3 +348,32 @@ glow_low.func @same_trips(@x, @s) {
     glow_low.relu @out %0, @in %x
   }
 }
+
+// -----
+
+// Packed state is what one function makes, all of it, and others read.
+
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_high.placeholder @p : tensor<2x4xf32> {packed_by = @pack}
+glow_low.func @pack(@s, @p) {
+  %s = glow_low.weight @s {mutable} : memref<4xf32>
+  // expected-error@+1 {{some elements of output @p are never written}}
+  %p = glow_low.weight @p {mutable} : memref<2x4xf32>
+  %0 = glow_low.view %p : memref<2x4xf32> to memref<4xf32>
+  glow_low.copy @out %0, @in %s
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_high.placeholder @p : tensor<4xf32> {packed_by = @pack}
+glow_low.func @pack(@s, @p) {
+  %s = glow_low.weight @s {mutable} : memref<4xf32>
+  %p = glow_low.weight @p {mutable} : memref<4xf32>
+  glow_low.copy @out %p, @in %s
+}
+glow_low.func @other(@s, @p) {
+  // expected-error@+1 {{@p cannot be mutable}}
+  %p = glow_low.weight @p {mutable} : memref<4xf32>
+  glow_low.fill @out %p {value = 0.0}
+}

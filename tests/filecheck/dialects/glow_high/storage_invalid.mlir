@@ -12,12 +12,12 @@ glow_high.constant @misfit : tensor<3xi64> {value = dense<[1, 2]> : tensor<2xi64
 
 // -----
 
-// expected-error@+1 {{a placeholder is exactly one of 'input', 'output' and 'state'}}
+// expected-error@+1 {{a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'}}
 glow_high.placeholder @nothing : tensor<2xf32>
 
 // -----
 
-// expected-error@+1 {{a placeholder is exactly one of 'input', 'output' and 'state'}}
+// expected-error@+1 {{a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'}}
 glow_high.placeholder @both : tensor<2xf32> {input, output}
 
 // -----

@@ -61,3 +61,28 @@ glow_high.func @main(@y) {
 glow_high.placeholder @y : tensor<2xf32> {output}
 glow_high.func @main(@y) {
 }
+
+// -----
+
+// CHECK: @p is packed by no function that is bound to it
+glow_high.placeholder @p : tensor<2xf32> {packed_by = @nobody}
+glow_high.func @main(@p) {
+}
+
+// -----
+
+// CHECK: @pack, which packs @p, is bound to something else than state
+glow_high.placeholder @x : tensor<2xf32> {input}
+glow_high.placeholder @p : tensor<2xf32> {packed_by = @pack}
+glow_low.func @pack(@x, @p) {
+}
+
+// -----
+
+// CHECK: @p is bound, but not @s, of which it is packed
+glow_high.placeholder @s : tensor<2xf32> {state}
+glow_high.placeholder @p : tensor<2xf32> {packed_by = @pack}
+glow_low.func @pack(@s, @p) {
+}
+glow_low.func @main(@p) {
+}

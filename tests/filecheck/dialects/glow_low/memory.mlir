@@ -43,3 +43,20 @@ glow_low.func @program(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
   // CHECK-NEXT: glow_low.dealloc @out %a
   glow_low.dealloc @out %a
 }
+
+// Packed state, and the function that makes it.
+// CHECK: glow_high.placeholder @momentum : tensor<2x3xf32> {state}
+glow_high.placeholder @momentum : tensor<2x3xf32> {state}
+// CHECK-NEXT: glow_high.placeholder @momentum.packed : tensor<3x2xf32> {packed_by = @pack_momentum}
+glow_high.placeholder @momentum.packed : tensor<3x2xf32> {packed_by = @pack_momentum}
+// CHECK-NEXT: glow_low.func @pack_momentum(@momentum, @momentum.packed) {
+glow_low.func @pack_momentum(@momentum, @momentum.packed) {
+  // CHECK-NEXT: %plain = glow_low.weight @momentum {mutable} : memref<2x3xf32>
+  %plain = glow_low.weight @momentum {mutable} : memref<2x3xf32>
+  // CHECK-NEXT: %packed = glow_low.weight @momentum.packed {mutable} : memref<3x2xf32>
+  %packed = glow_low.weight @momentum.packed {mutable} : memref<3x2xf32>
+  // CHECK-NEXT: %columns = glow_low.view %plain : memref<2x3xf32> to memref<3x2xf32, strided<[1, 3]>>
+  %columns = glow_low.view %plain : memref<2x3xf32> to memref<3x2xf32, strided<[1, 3]>>
+  // CHECK-NEXT: glow_low.copy @out %packed, @in %columns
+  glow_low.copy @out %packed, @in %columns
+}
