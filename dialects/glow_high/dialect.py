@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TypeGuard
+from collections.abc import Iterator
+from types import ModuleType
 
 from xdsl.ir import Dialect, Operation
 
@@ -11,17 +11,20 @@ from glow_mlir.dialects.packages import load_part
 from glow_mlir.errors import PackageError
 
 
-def _is_operation(member: object) -> TypeGuard[type[Operation]]:
-    return inspect.isclass(member) and issubclass(member, Operation)
+def _defined(module: ModuleType) -> Iterator[type[Operation]]:
+    """The op classes with a name that a module defines itself."""
+    for member in vars(module).values():
+        # Last, since a class that is none is compared with all ops there are.
+        if isinstance(member, type) and member.__module__ == module.__name__ and "name" in vars(member):
+            if issubclass(member, Operation):
+                yield member
 
 
 def _operations() -> list[type[Operation]]:
     """Every op class with a name that the operator modules define; raises `PackageError` where two share a name."""
     found: dict[str, type[Operation]] = {}
     for module in load_part("operators"):
-        for _, member in inspect.getmembers(module, _is_operation):
-            if member.__module__ != module.__name__ or "name" not in vars(member):
-                continue
+        for member in _defined(module):
             if not member.name.startswith("glow_high."):
                 raise PackageError(f"operator '{member.name}' of {module.__name__} is not named 'glow_high.…'")
             other = found.setdefault(member.name, member)
