@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
 
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import element_of, require, size_of
+from glow_mlir.dialects.shapes import element_of, has_one_element, require
 
 
 class ControlFlowOp(IRDLOperation, ABC):
@@ -22,7 +22,7 @@ class ControlFlowOp(IRDLOperation, ABC):
 
 def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
     """Check that a tensor or buffer has one element, of that type."""
-    is_scalar = size_of(value.type) == 1 and element_of(value) == element
+    is_scalar = has_one_element(value) and element_of(value) == element
     require(is_scalar, f"{noun} is one element of {element}, not {value.type}")
 
 

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
-from glow_mlir.dialects.sizes import RunTimeSizeError, Size, Sizes, SizesAttr, largest, static
+from glow_mlir.dialects.sizes import RunTimeSizeError, Size, Sizes, SizesAttr, largest, smallest, static
 
 Shape = tuple[int, ...]
 
@@ -53,12 +53,23 @@ def sizes_of(value: SSAValue | Attribute) -> Sizes:
     return cast("Sizes", sizes)
 
 
+def has_static_shape(value: SSAValue | Attribute) -> bool:
+    """Whether all sizes of a tensor or buffer are numbers."""
+    return all(isinstance(size, int) for size in sizes_of(value))
+
+
 def element_of(value: SSAValue | Attribute) -> Attribute:
     """The element type of a tensor or buffer, given as a value or as its type."""
     type_ = value.type if isinstance(value, SSAValue) else value
     if not isinstance(type_, SHAPED):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     return cast("Attribute", type_.element_type)
+
+
+def size_along(value: SSAValue | Attribute, axis: int) -> int:
+    """The size along an axis; raises `RunTimeSizeError` where it is known at run time only."""
+    (size,) = static((sizes_of(value)[axis],))
+    return size
 
 
 def rank_of(value: SSAValue | Attribute) -> int:
@@ -74,9 +85,29 @@ def size_of(value: SSAValue | Attribute) -> int:
     return math.prod(shape_of(value))
 
 
+def has_one_element(value: SSAValue | Attribute) -> bool:
+    """Whether a tensor or buffer has one element, whatever symbols are."""
+    return all(size == 1 for size in sizes_of(value))
+
+
+def is_empty(value: SSAValue | Attribute) -> bool:
+    """Whether a tensor or buffer has no element, whatever symbols are."""
+    return 0 in sizes_of(value)
+
+
+def may_be_empty(value: SSAValue | Attribute) -> bool:
+    """Whether a tensor or buffer has no element for some values of symbols."""
+    return any(smallest(size) == 0 for size in sizes_of(value))
+
+
+def largest_shape(value: SSAValue | Attribute) -> Shape:
+    """The shape of a tensor or buffer where all symbols are as large as they may be."""
+    return tuple(map(largest, sizes_of(value)))
+
+
 def bytes_of(value: SSAValue | Attribute) -> int:
-    """The bytes of the elements of a tensor or buffer, one beside the other."""
-    return size_of(value) * byte_width(element_of(value))
+    """The bytes of the elements of a tensor or buffer, one beside the other; the most where symbols decide."""
+    return math.prod(largest_shape(value)) * byte_width(element_of(value))
 
 
 def tensor(shape: Sequence[Size], element: Attribute) -> TensorType[Attribute]:
@@ -105,7 +136,7 @@ def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = 
 
     `reach` is how many elements it spans, where that is not the number of them. Raises `VerifyException`.
     """
-    shape, element = tuple(largest(size) for size in sizes_of(value)), element_of(value)
+    shape, element = largest_shape(value), element_of(value)
     require(min(shape, default=0) >= 0, f"{noun} has sizes from 0 on")
     require(is_storable(element), f"no {noun.split()[-1]} has elements of {element}")
     if isinstance(element, UniformQuantizedType):

@@ -67,6 +67,11 @@ class SymbolicSize:
         return tuple(symbol for symbol, _ in self.terms)
 
     @property
+    def least(self) -> int:
+        """The smallest that it may be."""
+        return self.offset + sum(symbol.least * factor for symbol, factor in self.terms)
+
+    @property
     def most(self) -> int:
         """The largest that it may be."""
         return self.offset + sum(symbol.most * factor for symbol, factor in self.terms)
@@ -88,9 +93,10 @@ Sizes = tuple[Size, ...]
 
 
 class RunTimeSizeError(UnsupportedError, VerifyException):
-    """What needs a number is asked for a size that is known at run time only."""
+    """What needs a number is asked for a size that is known at run time only: `size`."""
 
     def __init__(self, size: object) -> None:
+        self.size = size
         super().__init__(f"the size {size} is known at run time only", hint="give dimensions: numbers for all sizes")
 
 
@@ -100,6 +106,11 @@ def static(sizes: Sizes) -> tuple[int, ...]:
         if not isinstance(size, int):
             raise RunTimeSizeError(size)
     return cast("tuple[int, ...]", sizes)
+
+
+def smallest(size: Size) -> int:
+    """The smallest number that a size may be."""
+    return size if isinstance(size, int) else size.least
 
 
 def largest(size: Size) -> int:

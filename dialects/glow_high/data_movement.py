@@ -47,7 +47,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import Size
+from glow_mlir.dialects.sizes import Size, smallest
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -279,17 +279,17 @@ class PadOp(DataMovement):
         return not any(ints(self.pads))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, pads, mode = shape_of(self.input), ints(self.pads), text(self.mode)
+        shape, pads, mode = sizes_of(self.input), ints(self.pads), text(self.mode)
         require(mode in PAD_MODES, f"mode must be one of {', '.join(PAD_MODES)}, not '{mode}'")
         require(len(pads) == 2 * len(shape), f"pads must have {2 * len(shape)} elements, two for each axis")
         require(min(pads, default=0) >= 0, "pads must not be negative; slice instead")
         if self.value is not None:
             require(mode == "constant", f"mode '{mode}' takes no value")
-            require(shape_of(self.value) == (), f"the value must be a scalar, not of shape {shape_of(self.value)}")
+            require(sizes_of(self.value) == (), f"the value must be a scalar, not of shape {sizes_of(self.value)}")
             require(element_of(self.value) == element_of(self.input), "the value has another element type")
         widths = tuple(zip(pads[: len(shape)], pads[len(shape) :], strict=True))
         if mode != "constant":
-            empty = any(size == 0 and max(width) > 0 for size, width in zip(shape, widths, strict=True))
+            empty = any(smallest(size) == 0 and max(width) > 0 for size, width in zip(shape, widths, strict=True))
             require(not empty, f"mode '{mode}' needs an element to repeat along each axis that it pads")
         padded = [before + size + after for size, (before, after) in zip(shape, widths, strict=True)]
         return (tensor(padded, element_of(self.input)),)

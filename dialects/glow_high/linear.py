@@ -17,7 +17,16 @@ from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_
 from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop
-from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    broadcast,
+    element_of,
+    has_static_shape,
+    require,
+    shape_of,
+    size_of,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.dialects.sizes import Size, Sizes
 
 
@@ -82,7 +91,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
 
     def linear_form(self) -> LinearForm | None:
-        if flag(self.transpose_left):
+        if flag(self.transpose_left) or not has_static_shape(self.right):
             return None
         *batch, rows, columns = shape_of(self.right)
         ones = (1,) * len(batch)

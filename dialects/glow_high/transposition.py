@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of
+from glow_mlir.dialects.sizes import Sizes
 
 if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.base import HighOp
@@ -54,9 +55,9 @@ def moved(items: Sequence[Item], permutation: Shape) -> tuple[Item, ...]:
     return tuple(item for _, item in sorted(zip(permutation, items, strict=True), key=lambda pair: pair[0]))
 
 
-def keeps_order(shape: Shape, permutation: Shape) -> bool:
-    """Whether a transpose of that shape moves only axes of size one, so that it is a reshape."""
-    longer = [axis for axis in permutation if shape[axis] != 1]
+def keeps_order(sizes: Sizes, permutation: Shape) -> bool:
+    """Whether a transpose of a tensor of those sizes moves only axes of size one, so that it is a reshape."""
+    longer = [axis for axis in permutation if sizes[axis] != 1]
     return longer == sorted(longer)
 
 

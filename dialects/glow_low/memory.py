@@ -44,7 +44,7 @@ from glow_mlir.dialects.glow_high.base import visible_properties
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, verify_storable
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, verify_storable
 
 Buffer = MemRefType[Attribute]
 
@@ -78,7 +78,7 @@ def has_unit_stride(value: SSAValue) -> bool:
     """Whether elements along the last axis follow each other; always for tensors."""
     if not isinstance(value.type, MemRefType):
         return True
-    return shape_of(value)[-1] == 1 or strides_of(value)[-1] == 1
+    return sizes_of(value)[-1] == 1 or strides_of(value)[-1] == 1
 
 
 def is_dense(value: SSAValue) -> bool:

@@ -27,13 +27,8 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeO
 from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.scalar_body import is_elementwise
-from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.dialects.shapes import bytes_of, element_of
 from glow_mlir.ir.traversal import own_operations, subtree
-
-
-def tensor_bytes(value: SSAValue) -> int:
-    """Bytes of a dense tensor."""
-    return size_of(value.type) * byte_width(element_of(value.type))
 
 
 def program_of(block: Block) -> Program:
@@ -62,7 +57,7 @@ class _Model:
         order = state_order(self.ops)
         return Program(
             steps=[self._step(op, buffers, order.get(op, [])) for op in self.ops],
-            sizes=[tensor_bytes(value) for value in kept],
+            sizes=[bytes_of(value) for value in kept],
             roots=[self.place[op] for op in roots_of(self.ops)],
             preferences=list(self._preferences(order)),
         )
@@ -104,13 +99,13 @@ class _Model:
             if not isinstance(op, SaveOp):
                 continue
             root = self._root(op.input)
-            if accesses[op.storage_name] == 1 and tensor_bytes(root) == tensor_bytes(op.input):
+            if accesses[op.storage_name] == 1 and bytes_of(root) == bytes_of(op.input):
                 self.outside.add(root)
 
     def _place(self, value: SSAValue, target: SSAValue) -> None:
         """Let the buffer of `value` be part of that of `target`, if it is wholly `value`'s and not placed yet."""
         root = self._root(value)
-        if root not in self.outside and tensor_bytes(root) == tensor_bytes(value) and root is not self._root(target):
+        if root not in self.outside and bytes_of(root) == bytes_of(value) and root is not self._root(target):
             self.host[root] = target
 
     def _step(self, op: Operation, buffers: dict[SSAValue, int], first: list[Operation]) -> Step:
@@ -126,7 +121,7 @@ class _Model:
             writes=tuple(dict.fromkeys(buffers[root] for root in writes if root in buffers)),
             reads=tuple(dict.fromkeys(buffers[root] for root in reads if root in buffers)),
             shares=tuple((buffers[w], buffers[r]) for w, r in pairs if w in buffers and r in buffers and w is not r),
-            result_bytes=0 if isinstance(op, GetOp) else sum(map(tensor_bytes, op.results)),
+            result_bytes=0 if isinstance(op, GetOp) else sum(map(bytes_of, op.results)),
         )
 
     def _preferences(self, order: dict[Operation, list[Operation]]) -> Iterator[tuple[int, int]]:
@@ -162,10 +157,11 @@ def in_place_pairs(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     names = [name for name, _ in op.get_irdl_definition().results]
     for output, input_ in op.INPLACE:
         result = op.results[names.index(output)]
+        width, size = byte_width(element_of(result)), bytes_of(result)
         for span in operand_spans(op):
             if input_ in ("*", span.name):
                 for operand in op.operands[span.start : span.stop]:
-                    if tensor_bytes(operand) == tensor_bytes(result) and size_of(operand) == size_of(result):
+                    if bytes_of(operand) == size and byte_width(element_of(operand)) == width:
                         yield result, operand
 
 

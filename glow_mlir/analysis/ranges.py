@@ -48,7 +48,7 @@ def _range_of(op: Operation, result: SSAValue, known: Mapping[SSAValue, Range], 
 
 
 def _constant_range(value: SSAValue, storage: Storage) -> Range:
-    if not 0 < size_of(value.type) <= MOST_ELEMENTS or is_bool(element_of(value)):
+    if not storage.is_constant(value) or not 0 < size_of(value) <= MOST_ELEMENTS or is_bool(element_of(value)):
         return ANY
     array = storage.value_of(value)
     if array is None or np.isnan(array).all():

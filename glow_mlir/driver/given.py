@@ -22,6 +22,7 @@ from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions, low_functions
+from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import operations
 
@@ -70,7 +71,7 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
     check_constants(module)
     for item in promises(pipeline, stage, instructions=bool(low_functions(module))):
         try:
-            item.apply(context, module)
+            apply_pass(item, context, module)
         except CheckFailed as failure:
             place = failure.op.location
             hint = f"docs/ir.md says what '{item.name}' checks of instructions"

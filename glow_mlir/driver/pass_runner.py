@@ -18,6 +18,7 @@ from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.out_of_memory import out_of_memory
+from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, position_of, verify_module
 
 
@@ -77,7 +78,7 @@ class PassRun:
         runner = self.runner
         for observer in runner.observers:
             observer.before(item, self.module)
-        item.apply(runner.context, self.module)
+        apply_pass(item, runner.context, self.module)
         if runner.verify_each:
             try:
                 verify_module(self.module)

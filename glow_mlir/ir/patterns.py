@@ -25,6 +25,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
+from glow_mlir.dialects.sizes import RunTimeSizeError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import erase_dead, functions
@@ -95,9 +96,9 @@ class Walk:
     One walk over the operations of a function, from the first to the last or `backward`, that tries patterns at each.
 
     Operations in branches and loops are visited as well, those in scalar bodies are not. Patterns are tried in
-    their order as long as the operator is there. What they create is visited right after it if the walk is
-    `recursive`; otherwise no operator is visited twice, so that a walk is linear. One that is `repeated` begins again
-    until nothing changes.
+    their order as long as the operator is there. One that asks for a number where a size is known at run time only does
+    not match there. What patterns create is visited right after it if the walk is `recursive`; otherwise no operator is
+    visited twice, so that a walk is linear. One that is `repeated` begins again until nothing changes.
     """
 
     patterns: tuple[Pattern, ...]
@@ -126,13 +127,23 @@ class Walk:
                 if op.parent is None:
                     break
                 rewriter.begin(op)
-                pattern.match_and_rewrite(op, rewriter)
+                _apply(pattern, op, rewriter)
                 if rewriter.has_done_action:
                     is_changed = True
                     _note(pattern, rewriter)
                     if self.recursive:
                         pending += rewriter.created
         return is_changed
+
+
+def _apply(pattern: Pattern, op: Operation, rewriter: Rewriter) -> None:
+    """Try a pattern at an operator; what it has emitted goes where it then meets a size that is no number."""
+    try:
+        pattern.match_and_rewrite(op, rewriter)
+    except RunTimeSizeError:
+        if rewriter.changed or rewriter.erased:
+            raise
+        rewriter.discard()
 
 
 class PatternPass(ModulePass):

@@ -69,7 +69,7 @@ def _read_once(function: FuncOp, renamed: dict[str, ConstantOp]) -> None:
 def _splat_uniform(function: FuncOp, storage: Storage) -> None:
     """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
     for op in operations(function):
-        small = isinstance(op, GetOp) and 0 < size_of(op.result.type) <= MOST_COMPARED
+        small = isinstance(op, GetOp) and storage.is_constant(op.result) and 0 < size_of(op.result) <= MOST_COMPARED
         array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
         if array is None or not _is_uniform(array):
             continue

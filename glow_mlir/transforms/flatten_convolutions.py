@@ -14,7 +14,7 @@ from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, may_be_empty, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
@@ -28,7 +28,7 @@ class FlattenConvolution(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
-        if not is_channels_last(op.layout) or not size_of(op.result):
+        if not is_channels_last(op.layout) or may_be_empty(op.result):
             return
         emit, window = rewriter.emit, op.window()
         target = rewriter.function.target

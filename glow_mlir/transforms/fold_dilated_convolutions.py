@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import keeps_order
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, may_be_empty, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
@@ -30,7 +30,7 @@ class FoldDilatedConvolution(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
-        dealt = _dealt_image(op) if is_channels_last(op.layout) and size_of(op.result) else None
+        dealt = _dealt_image(op) if is_channels_last(op.layout) and not may_be_empty(op.result) else None
         if dealt is None:
             return
         strides = zip(op.window().strides, dealt.blocks, strict=True)

@@ -15,7 +15,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, size_along
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
@@ -102,7 +102,7 @@ def _following(linear: Linear, storage: Storage) -> _Chain:
 
 def _preceding(linear: Linear, storage: Storage) -> _Chain:
     """The longest chain in front of `linear` whose result nothing else reads."""
-    channels = shape_of(linear.form.data)[-1]
+    channels = size_along(linear.form.data, -1)
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.form.data)
     while chain.end.has_one_use() and isinstance(chain.end.owner, AffineOp):
         op = chain.end.owner

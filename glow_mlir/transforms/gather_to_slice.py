@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.canonicalization.slices import bounds
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_of
+from glow_mlir.dialects.shapes import may_be_empty, normalize_axis, shape_of
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 
@@ -23,7 +23,7 @@ class GatherToSlice(Pattern):
         indices = rewriter.storage.value_of(op.indices)
         shape = shape_of(op.input)
         axis = normalize_axis(integer(op.axis), len(shape))
-        taken = None if indices is None or not size_of(op.result) else evenly_spaced(indices, shape[axis])
+        taken = None if indices is None or may_be_empty(op.result) else evenly_spaced(indices, shape[axis])
         if taken is None or indices is None:
             return
         ranges = [range(size) for size in shape]

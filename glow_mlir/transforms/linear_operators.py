@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.constants.deferred import Deferred, Scaled, Stored
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import LinearForm
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, size_along
 
 Factor = tuple[np.ndarray, Shape]
 """A factor for each output or input of a linear operator, and the shape, one of those two, that it broadcasts in."""
@@ -29,7 +29,7 @@ class Linear:
     @property
     def channels(self) -> int:
         """The number of outputs."""
-        return shape_of(self.op.results[0])[-1]
+        return size_along(self.op.results[0], -1)
 
     def scaled(self, weights: Deferred, factors: Sequence[Factor], dtype: np.dtype[Any]) -> Scaled:
         """`weights` times `factors`; products are in f64, and rounded to `dtype` at the end."""

@@ -13,7 +13,7 @@ from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp, SplatOp
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, is_empty, shape_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.registry import LOWERINGS
@@ -26,7 +26,7 @@ class LowerToNothing(Pattern):
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
         backend = rewriter.analysis(backend_of)
-        if isinstance(op, SplatOp) or any(map(size_of, op.results)) or backend.supports(op):
+        if isinstance(op, SplatOp) or not all(map(is_empty, op.results)) or backend.supports(op):
             return
         emit = rewriter.emit
         rewriter.replace(op, (), [emit.splat(0, element_of(result), shape_of(result)) for result in op.results])

@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.properties import flag, number
-from glow_mlir.dialects.shapes import Shape, element_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, has_one_element
 from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.formulas import (
     Apply,
@@ -117,7 +117,7 @@ class Matcher:
         owner = value.owner
         if isinstance(owner, SplatOp):
             return float(number(owner.value))
-        if isinstance(owner, GetOp) and size_of(value) == 1:
+        if isinstance(owner, GetOp) and has_one_element(value):
             array = self.storage.value_of(value)
             return None if array is None else float(array.reshape(-1)[0])
         return None

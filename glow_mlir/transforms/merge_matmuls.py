@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, size_along, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -32,7 +32,7 @@ class MergeProductsOfMatrix(Pattern):
     @rooted
     def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
         products = rewriter.analysis(column_groups).get(op, ())
-        if len(products) < 2 or not self._is_faster([shape_of(product.result)[-1] for product in products]):
+        if len(products) < 2 or not self._is_faster([size_along(product.result, -1) for product in products]):
             return
         storage = rewriter.storage
         weights = [storage.deferred(product.right) for product in products]
@@ -174,7 +174,7 @@ def _row_groups(block: Block, storage: Storage) -> dict[Operation, RowGroup]:
 
 def is_row_product(op: MatMulOp, storage: Storage) -> bool:
     """Whether `op` multiplies one row by a constant matrix, and its result is used."""
-    return shape_of(op.left)[:-1] == (1,) and bool(op.result.uses) and has_constant_matrix(op, storage)
+    return sizes_of(op.left)[:-1] == (1,) and bool(op.result.uses) and has_constant_matrix(op, storage)
 
 
 def _joint(products: Sequence[MatMulOp], places: Mapping[Operation, int]) -> list[list[MatMulOp]]:

@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.properties import flag, text
-from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, may_be_empty, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -52,7 +52,7 @@ class MergeSlice(Pattern):
     @rooted
     def match_and_rewrite(self, op: SliceOp, rewriter: Rewriter, /) -> None:
         conv = op.input.owner
-        if not isinstance(conv, ConvOp) or not op.input.has_one_use() or not size_of(op.result):
+        if not isinstance(conv, ConvOp) or not op.input.has_one_use() or may_be_empty(op.result):
             return
         pads = remaining_pads(conv, op)
         if pads is None:

@@ -11,7 +11,7 @@ from glow_mlir.constants.storage import Storage, scalar_attribute, splat_array
 from glow_mlir.dialects.glow_high.base import group_like
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import broadcast, element_of, has_one_element, is_empty, rank_of, shape_of, sizes_of
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -25,8 +25,8 @@ class ShrinkOperands(Pattern):
         for position, operand in enumerate(op.operands):
             if rank_of(operand) == 0:
                 continue
-            shapes = [shape_of(other) for place, other in enumerate(op.operands) if place != position]
-            if broadcast(*shapes) != shape_of(op.result):
+            sizes = [sizes_of(other) for place, other in enumerate(op.operands) if place != position]
+            if broadcast(*sizes) != sizes_of(op.result):
                 continue
             number = equal_elements(operand, rewriter.storage)
             if number is not None:
@@ -41,7 +41,7 @@ class ComputeSplat(Pattern):
     @rooted
     def match_and_rewrite(self, op: Elementwise, rewriter: Rewriter, /) -> None:
         splats = [value.owner for value in op.operands if isinstance(value.owner, SplatOp)]
-        if len(splats) < len(op.operands) or size_of(op.result) < 2:
+        if len(splats) < len(op.operands) or has_one_element(op.result) or is_empty(op.result):
             return
         ones = [splat_array(splat).reshape(-1)[0].reshape(()) for splat in splats]
         (result,) = apply_semantics(op, group_like(op, ones))
@@ -62,7 +62,7 @@ class ShrinkSplatsPass(PatternPass):
 
 def equal_elements(value: SSAValue, storage: Storage) -> np.generic | None:
     """The number that all elements of a splat or constant are, or `None`."""
-    array = storage.value_of(value) if size_of(value.type) else None
+    array = None if is_empty(value) else storage.value_of(value)
     if array is None:
         return None
     flat = array.reshape(-1)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, has_one_element, rank_of, shape_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -21,7 +21,7 @@ class MergeReshapes(Pattern):
     @rooted
     def match_and_rewrite(self, op: ReshapeOp, rewriter: Rewriter, /) -> None:
         source = op.input.owner.input if isinstance(op.input.owner, ReshapeOp) else op.input
-        if shape_of(source) == shape_of(op.result):
+        if sizes_of(source) == sizes_of(op.result):
             rewriter.replace(op, (), [source])
         elif source is not op.input:
             rewriter.replace(op, ReshapeOp.make(source, shape=shape_of(op.result)))
@@ -57,9 +57,9 @@ def shape_before(op: Elementwise, storage: Storage) -> Shape | None:
     """The shape from which all operands with more than one element are or can be reshaped, or `None`."""
     found: Shape | None = None
     for value in op.operands:
-        if size_of(value.type) == 1:
+        if has_one_element(value):
             continue
-        if shape_of(value) != shape_of(op.result):
+        if sizes_of(value) != sizes_of(op.result):
             return None
         if isinstance(value.owner, ReshapeOp):
             shape = shape_of(value.owner.input)
@@ -73,8 +73,8 @@ def shape_before(op: Elementwise, storage: Storage) -> Shape | None:
 
 def unshaped(value: SSAValue, shape: Shape, emit: Emitter) -> SSAValue:
     """The operand whose reshape is `value`."""
-    if size_of(value.type) == 1:
-        return value if shape_of(value) == () else emit(ReshapeOp, value, shape=())
+    if has_one_element(value):
+        return value if rank_of(value) == 0 else emit(ReshapeOp, value, shape=())
     if isinstance(value.owner, ReshapeOp):
         return value.owner.input
     array = emit.storage.deferred(value)

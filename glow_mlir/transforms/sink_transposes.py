@@ -13,7 +13,8 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import Untransposed, composed, identity, inverse, keeps_order, moved
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, has_one_element, rank_of, shape_of, size_of, sizes_of
+from glow_mlir.dialects.sizes import Sizes, static
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -41,7 +42,7 @@ class TransposeToReshape(Pattern):
     @rooted
     def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
         source, permutation = transposed_source(op)
-        if keeps_order(shape_of(source), permutation):
+        if keeps_order(sizes_of(source), permutation):
             rewriter.replace(op, ReshapeOp.make(source, shape=shape_of(op.result)))
 
 
@@ -155,26 +156,26 @@ def lifted(permutation: Shape, rank: int) -> Shape:
     return (*identity(leading), *(leading + axis for axis in permutation))
 
 
-def padded_shape(value: SSAValue, rank: int) -> Shape:
-    """The shape with the unit axes in front that broadcasting gives it."""
-    return (1,) * (rank - rank_of(value)) + shape_of(value)
+def padded_sizes(value: SSAValue, rank: int) -> Sizes:
+    """The sizes with the unit axes in front that broadcasting gives it."""
+    return (1,) * (rank - rank_of(value)) + sizes_of(value)
 
 
 def is_origin_known(value: SSAValue, permutation: Shape, storage: Storage) -> bool:
     """Whether `value` is the transpose, by `permutation`, of something that costs nothing to have."""
     if isinstance(value.owner, TransposeOp):
         return lifted(ints(value.owner.permutation), len(permutation)) == permutation
-    shape = padded_shape(value, len(permutation))
-    return keeps_order(shape, inverse(permutation)) or storage.is_constant(value)
+    sizes = padded_sizes(value, len(permutation))
+    return keeps_order(sizes, inverse(permutation)) or storage.is_constant(value)
 
 
 def origin(value: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
     """The operand whose transpose by `permutation` is `value`."""
     if isinstance(value.owner, TransposeOp):
         return value.owner.input
-    if size_of(value.type) == 1:
+    if has_one_element(value):
         return value
-    shape = padded_shape(value, len(permutation))
+    shape = static(padded_sizes(value, len(permutation)))
     array = emit.known(value)
     if array is None:
         return emit(ReshapeOp, value, shape=moved(shape, permutation))
@@ -192,7 +193,7 @@ def meets_inverse(value: SSAValue, permutation: Shape, storage: Storage) -> bool
         for use in value.uses:
             user = use.operation
             if isinstance(user, TransposeOp):
-                if keeps_order(moved(shape_of(value), permutation), composed(permutation, ints(user.permutation))):
+                if keeps_order(moved(sizes_of(value), permutation), composed(permutation, ints(user.permutation))):
                     return True
             elif passes_through(user, value, permutation, storage):
                 pending.append(user.results[0])

@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_nu
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.shapes import broadcast, element_of, shape_of
+from glow_mlir.dialects.shapes import broadcast, element_of, shape_of, sizes_of
 
 NEUTRAL: Mapping[type[Elementwise], tuple[tuple[int, int], ...]] = {
     binary.AddOp: ((1, 0), (0, 0)),
@@ -124,9 +124,9 @@ class DropExpand(RewritePattern):
         for position, operand in enumerate(op.operands):
             if not isinstance(operand.owner, ExpandOp):
                 continue
-            shapes = [shape_of(other) for other in op.operands]
-            shapes[position] = shape_of(operand.owner.input)
-            if broadcast(*shapes) == shape_of(op.results[0]):
+            sizes = [sizes_of(other) for other in op.operands]
+            sizes[position] = sizes_of(operand.owner.input)
+            if broadcast(*sizes) == sizes_of(op.results[0]):
                 op.operands[position] = operand.owner.input
                 rewriter.notify_op_modified(op)
 

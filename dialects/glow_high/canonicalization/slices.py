@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeO
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import integer, ints, text
-from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import is_empty, normalize_axis, rank_of, shape_of, size_of
 
 
 def bounds(ranges: Sequence[range]) -> dict[str, AttributeValue | None]:
@@ -99,7 +99,7 @@ class ConcatOfEmpty(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
-        parts = [part for part in op.parts if size_of(part)]
+        parts = [part for part in op.parts if not is_empty(part)]
         if parts and len(parts) < len(op.parts):
             rewriter.replace(op, ConcatOp.make(parts, axis=integer(op.axis), location=op.location))
 

@@ -39,7 +39,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer, number
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of
 from glow_mlir.dialects.target import Target
 
 MATRICES = ("query", "key", "value", "result")
@@ -125,7 +125,7 @@ class AttentionKernel(Kernel):
         matrices, mask = [getattr(op, name) for name in MATRICES], getattr(op, "mask")
         element = element_of(matrices[0])
         wide = is_float(element) and byte_width(element) >= 4
-        filled = all(0 not in shape_of(matrix) for matrix in matrices)
+        filled = all(not is_empty(matrix) for matrix in matrices)
         rows = [*matrices] if mask is None or not shape_of(mask) else [*matrices, mask]
         return wide and filled and all(map(has_unit_stride, rows))
 

@@ -50,7 +50,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 
@@ -70,7 +70,7 @@ def accepts_conv(op: Operation) -> bool:
         and not any(ints(pads))
         and is_float(element)
         and byte_width(element) >= 4
-        and 0 not in shape_of(getattr(op, "filter"))
+        and not is_empty(getattr(op, "filter"))
     )
 
 

@@ -46,7 +46,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, rank_of, shape_of
 from glow_mlir.dialects.target import Target
 
 
@@ -105,8 +105,8 @@ class StrassenMatMulKernel(StrassenKernel):
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left") or not _has_rows(op):
             return False
-        few = len(shape_of(getattr(op, "result"))) <= MOST_AXES
-        suits = element_of(getattr(op, "left")) == f32 and 0 not in shape_of(getattr(op, "right"))
+        few = rank_of(getattr(op, "result")) <= MOST_AXES
+        suits = element_of(getattr(op, "left")) == f32 and not is_empty(getattr(op, "right"))
         return few and suits and self.knows_samples(op, _sizes(op)[0])
 
     def is_constant(self, op: Operation, storage: Storage) -> bool:
@@ -159,7 +159,7 @@ class MatMulKernel(Kernel):
             return False
         left, right = (getattr(op, name) for name in ("left", "right"))
         wide = is_float(element_of(left)) and byte_width(element_of(left)) >= 4
-        return wide and 0 not in shape_of(right) and _has_rows(op)
+        return wide and not is_empty(right) and _has_rows(op)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         rows, columns, depth = _sizes(op)

@@ -28,7 +28,7 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp,
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_along
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window, is_channels_last
 
@@ -95,7 +95,7 @@ def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
 
 def runs_over_channels(op: Pool) -> bool:
     """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
-    return is_channels_last(op.layout) and shape_of(op.input)[-1] > 1 and has_unit_stride(op.input)
+    return is_channels_last(op.layout) and size_along(op.input, -1) > 1 and has_unit_stride(op.input)
 
 
 class PoolKernel(Kernel):

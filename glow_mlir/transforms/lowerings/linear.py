@@ -11,7 +11,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -26,7 +26,7 @@ def fully_connected(op: FullyConnectedOp, emit: Emitter) -> SSAValue:
 def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
     """A product of operands that are transposed beforehand, in f32 for narrower floats; a sum of nothing is 0."""
     element = element_of(op.result)
-    if 0 in (*shape_of(op.left), *shape_of(op.right)):
+    if is_empty(op.left) or is_empty(op.right):
         return _sum_of_nothing(op, emit)
     if is_float(element) and byte_width(element) < 4:
         wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.left, op.right, op.bias)]

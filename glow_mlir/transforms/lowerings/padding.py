@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeO
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
@@ -29,7 +29,7 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
     window = op.window()
     last = is_channels_last(op.layout)
     element = element_of(op.result)
-    if 0 in (*shape_of(op.input), *shape_of(op.filter)):
+    if is_empty(op.input) or is_empty(op.filter):
         return _sum_of_nothing(op, emit, last)
     if not last:
         return _channels_last(op, emit)

@@ -1,0 +1,48 @@
+"""Passes on modules with sizes that are known at run time only: a pass that needs numbers says where it misses one."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.shapes import SHAPED, sizes_of
+from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.text import position_of
+from glow_mlir.ir.traversal import operations
+
+
+def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
+    """
+    Apply a pass to a module.
+
+    Raises what the pass raises, but an `UnsupportedError` with file, node and pass where that is a `RunTimeSizeError`.
+    """
+    try:
+        item.apply(context, module)
+    except RunTimeSizeError as error:
+        raise unhandled(module, item.name, error) from error
+
+
+def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> UnsupportedError:
+    """The error of a pass that needs a number for a size, at the first operation that has a value of that size."""
+    place = first_with(module, error.size)
+    reason = f"pass '{name}' needs numbers, and the size {error.size} is known at run time only"
+    if place is None:
+        return UnsupportedError(reason, hint=error.hint)
+    hint = "give dimensions: a number for each symbol"
+    return UnsupportedError(reason, file=position_of(place.location), node=location_name(place.location), hint=hint)
+
+
+def first_with(module: ModuleOp, size: object) -> Operation | None:
+    """The first operation of a function that has a result or operand with that size along an axis."""
+    for function in functions(module):
+        for op in operations(function):
+            values = (*op.results, *op.operands)
+            if any(isinstance(value.type, SHAPED) and size in sizes_of(value) for value in values):
+                return op
+    return None
