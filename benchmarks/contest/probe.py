@@ -11,6 +11,7 @@ import numpy as np
 from contest.machine import on_cores, stay_on
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
@@ -42,7 +43,7 @@ def _loop(target: Target) -> Library:
             total = total + value
         out.store(total)
 
-    with module.function("peak", [ptr, i64]) as (b, arguments):
+    with define_function(module, "peak", [ptr, i64]) as (b, arguments):
         sums(b, arguments)
     return Library(compile_text(emit_module(module.module), target))
 

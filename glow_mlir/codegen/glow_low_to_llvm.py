@@ -16,7 +16,8 @@ from xdsl.printer import Printer
 
 from glow_mlir.backends.interface import Backend, backend_of
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.modules import ModuleBuilder, Param
+from glow_mlir.codegen.builder.functions import Param, define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import i8, i32, i64, ptr
 from glow_mlir.codegen.builder.value import Index, Value
@@ -131,7 +132,7 @@ class FunctionEmission:
         most = max((len(list(op.named_uses())) for op in cut), default=0)
         steps = executed(self.function)
         parameters = [Param(ptr, noalias=False)] * 4
-        with self.module.function(self.function.sym_name.data, parameters, result=i32) as (b, arguments):
+        with define_function(self.module, self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1) if most else b.null()
             for position, op in enumerate(steps):
@@ -245,7 +246,8 @@ class FunctionEmission:
 
         def build(name: str) -> None:
             count = len(list(op.named_uses()))
-            with self.module.function(name, [ptr] * count, internal=True, passes=kernel.passes) as (b, arguments):
+            function = define_function(self.module, name, [ptr] * count, internal=True, passes=kernel.passes)
+            with function as (b, arguments):
                 kernel.emit(KernelCall(b, self.module, op, _operands(op, arguments)))
                 b.give_back()
 
@@ -267,10 +269,8 @@ class FunctionEmission:
 
         def build(name: str) -> None:
             parameters = [ptr, i64, i64]
-            with self.module.function(name, parameters, internal=True, passes=kernel.passes) as (
-                b,
-                (data, part, worker),
-            ):
+            function = define_function(self.module, name, parameters, internal=True, passes=kernel.passes)
+            with function as (b, (data, part, worker)):
                 uses = list(op.named_uses())
                 pointers = [data.at(position, ptr).load(ptr) for position in range(len(uses))]
                 operands = _operands(op, pointers)
@@ -313,7 +313,7 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
 
     `run` is `void (void *context, void (*task)(void *data, int64_t part, int64_t worker), void *data, int64_t parts)`.
     """
-    with module.function(name, [ptr, ptr, ptr, i64], internal=True, inline=False) as (b, arguments):
+    with define_function(module, name, [ptr, ptr, ptr, i64], internal=True, inline=False) as (b, arguments):
         parallel, task, data, parts = arguments
         alone = b.address(parallel).eq(0)
         with b.when(alone), b.loop(0, parts) as part:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -40,15 +41,15 @@ _PART_MASK, _JOB_MASK = (1 << _PART_BITS) - 1, (1 << _JOB_BITS) - 1
 
 def emit_pool(module: ModuleBuilder) -> None:
     """Add the functions of the pool to a module."""
-    with module.function(_WAKE, [ptr], internal=True, inline=False) as (b, (pool,)):
+    with define_function(module, _WAKE, [ptr], internal=True, inline=False) as (b, (pool,)):
         _Pool(b, pool).wake()
-    with module.function(_CLAIM, [ptr, i64, i64], internal=True, inline=False) as (b, (pool, worker, job)):
+    with define_function(module, _CLAIM, [ptr, i64, i64], internal=True, inline=False) as (b, (pool, worker, job)):
         _Pool(b, pool).claim(worker, job)
-    with module.function(RUN, [ptr, ptr, ptr, i64]) as (b, (pool, task, data, parts)):
+    with define_function(module, RUN, [ptr, ptr, ptr, i64]) as (b, (pool, task, data, parts)):
         _Pool(b, pool).run(task, data, parts)
-    with module.function(WORK, [ptr, i64], result=i32) as (b, (pool, worker)):
+    with define_function(module, WORK, [ptr, i64], result=i32) as (b, (pool, worker)):
         b.give_back(_Pool(b, pool).work(worker))
-    with module.function(STOP, [ptr]) as (b, (pool,)):
+    with define_function(module, STOP, [ptr]) as (b, (pool,)):
         _Pool(b, pool).stop()
 
 

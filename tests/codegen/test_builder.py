@@ -14,7 +14,8 @@ from machines import target_named
 
 from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.modules import ModuleBuilder, Param
+from glow_mlir.codegen.builder.functions import Param, define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, i1, i8, i32, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
@@ -41,7 +42,7 @@ def compile_body(
 ) -> Callable[..., None]:
     """Return `body` as a function of that many pointers and one i64, taking arrays and an int."""
     module = ModuleBuilder(target)
-    with module.function("f", [*[ptr] * pointers, i64]) as (b, arguments):
+    with define_function(module, "f", [*[ptr] * pointers, i64]) as (b, arguments):
         body(b, arguments)
     call = build(module).function("f", [*[ctypes.c_void_p] * pointers, ctypes.c_int64])
 
@@ -95,7 +96,7 @@ def test_carried_values_nested_loops_and_reduction():
 
 def test_a_loop_must_pass_on_what_it_carries():
     module = ModuleBuilder(HOST)
-    with pytest.raises(ValueError, match="must pass them on"), module.function("f", [i64]) as (b, (n,)):
+    with pytest.raises(ValueError, match="must pass them on"), define_function(module, "f", [i64]) as (b, (n,)):
         with b.loop(0, n, carried=[n]):
             pass
 
@@ -214,11 +215,11 @@ def test_shared_functions_tables_and_calls():
     module = ModuleBuilder(HOST)
 
     def square(name: str) -> None:
-        with module.function(name, [f32], f32, internal=True) as (b, (x,)):
+        with define_function(module, name, [f32], f32, internal=True) as (b, (x,)):
             b.give_back(x * x)
 
     table = module.table(np.array([1.5, 2.5], dtype=np.float32))
-    with module.function("f", [Param(ptr, noalias=True, align=4), i64], passes="tidy") as (b, (out, n)):
+    with define_function(module, "f", [Param(ptr, noalias=True, align=4), i64], passes="tidy") as (b, (out, n)):
         for place in range(2):
             name = module.shared(("square", "f32"), square)
             result = b.call(name, [b.symbol(table).at(n + place, f32).load(f32)])
@@ -232,7 +233,7 @@ def test_shared_functions_tables_and_calls():
 
 def test_constants_exist_once():
     module = ModuleBuilder(HOST)
-    with module.function("f", [i64], i64) as (b, (n,)):
+    with define_function(module, "f", [i64], i64) as (b, (n,)):
         b.give_back((n + 3) * 1 + 3 + 0)
     text = str(module.module)
     assert text.count("llvm.mlir.constant") == 1
@@ -244,7 +245,7 @@ def test_objects_for_other_machines():
     for name, marks in {"avx512": "zmm", "avx2": "ymm", "neon": "fadd\tv", "scalar": "addss"}.items():
         target = PRESETS[name]
         module = ModuleBuilder(target)
-        with module.function("f", [ptr]) as (b, (p,)):
+        with define_function(module, "f", [ptr]) as (b, (p,)):
             value = p.load(vector(f32, target.vector_width(f32)))
             p.store(b.floor(b.fma(value, value, 1.5)) + value)
         text = emit_module(module.module)
@@ -271,7 +272,7 @@ def test_unknown_target_and_function():
     with pytest.raises(OptionError, match="there are host, avx2, avx512, "):
         target_named("pdp11")
     module = ModuleBuilder(HOST)
-    with module.function("f", [i64]):
+    with define_function(module, "f", [i64]):
         pass
     with pytest.raises(KeyError):
         build(module).address("g")

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import Builtin, ModuleOp, StringAttr
 from xdsl.parser import Parser
 
 from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr, vector
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -116,7 +117,7 @@ def test_module_attributes_are_translated_or_refused():
 
 def build_long_function(count: int) -> ModuleOp:
     module = ModuleBuilder(PRESETS["avx2"])
-    with module.function("f", [ptr, i64]) as (b, (p, n)):
+    with define_function(module, "f", [ptr, i64]) as (b, (p, n)):
         value = p.load(vector(f32, 8))
         for _ in range(count // 4):
             value = b.fma(value, value, value) * 2.0 + p.at(n, f32).load(vector(f32, 8))

@@ -10,6 +10,7 @@ from machines import target_named
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f16, f32, f64, i64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -23,7 +24,7 @@ from glow_mlir.runtime.loader import Library
 def apply(function: Callable[[Builder, Value], Value], x: np.ndarray, source: Attribute, result: np.ndarray) -> None:
     """Apply `function` to each element of `x`, on a target without instructions for f16."""
     module = ModuleBuilder(target_named("scalar"))
-    with module.function("f", [ptr, ptr, i64]) as (b, (out, inp, n)), b.loop(0, n) as i:
+    with define_function(module, "f", [ptr, ptr, i64]) as (b, (out, inp, n)), b.loop(0, n) as i:
         value = function(b, inp.at(i, source).load(source))
         out.at(i, value.type).store(value)
     data = compile_text(emit_module(module.module), module.target)

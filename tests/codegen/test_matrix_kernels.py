@@ -15,6 +15,7 @@ from xdsl.ir import Block
 from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -308,7 +309,7 @@ def test_layers_share_their_kernels(name: str):
     """Three layers of different sizes need few functions, and no symbol from outside, on every target."""
     target = PRESETS[name]
     module = ModuleBuilder(target)
-    with module.function("f", [ptr] * 4) as (b, (out, inp, w, bias)):
+    with define_function(module, "f", [ptr] * 4) as (b, (out, inp, w, bias)):
         for image, kernel, channels, filters in [
             ([16, 16], [3, 3], 64, 64),
             ([9, 9], [3, 3], 64, 128),

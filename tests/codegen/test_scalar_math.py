@@ -11,6 +11,7 @@ import pytest
 from machines import target_named
 from scalar_functions import FLOATS, RUNNABLE, Array, compiled, ulps
 
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, ptr, vector
 from glow_mlir.codegen.llvm.elf import undefined_symbols
@@ -275,7 +276,7 @@ def test_no_function_calls_a_library(name: str, target_name: str):
     target = target_named(target_name)
     operands = {"atan2": 2, "copysign": 2, "powf": 2, "remf": 2, "clampf": 3, "fma": 3}.get(name, 1)
     module = ModuleBuilder(target)
-    with module.function("f", [ptr]) as (b, (p,)):
+    with define_function(module, "f", [ptr]) as (b, (p,)):
         for element in (f32, f64):
             type_ = vector(element, target.vector_width(element))
             integer = vector(i32, target.vector_width(element))

@@ -16,6 +16,7 @@ from xdsl.ir import Block
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -162,7 +163,7 @@ def test_products_share_their_sums(name: str) -> None:
     """Products of different sizes need one pair of functions, and no symbol from outside, on every target."""
     target = PRESETS[name]
     module = ModuleBuilder(target)
-    with module.function("f", [ptr] * 6) as (b, (out, inp, w, bias, *scratch)):
+    with define_function(module, "f", [ptr] * 6) as (b, (out, inp, w, bias, *scratch)):
         for count, depth, columns in [(64, 128, 256), (49, 64, 128), (300, 32, 256)]:
             rows = Rows((1, 1, count), (0, 0, depth), (0, 0, columns))
             cut = Halves(min(count, 48), count, depth // 2, tile_for(target, f32).panel, PADDING)

@@ -9,6 +9,7 @@ import pytest
 from execute import check, sample
 
 from glow_mlir.backends.cpu.targets import PRESETS, host_target
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import f32, f64, i64, ptr, vector
@@ -27,7 +28,7 @@ def doubling(dtype: str, vectors: int) -> str:
     """A module with a function that stores twice each element from one place to another, from `begin` to `end`."""
     target, element = host_target(), TYPES[dtype]
     module = ModuleBuilder(target)
-    with module.function("f", [ptr, ptr, i64, i64]) as (b, (out, inp, begin, end)):
+    with define_function(module, "f", [ptr, ptr, i64, i64]) as (b, (out, inp, begin, end)):
 
         def body(i: Index, lanes: int, alignment: int) -> None:
             value = inp.at(i, element).load(vector(element, lanes))

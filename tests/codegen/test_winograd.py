@@ -16,6 +16,7 @@ from machines import target_named
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -215,7 +216,7 @@ def test_layers_share_their_transforms(name: str) -> None:
     """Layers of different sizes need one pair of transforms, and no symbol from outside, on every target."""
     target = PRESETS[name]
     module = ModuleBuilder(target)
-    with module.function("f", [ptr] * 7) as (b, (out, inp, w, bias, *scratch)):
+    with define_function(module, "f", [ptr] * 7) as (b, (out, inp, w, bias, *scratch)):
         for size, channels, filters in [(16, 64, 64), (17, 128, 64), (14, 64, 128)]:
             shape = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
             cut = blocked(target, TileForm(4, 4), (size, size), 1, channels)

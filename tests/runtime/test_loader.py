@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from glow_mlir.backends.cpu.targets import host_target
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -20,7 +21,7 @@ from glow_mlir.runtime.loader import Library
 def code() -> bytes:
     """A function that counts."""
     module = ModuleBuilder(host_target())
-    with module.function("count", [ptr]) as (b, (place,)):
+    with define_function(module, "count", [ptr]) as (b, (place,)):
         place.store(place.load(i64) + 1)
         b.give_back()
     return compile_text(emit_module(module.module), module.target)

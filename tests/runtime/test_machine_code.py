@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from glow_mlir.backends.cpu.targets import host_target
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, ptr
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -21,7 +22,7 @@ FAILURES = (Failure("the first is wrong", "node1"), Failure("the second is wrong
 def code() -> bytes:
     """An entry that returns the number that it is given as its status."""
     module = ModuleBuilder(host_target())
-    with module.function("main", [ptr] * 4, result=i32) as (b, (_, bindings, _, _)):
+    with define_function(module, "main", [ptr] * 4, result=i32) as (b, (_, bindings, _, _)):
         b.give_back(bindings.load(ptr).load(i32))
     return compile_text(emit_module(module.module), module.target)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from glow_mlir.backends.cpu.targets import PRESETS, host_target
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -33,12 +34,12 @@ def counting_module(target: str = "host") -> bytes:
     """
     module = ModuleBuilder(host_target() if target == "host" else PRESETS[target])
     emit_pool(module)
-    with module.function("count", [ptr, i64, i64]) as (b, (data, part, worker)):
+    with define_function(module, "count", [ptr, i64, i64]) as (b, (data, part, worker)):
         with b.loop(0, (part * 7919) % 64):  # Parts take different times.
             b.pause()
         b.atomic("add", data.at(part * 2, i64), 1, i64, "monotonic")
         b.atomic("add", data.at(part * 2 + 1, i64), worker, i64, "monotonic")
-    with module.function("meet", [ptr, i64, i64]) as (b, (data, _, _)):
+    with define_function(module, "meet", [ptr, i64, i64]) as (b, (data, _, _)):
         b.atomic("add", data, 1, i64)
 
         def look(_: Value, left: Value) -> list[Value]:

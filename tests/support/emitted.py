@@ -14,6 +14,7 @@ from xdsl.ir import Block
 from glow_mlir.backends.cpu.targets import PRESETS, host_target
 from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -52,7 +53,7 @@ def compiled(
 ) -> Callable[..., None]:
     """Return `body` as a function of arrays and integers."""
     module = ModuleBuilder(target)
-    with module.function("f", [*[ptr] * pointers, *[i64] * numbers]) as (b, arguments):
+    with define_function(module, "f", [*[ptr] * pointers, *[i64] * numbers]) as (b, arguments):
         body(b, arguments)
     if verify:
         module.module.verify()

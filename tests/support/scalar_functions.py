@@ -11,6 +11,7 @@ import numpy as np
 from machines import target_named
 
 from glow_mlir.backends.cpu.targets import host_target
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, i64, ptr, vector
 from glow_mlir.codegen.llvm.elf import undefined_symbols
@@ -37,7 +38,7 @@ def compiled(name: str, bits: int, operands: int, target_name: str, lanes: int =
     element = TYPES[bits]
     lanes = lanes or target.vector_width(element)
     module = ModuleBuilder(target)
-    with module.function("f", [*[ptr] * (operands + 1), i64]) as (b, (out, *inputs, n)):
+    with define_function(module, "f", [*[ptr] * (operands + 1), i64]) as (b, (out, *inputs, n)):
         with b.loop(0, n, lanes) as i:
             values = [pointer.at(i, element).load(vector(element, lanes)) for pointer in inputs]
             out.at(i, element).store(MATH[name](b, *values))

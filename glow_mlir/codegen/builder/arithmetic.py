@@ -79,7 +79,6 @@ class Arithmetic(Emission):
         return self.emit(int_kind, (x, y), x.type, int_properties)
 
     def add(self, a: Number, b: Number) -> Value:
-        """Return `a + b`."""
         if _is_zero_index(b) and isinstance(a, Value) and not a.info.is_float:
             return a
         if _is_zero_index(a) and isinstance(b, Value) and not b.info.is_float:
@@ -87,13 +86,11 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, FAddOp, AddOp, _NO_OVERFLOW)
 
     def sub(self, a: Number, b: Number) -> Value:
-        """Return `a - b`."""
         if _is_zero_index(b) and isinstance(a, Value) and not a.info.is_float:
             return a
         return self._arithmetic(a, b, FSubOp, SubOp, _NO_OVERFLOW)
 
     def mul(self, a: Number, b: Number) -> Value:
-        """Return `a * b`."""
         if isinstance(b, int) and isinstance(a, Value) and not a.info.is_float:
             if b == 1:
                 return a
@@ -104,7 +101,6 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, FMulOp, MulOp, _NO_OVERFLOW)
 
     def fdiv(self, a: Number, b: Number) -> Value:
-        """Return the quotient of two floats."""
         return self._arithmetic(a, b, FDivOp, None)
 
     def sdiv(self, a: Number, b: Number) -> Value:
@@ -112,7 +108,6 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, None, SDivOp)
 
     def udiv(self, a: Number, b: Number) -> Value:
-        """Return the quotient of two unsigned integers."""
         return a if b == 1 and isinstance(a, Value) else self._arithmetic(a, b, None, UDivOp)
 
     def srem(self, a: Number, b: Number) -> Value:
@@ -120,23 +115,18 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, None, SRemOp)
 
     def urem(self, a: Number, b: Number) -> Value:
-        """Return the remainder of two unsigned integers."""
         return self._arithmetic(a, b, None, URemOp)
 
     def and_(self, a: Number, b: Number) -> Value:
-        """Return the bitwise and."""
         return self._arithmetic(a, b, None, AndOp)
 
     def or_(self, a: Number, b: Number) -> Value:
-        """Return the bitwise or."""
         return self._arithmetic(a, b, None, OrOp)
 
     def xor(self, a: Number, b: Number) -> Value:
-        """Return the bitwise exclusive or."""
         return self._arithmetic(a, b, None, XOrOp)
 
     def shl(self, a: Number, b: Number) -> Value:
-        """Return `a` shifted left."""
         return self._arithmetic(a, b, None, ShlOp, _NO_OVERFLOW)
 
     def lshr(self, a: Number, b: Number) -> Value:
@@ -144,11 +134,9 @@ class Arithmetic(Emission):
         return self._arithmetic(a, b, None, LShrOp)
 
     def ashr(self, a: Number, b: Number) -> Value:
-        """Return `a` shifted right, copies of the sign coming in."""
         return self._arithmetic(a, b, None, AShrOp)
 
     def neg(self, a: Value) -> Value:
-        """Return `-a`."""
         if a.info.is_float:
             return self.emit(FNegOp, (a,), a.type, NO_FAST_MATH)
         return self.sub(0, a)
@@ -164,12 +152,6 @@ class Arithmetic(Emission):
     # ---- comparison and choice
 
     def compare(self, predicate: str, a: Number, b: Number) -> Value:
-        """
-        Return the i1, or vector of i1, that says whether `a <predicate> b`.
-
-        `predicate` is `lt`, `le`, `gt`, `ge`, `eq`, `ne` (signed, or ordered but for `ne`), or one of LLVM's
-        own.
-        """
         x, y = self._pair(a, b)
         result = vector(i1, x.lanes)
         if x.info.is_float:
@@ -182,12 +164,10 @@ class Arithmetic(Emission):
         return self.emit(values.SelectOp, (condition, x, y), x.type, NO_FAST_MATH)
 
     def min(self, a: Number, b: Number) -> Value:
-        """Return the smaller of two signed integers or floats; with a NaN, `b`. One instruction on x86."""
         x, y = self._pair(a, b)
         return self.select(self.compare("lt", x, y), x, y)
 
     def max(self, a: Number, b: Number) -> Value:
-        """Return the larger of two signed integers or floats; with a NaN, `b`. One instruction on x86."""
         x, y = self._pair(a, b)
         return self.select(self.compare("gt", x, y), x, y)
 

@@ -2,12 +2,12 @@
 The structured builder: kernels are Python functions that emit operations of the `llvm` dialect through it.
 
     module = ModuleBuilder(target)
-    with module.function("scale", [Param(ptr, noalias=True), ptr, index_type]) as (b, (out, inp, n)):
+    with define_function(module, "scale", [Param(ptr, noalias=True), ptr, index_type]) as (b, (out, inp, n)):
         with b.loop(0, n) as i:
             out.at(i, f32).store(inp.at(i, f32).load(f32) * 2.0)
 
-`ModuleBuilder` is in `modules.py`; `Value`, with its operators, in `value.py`. Loops and branches are context
-managers; what a loop carries from one iteration to the next is named.
+`ModuleBuilder` is in `modules.py`, `define_function` in `functions.py`; `Value`, with its operators, in `value.py`.
+Loops and branches are context managers; what a loop carries from one iteration to the next is named.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, overload
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.dialects.llvm import BrOp, CondBrOp, ReturnOp
+from xdsl.dialects.builtin import DenseArrayBase, SymbolRefAttr, i32
+from xdsl.dialects.llvm import BrOp, CallingConventionAttr, CallOp, CondBrOp, ReturnOp, TailCallKind, TailCallKindAttr
 from xdsl.ir import Block, Region
 
 from glow_mlir.codegen.builder.atomics import Atomics
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import NO_FAST_MATH
 from glow_mlir.codegen.builder.value import Index, Number, Value
-from glow_mlir.dialects.target import Target
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from glow_mlir.codegen.builder.modules import ModuleBuilder
+_NO_BUNDLES = DenseArrayBase.from_list(i32, [])
+_C = CallingConventionAttr("ccc")
+_NO_TAIL = TailCallKindAttr(TailCallKind.NONE)
 
 
 class Loop:
@@ -60,8 +63,8 @@ class Loop:
 class Builder(Atomics):
     """Builds one function: everything of `Atomics` and below, plus control flow and calls."""
 
-    def __init__(self, module: ModuleBuilder, target: Target, region: Region, entry: Block) -> None:
-        super().__init__(target, entry)
+    def __init__(self, module: ModuleBuilder, region: Region, entry: Block) -> None:
+        super().__init__(module.target, entry)
         self.module = module
         self._region = region
 
@@ -181,7 +184,20 @@ class Builder(Atomics):
         if len(arguments) != len(signature.inputs):
             raise TypeError(f"'{name}' takes {len(signature.inputs)} arguments, not {len(arguments)}")
         operands = [self.as_value(a, type_) for a, type_ in zip(arguments, signature.inputs, strict=True)]
-        return self.module.emit_call(self, name, operands, signature)
+        op = CallOp.create(
+            operands=[operand.ssa for operand in operands],
+            result_types=[] if signature.result is None else [signature.result],
+            properties={
+                "callee": SymbolRefAttr(name),
+                "CConv": _C,
+                "TailCallKind": _NO_TAIL,
+                "op_bundle_sizes": _NO_BUNDLES,
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+                **NO_FAST_MATH,
+            },
+        )
+        self.block.add_op(op)
+        return self.wrap(op) if op.results else None
 
     def give_back(self, value: Value | None = None) -> None:
         """Return from the function."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -20,15 +20,12 @@ from xdsl.dialects.llvm import BitcastOp, ConstantOp, InsertElementOp, ShuffleVe
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.types import i32, i64, index_type, integer_of_width, ptr, type_info, vector
-from glow_mlir.codegen.builder.value import Number, Value
+from glow_mlir.codegen.builder.value import Number, Operators, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
 
-if TYPE_CHECKING:
-    from glow_mlir.codegen.builder.builder import Builder
 
-
-class Emission:
+class Emission(Operators):
     """Appends operations to the current block of one function."""
 
     def __init__(self, target: Target, block: Block) -> None:
@@ -51,7 +48,7 @@ class Emission:
             operands=[operand.ssa for operand in operands], result_types=[result], properties=properties or {}
         )
         self.block.add_op(op)
-        return Value(cast("Builder", self), op.results[0])
+        return Value(self, op.results[0])
 
     def perform(
         self,
@@ -76,7 +73,7 @@ class Emission:
         known = self._constant_values.get(key)
         if known is None:
             type_info(type_)  # keeps the type alive, so that its identity is a key
-            known = self._constant_values[key] = Value(cast("Builder", self), self._add_constant(value, type_))
+            known = self._constant_values[key] = Value(self, self._add_constant(value, type_))
         return known
 
     def _add_constant(self, value: float | Sequence[float], type_: Attribute) -> SSAValue:
@@ -96,7 +93,7 @@ class Emission:
 
     def wrap(self, op: Operation) -> Value:
         """Return the only result of an operation as a value of this builder."""
-        return Value(cast("Builder", self), op.results[0])
+        return Value(self, op.results[0])
 
     def poison(self, type_: Attribute) -> Value:
         """Return a value that must not be observed: something to insert lanes into."""
@@ -131,11 +128,6 @@ class Emission:
     def resolved(self, type_: Attribute) -> Attribute:
         """Return a type with the integer as wide as a pointer in the place of `index_type`."""
         return self.index_type if type_ is index_type else type_
-
-    def index(self, value: Number) -> Value:
-        """Return an extent or offset as an integer as wide as a pointer."""
-        found = self.as_value(value, self.index_type)
-        return found if found.type is self.index_type else cast("Builder", self).cast(found, self.index_type)
 
     def _pair(self, a: Number, b: Number) -> tuple[Value, Value]:
         """Return both operands as values of one type; at least one is a value."""

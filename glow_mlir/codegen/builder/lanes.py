@@ -51,6 +51,11 @@ class Lanes(Arithmetic):
             return self.emit(TruncOp, (value,), result)
         return self.emit(SExtOp if signed and source.bits > 1 else ZExtOp, (value,), result)
 
+    def index(self, value: Number) -> Value:
+        """Return an extent or offset as an integer as wide as a pointer."""
+        found = self.as_value(value, self.index_type)
+        return found if found.type is self.index_type else self.cast(found, self.index_type)
+
     def _resize_float(self, value: Value, result: Attribute, source: int, target: int) -> Value:
         if source == target:
             # f16 and bf16 have no conversion into each other.

@@ -28,7 +28,6 @@ class Memory(Lanes):
     """
 
     def offset(self, pointer: Value, index: Number, element: Attribute) -> Value:
-        """Return the address of element `index` of an array of `element` at `pointer`; bools are bytes."""
         if isinstance(index, float):
             raise TypeError("an address needs an integer index")
         if isinstance(index, int) and index == 0:
@@ -44,7 +43,7 @@ class Memory(Lanes):
         return self.emit(memory.GEPOp, (pointer, self.index(index)), ptr, properties)
 
     def load(self, pointer: Value, type_: Attribute, align: int | None = None, *, nontemporal: bool = False) -> Value:
-        """Return the scalar or vector in memory at `pointer`; `align` in bytes, one element by default."""
+        """As `Operators.load`; `nontemporal` goes past the caches."""
         info = type_info(type_)
         properties = _access(align or info.bytes_in_memory, nontemporal)
         if info.bits > 1:
@@ -60,7 +59,7 @@ class Memory(Lanes):
         type_: Attribute | None = None,
         nontemporal: bool = False,
     ) -> None:
-        """Write a value to memory at `pointer`; a Python number needs `type_`."""
+        """As `Operators.store`; a Python number needs `type_`, and `nontemporal` goes past the caches."""
         if not isinstance(value, Value):
             if type_ is None:
                 raise TypeError("storing a number of Python needs its type")

@@ -27,8 +27,8 @@ class Partition:
         begin, end = self.of(total)
         if isinstance(begin, int) or isinstance(end, int):
             return 0, count
-        b = begin.builder
-        return b.max(begin - first, 0), b.min(end - first, count)
+        operators = begin.operators
+        return operators.max(begin - first, 0), operators.min(end - first, count)
 
     def size(self, count: int) -> int:
         """How many of `count` steps are one share, at most."""

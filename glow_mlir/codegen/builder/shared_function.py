@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.value import Index, Value
 
@@ -35,5 +36,5 @@ class SharedFunction(ABC):
 
     def _build(self, module: ModuleBuilder, name: str) -> None:
         names, types = zip(*self.parameters, strict=True)
-        with module.function(name, types, internal=True, inline=False) as (b, arguments):
+        with define_function(module, name, types, internal=True, inline=False) as (b, arguments):
             self.emit(b, dict(zip(names, arguments, strict=True)))

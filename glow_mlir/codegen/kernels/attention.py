@@ -25,12 +25,12 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
-from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_gemm, emit_panels
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, tile_for
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width, is_float

@@ -20,7 +20,6 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.gemm import (
     ALL_ROWS,
     Ahead,
-    Columns,
     GemmOptions,
     emit_blocks,
     emit_panels,
@@ -30,7 +29,7 @@ from glow_mlir.codegen.kernels.gemm import (
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, tile_for
 from glow_mlir.dialects.target import Target
 
 

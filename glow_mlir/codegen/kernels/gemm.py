@@ -22,24 +22,13 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, distinct, line_elements, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct, line_elements, tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Choice
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
 
 ALL_ROWS = 1 << 62
 """As many rows as there are."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Some columns of the output: a panel, or what is left for the last one."""
-
-    start: Index
-    weights: Value
-    vectors: int
-    partial: bool
-    count: Index
 
 
 def emit_panels(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
@@ -22,11 +21,8 @@ from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
-from glow_mlir.codegen.kernels.tiles import Tile, balanced, line_elements
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
-
-if TYPE_CHECKING:
-    from glow_mlir.codegen.kernels.gemm import Columns
 
 FEWEST_LANES = 4
 """Vectors of fewer lanes are not halved: of two, half is no vector."""

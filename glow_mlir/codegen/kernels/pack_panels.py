@@ -11,8 +11,8 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import f32, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.copies import Box, copy_box
-from glow_mlir.codegen.kernels.gemm import Columns, emit_panels
-from glow_mlir.codegen.kernels.tiles import Tile, tile_for
+from glow_mlir.codegen.kernels.gemm import emit_panels
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, tile_for
 from glow_mlir.dialects.element_types import bit_width
 
 

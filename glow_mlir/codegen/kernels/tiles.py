@@ -8,6 +8,7 @@ from functools import cache
 
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
@@ -32,6 +33,17 @@ class Tile:
     def panel(self) -> int:
         """How many columns a tile has."""
         return self.vectors * self.lanes
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some columns of the output: a panel, or what is left for the last one."""
+
+    start: Index
+    weights: Value
+    vectors: int
+    partial: bool
+    count: Index
 
 
 @cache

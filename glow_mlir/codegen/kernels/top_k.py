@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import load, raw, store
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.nests import Index, linear, nest
 from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -168,10 +169,8 @@ class TopKKernel(Kernel):
         key = ("sift", values.element, values.strides[axis], indices.strides[axis], flag(op.largest))
 
         def build(name: str) -> None:
-            with call.module.function(name, [ptr, ptr, index_type, index_type], internal=True, inline=False) as (
-                b,
-                arguments,
-            ):
+            parameters = [ptr, ptr, index_type, index_type]
+            with define_function(call.module, name, parameters, internal=True, inline=False) as (b, arguments):
                 at_values, at_indices, start, count = arguments
                 operands = Operand(at_values, values.value), Operand(at_indices, indices.value)
                 Heap(b, *operands, axis, before).sift(start, count)

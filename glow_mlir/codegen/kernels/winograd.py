@@ -29,7 +29,7 @@ from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape
-from glow_mlir.codegen.kernels.gemm import Columns, GemmOptions, emit_blocks, emit_gemm, emit_panels
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
     STEPS,
@@ -41,7 +41,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
     pixel_steps,
 )
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
-from glow_mlir.codegen.kernels.tiles import distinct, line_elements, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, distinct, line_elements, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.constants.winograd import OUTPUTS, TAPS, TileForm
 from glow_mlir.dialects.element_types import bit_width

@@ -125,14 +125,13 @@ def product_and_error(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
     if b.target.fma:
         return product, b.fma(x, y, -product)
     # Halves of 26 bits have exact products (Dekker 1971).
-    x_high, x_low = _halves(x)
-    y_high, y_low = _halves(y)
+    x_high, x_low = _halves(b, x)
+    y_high, y_low = _halves(b, y)
     return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
 
 
-def _halves(x: Value) -> tuple[Value, Value]:
+def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
     """Split an f64 into its first 26 bits, rounded, and what that left; in integers, so that nothing overflows."""
-    b = x.builder
     high = b.bitcast((b.bits_of(x) + (1 << 26)) & -(1 << 27), f64)
     return high, x - high
 

@@ -20,6 +20,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f64, i1, i8, i64, ptr
 from glow_mlir.codegen.builder.value import Value
@@ -88,7 +89,7 @@ def of_any_angle(b: Builder, angles: Value, usual: Function, finish: Reduced, na
 
 
 def _build(module: ModuleBuilder, name: str, usual: Function, finish: Reduced) -> None:
-    with module.function(name, [ptr, i64], internal=True, inline=False, cold=True) as (b, arguments):
+    with define_function(module, name, [ptr, i64], internal=True, inline=False, cold=True) as (b, arguments):
         angles, count = arguments
         table = b.symbol(module.table(_table()))
         with b.loop(0, count) as i:

@@ -1,0 +1,105 @@
+"""Functions of a module under construction: what each promises, and the builder of its body."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.llvm import FuncOp, LinkageAttr, LLVMFunctionType
+from xdsl.ir import Attribute, Block, Region
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature
+from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width
+from glow_mlir.codegen.builder.value import Value
+
+PASSES_ATTRIBUTE = "glow-passes"
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter and what the caller promises of a pointer; `align` in bytes, 0 for no promise."""
+
+    type: Attribute
+    noalias: bool = False
+    readonly: bool = False
+    align: int = 0
+
+    def attributes(self) -> DictionaryAttr:
+        """Return the promises as the dialect writes them."""
+        promises: dict[str, Attribute] = {}
+        if self.noalias:
+            promises["llvm.noalias"] = UnitAttr()
+        if self.readonly:
+            promises["llvm.readonly"] = UnitAttr()
+        if self.align:
+            promises["llvm.align"] = IntegerAttr(self.align, i64)
+        return DictionaryAttr(promises)
+
+
+@contextmanager
+def define_function(
+    module: ModuleBuilder,
+    name: str,
+    parameters: Sequence[Attribute | Param],
+    result: Attribute | None = None,
+    *,
+    internal: bool = False,
+    inline: bool | None = None,
+    cold: bool = False,
+    passes: str = "",
+) -> Generator[tuple[Builder, list[Value]]]:
+    """
+    Build the function `name`; yields its builder and its arguments.
+
+    `internal` hides it from other modules; `inline` False keeps it out of its callers; `cold` says that calls
+    are rare, so that LLVM moves them out of the way of what is not. `passes` names the list of LLVM passes to
+    run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. Raises `ValueError` when the name is
+    taken.
+    """
+    if name in module.signatures:
+        raise ValueError(f"the module has a function '{name}' already")
+    params = [_parameter(module, param) for param in parameters]
+    module.signatures[name] = Signature(tuple(param.type for param in params), result)
+    entry = Block(arg_types=[param.type for param in params])
+    region = Region(entry)
+    builder = Builder(module, region, entry)
+    yield builder, [Value(builder, argument) for argument in entry.args]
+    builder.finish()
+    further: list[Attribute] = [StringAttr("cold")] if cold else []
+    if passes:
+        further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
+    module.module.body.block.add_op(_function_op(name, params, result, region, internal, inline, further))
+
+
+def _parameter(module: ModuleBuilder, given: Attribute | Param) -> Param:
+    """A parameter whose type is of the target."""
+    param = given if isinstance(given, Param) else Param(given)
+    return replace(param, type=integer_of_width(module.target.pointer_bits)) if param.type is index_type else param
+
+
+def _function_op(
+    name: str,
+    params: Sequence[Param],
+    result: Attribute | None,
+    region: Region,
+    internal: bool,
+    inline: bool | None,
+    further: Sequence[Attribute],
+) -> FuncOp:
+    properties: dict[str, Attribute | None] = {"no_unwind": UnitAttr()}
+    if any(param.attributes().data for param in params):
+        properties["arg_attrs"] = ArrayAttr([param.attributes() for param in params])
+    if inline is False:
+        properties["no_inline"] = UnitAttr()
+    if further:
+        properties["passthrough"] = ArrayAttr(further)
+    return FuncOp(
+        name,
+        LLVMFunctionType([param.type for param in params], result),
+        linkage=LinkageAttr("internal" if internal else "external"),
+        body=region,
+        other_props=properties,
+    )
