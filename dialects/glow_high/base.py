@@ -66,6 +66,9 @@ class HighOp(IRDLOperation, ABC):
     COMBINES_ROWS: ClassVar[bool] = False
     """Whether algorithms for it may combine rows of its result: places in all axes but the last."""
 
+    FAILURE: ClassVar[str] = ""
+    """What is wrong with operands on which it fails when it is executed; empty where it never does."""
+
     @abstractmethod
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         """

@@ -1,8 +1,8 @@
 """
 Operators whose operands say at run time which elements to take or to replace.
 
-Indices are `i32` or `i64`; negative ones count from the back. An index out of range is undefined in ONNX and harmless
-here: where elements are taken, it is limited to the range, and where elements are replaced, it replaces nothing.
+Indices are `i32` or `i64`; negative ones count from the back. With an index out of range, the operator fails, as ONNX
+says, and reaches no element beyond the range.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis,
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
+
+OUT_OF_RANGE = "an index is out of range"
+"""Why these operators fail."""
 
 REDUCTIONS = ("none", "add", "mul", "max", "min")
 """How an update meets the element that it replaces; `none` overwrites it."""
@@ -48,6 +51,7 @@ class GatherOp(DataMovement):
     """
 
     name = "glow_high.gather"
+    FAILURE: ClassVar[str] = OUT_OF_RANGE
 
     input = operand_def(TENSOR)
     indices = operand_def(INDICES)
@@ -95,6 +99,7 @@ class GatherElementsOp(HighOp):
     """
 
     name = "glow_high.gather_elements"
+    FAILURE: ClassVar[str] = OUT_OF_RANGE
     TRANSPOSES_ALL: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
@@ -136,6 +141,7 @@ class GatherNDOp(HighOp):
     """
 
     name = "glow_high.gather_nd"
+    FAILURE: ClassVar[str] = OUT_OF_RANGE
 
     input = operand_def(TENSOR)
     indices = operand_def(INDICES)
@@ -165,6 +171,7 @@ class Scatter(HighOp):
     """An operator that replaces elements of `input` by `updates` at places that `indices` tell."""
 
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
+    FAILURE: ClassVar[str] = OUT_OF_RANGE
 
     input = operand_def(TENSOR)
     indices = operand_def(INDICES)

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import is_written
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, modules_of_targets
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, failing, failure_of, modules_of_targets
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.selection.tables import TABLES
@@ -30,7 +30,7 @@ from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import operations, own_operations
-from glow_mlir.runtime.artifact import Artifact, Entry, Manifest, StateValue, Step
+from glow_mlir.runtime.artifact import Artifact, Entry, Failure, Manifest, StateValue, Step
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.allocate import rounded
@@ -55,6 +55,7 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
         profile=profile,
         threads=_threads(function),
         steps=tuple(steps),
+        failures=tuple(Failure(failure_of(op), location_name(op.location)) for op in failing(function)),
         writes=_written_state(function),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from io import StringIO
 from itertools import groupby
 
@@ -27,6 +28,7 @@ from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
@@ -122,6 +124,13 @@ class FunctionEmission:
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     indices: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     """Number of the trip of each loop around."""
+    status: Value | None = None
+    """Where the entry keeps its status: that of the first instruction that failed; `None` where none may."""
+
+    @cached_property
+    def statuses(self) -> dict[Instruction, int]:
+        """Instruction that may fail → the status of the entry if it does."""
+        return {op: number for number, op in enumerate(failing(self.function), 1)}
 
     def run(self) -> None:
         """Emit the entry and the functions of its instructions."""
@@ -135,11 +144,14 @@ class FunctionEmission:
         with define_function(self.module, self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1) if most else b.null()
+            if self.statuses:
+                self.status = b.stack(i32, 1)
+                self.status.store(b.constant(0, i32))
             for position, op in enumerate(steps):
                 self._stamp(b, arguments[1], position)
                 self._execute(b, op, data, arguments[3])
             self._stamp(b, arguments[1], len(steps))
-            b.give_back(b.constant(0, i32))
+            b.give_back(b.constant(0, i32) if self.status is None else self.status.load(i32))
 
     def _execute(self, b: Builder, op: QualifiedOp, data: Value, parallel: Value) -> None:
         """Run an instruction, or those in the regions of a branch or loop."""
@@ -159,9 +171,17 @@ class FunctionEmission:
         callee = self.callees[op]
         pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
         if isinstance(callee, str):
-            b.call(callee, pointers)
+            failed = b.call(callee, pointers)
+            if failed is not None:
+                self._keep_status(b, failed, self.statuses[op])
         else:
             self._run_tasks(b, callee, pointers, data, parallel)
+
+    def _keep_status(self, b: Builder, failed: Value, status: int) -> None:
+        """Keep the status of an instruction that has failed, if it is the first."""
+        assert self.status is not None
+        with b.when(failed.ne(0) & self.status.load(i32).eq(0)):
+            self.status.store(b.constant(status, i32))
 
     def _loop(self, b: Builder, op: LoopOp, run: Callable[[Block], Sequence[Value]]) -> None:
         """Run the body of a loop as often as it says."""
@@ -241,15 +261,23 @@ class FunctionEmission:
             stamps.at(position, i64).store(cycles)
 
     def _kernel_function(self, op: Instruction) -> str:
-        """The function of one instruction; instructions that are equal but for their buffers share it."""
-        kernel = self._kernel(op)
+        """
+        The function of one instruction, which returns 1 if that fails; instructions that are equal but for their
+        buffers share it.
+        """
+        kernel, may_fail = self._kernel(op), bool(failure_of(op))
 
         def build(name: str) -> None:
-            count = len(list(op.named_uses()))
-            function = define_function(self.module, name, [ptr] * count, internal=True, passes=kernel.passes)
+            parameters, result = [ptr] * len(list(op.named_uses())), i32 if may_fail else None
+            function = define_function(
+                self.module, name, parameters, result=result, internal=True, passes=kernel.passes
+            )
             with function as (b, arguments):
-                kernel.emit(KernelCall(b, self.module, op, _operands(op, arguments)))
-                b.give_back()
+                failed = b.stack(i32, 1) if may_fail else None
+                if failed is not None:
+                    failed.store(b.constant(0, i32))
+                kernel.emit(KernelCall(b, self.module, op, _operands(op, arguments), failed=failed))
+                b.give_back(None if failed is None else failed.load(i32))
 
         return self.module.shared((kernel.name, op.name, signature(op)), build, _readable(kernel, op))
 
@@ -291,6 +319,16 @@ class FunctionEmission:
         if kernel is None:
             raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
         return kernel
+
+
+def failure_of(op: Instruction) -> str:
+    """What is wrong with operands on which an instruction fails; empty for one that never does."""
+    return op.OPERATOR.FAILURE if isinstance(op, DerivedInstruction) else ""
+
+
+def failing(function: FuncOp) -> list[Instruction]:
+    """The instructions of a function that may fail, in order; the first has the status 1."""
+    return [op for op in operations(function) if isinstance(op, Instruction) and failure_of(op)]
 
 
 def _operands(op: Instruction, pointers: Sequence[Value]) -> dict[str, list[Operand]]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.indexing import (
+    OUT_OF_RANGE,
     GatherElementsOp,
     GatherNDOp,
     GatherOp,
@@ -17,17 +19,17 @@ from glow_mlir.dialects.glow_high.indexing import (
     ScatterNDOp,
 )
 from glow_mlir.dialects.properties import integer, text
+from glow_mlir.errors import ExecutionError
+from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
 
 
-def from_front(indices: np.ndarray, size: int) -> np.ndarray:
-    """Indices counted from the front; those out of range stay out of range."""
-    return np.where(indices < 0, indices.astype(np.int64) + size, indices)
-
-
-def limited(indices: np.ndarray, size: int) -> np.ndarray:
-    """Indices counted from the front and limited to the range."""
-    return np.clip(from_front(indices, size), 0, max(size - 1, 0))
+def from_front(op: HighOp, indices: np.ndarray, size: int) -> np.ndarray:
+    """Indices counted from the front; raises `ExecutionError` where one is out of range."""
+    places = np.where(indices < 0, indices.astype(np.int64) + size, indices)
+    if ((places < 0) | (places >= size)).any():
+        raise ExecutionError(OUT_OF_RANGE, node=location_name(op.location))
+    return places
 
 
 def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -41,14 +43,14 @@ def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np
 def gather(op: GatherOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Slices along the axis."""
     axis = integer(op.axis)
-    return np.take(x, limited(indices, x.shape[axis]), axis=axis)
+    return np.take(x, from_front(op, indices, x.shape[axis]), axis=axis)
 
 
 @semantics(GatherElementsOp)
 def gather_elements(op: GatherElementsOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Single elements along the axis."""
     axis = integer(op.axis)
-    return x[grid_index(indices.shape, axis, limited(indices, x.shape[axis]))]
+    return x[grid_index(indices.shape, axis, from_front(op, indices, x.shape[axis]))]
 
 
 @semantics(GatherNDOp)
@@ -58,7 +60,7 @@ def gather_nd(op: GatherNDOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     shape = indices.shape[:-1]
     leading: list[np.ndarray] = list(np.indices(shape, sparse=True)[:batch])
     places = [np.broadcast_to(place, shape) for place in leading]
-    places += [limited(indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
+    places += [from_front(op, indices[..., i], x.shape[batch + i]) for i in range(indices.shape[-1])]
     return x[tuple(places)]
 
 
@@ -76,10 +78,9 @@ def scatter(op: Scatter, x: np.ndarray, places: Sequence[np.ndarray], updates: n
     """`x` with `updates` at `places`, one array of indices for each leading axis; all in order, one by one."""
     result = np.array(x)
     reduce = REDUCE[text(op.reduction)]
-    inside = np.all([(place >= 0) & (place < size) for place, size in zip(places, x.shape, strict=False)], axis=0)
-    for position in np.argwhere(inside):
-        place = tuple(int(axis[tuple(position)]) for axis in places)
-        result[place] = reduce(result[place], updates[tuple(position)])
+    for position in np.ndindex(places[0].shape):
+        place = tuple(int(axis[position]) for axis in places)
+        result[place] = reduce(result[place], updates[position])
     return result
 
 
@@ -87,13 +88,13 @@ def scatter(op: Scatter, x: np.ndarray, places: Sequence[np.ndarray], updates: n
 def scatter_elements(op: ScatterElementsOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """Single elements along the axis."""
     axis = integer(op.axis)
-    return scatter(op, x, grid_index(indices.shape, axis, from_front(indices, x.shape[axis])), updates)
+    return scatter(op, x, grid_index(indices.shape, axis, from_front(op, indices, x.shape[axis])), updates)
 
 
 @semantics(ScatterNDOp)
 def scatter_nd(op: ScatterNDOp, x: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """Slices behind tuples of indices."""
-    places = [from_front(indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
+    places = [from_front(op, indices[..., i], x.shape[i]) for i in range(indices.shape[-1])]
     return scatter(op, x, places, updates)
 
 

@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.errors import ExecutionError
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -50,8 +51,13 @@ class FoldConstantOperands(Pattern):
         if splats > LARGEST_SPLATS or any(bytes_of(result) > max(self.limit, available) for result in op.results):
             return
         operands = grouped_arrays(op, rewriter.storage)
-        if operands is not None:
-            replace_by_constants(op, [np.asarray(array) for array in apply_semantics(op, operands)], rewriter)
+        if operands is None:
+            return
+        try:
+            results = apply_semantics(op, operands)
+        except ExecutionError:  # It fails where it is executed, if it is.
+            return
+        replace_by_constants(op, [np.asarray(array) for array in results], rewriter)
 
 
 @dataclass(frozen=True)

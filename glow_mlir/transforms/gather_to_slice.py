@@ -48,11 +48,14 @@ class GatherToSlicePass(PatternPass):
 
 
 def evenly_spaced(indices: np.ndarray, size: int) -> range | None:
-    """The range of `indices` into `size` elements, of one element where all are equal; `None` where there is none."""
+    """
+    The range of `indices` into `size` elements, of one element where all are equal; `None` where there is none, or an
+    index is out of range.
+    """
     flat = indices.reshape(-1).astype(np.int64)
-    places = np.clip(np.where(flat < 0, flat + size, flat), 0, size - 1)
+    places = np.where(flat < 0, flat + size, flat)
     steps = np.diff(places)
-    if len(steps) and (steps != steps[0]).any():
+    if (len(steps) and (steps != steps[0]).any()) or places.min() < 0 or places.max() >= size:
         return None
     step = int(steps[0]) if len(steps) else 0
     first = int(places[0])

@@ -211,7 +211,8 @@ class GatherOfOne(RewritePattern):
         shape = shape_of(op.input)
         axis = normalize_axis(integer(op.axis), len(shape))
         place = int(index) + (shape[axis] if index < 0 else 0)
-        place = min(max(place, 0), shape[axis] - 1)
+        if not 0 <= place < shape[axis]:  # It fails when it is executed.
+            return
         ranges = [range(place, place + 1) if position == axis else range(size) for position, size in enumerate(shape)]
         part = SliceOp.make(op.input, **bounds(ranges), location=op.location)
         rewriter.replace(op, [part, ReshapeOp.make(part, shape=shape_of(op.result), location=op.location)])

@@ -1,13 +1,13 @@
 """
 Kernels whose operands say at run time which elements to take or to replace.
 
-No index reaches beyond an operand: where elements are taken, indices are counted from the front and limited to the
-range; where elements are replaced, one out of range replaces nothing.
+No index reaches beyond an operand: with one out of range the instruction fails, and takes the first element instead,
+or replaces nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.ir import Operation
@@ -30,9 +30,13 @@ def from_front(b: Builder, index: Value, size: int) -> Value:
     return b.select(index < 0, index + size, index)
 
 
-def limited(b: Builder, index: Value, size: int) -> Value:
-    """An index counted from the front and limited to the range."""
-    return b.index(b.min(b.max(from_front(b, index, size), 0), max(size - 1, 0)))
+def checked(call: KernelCall, index: Value, size: int) -> Value:
+    """An index counted from the front; with one out of range the instruction fails, and 0 takes its place."""
+    b, place = call.b, from_front(call.b, index, size)
+    fits = b.compare("ult", place, size)
+    with b.when(~fits):
+        call.fail()
+    return b.index(b.select(fits, place, 0))
 
 
 @kernel("gather")
@@ -54,7 +58,7 @@ class GatherKernel(Kernel):
 
         def take(place: list[Index]) -> None:
             outer, which = place[:axis], place[axis:]
-            index = limited(b, read_index(b, indices, linear(which, indices.strides)), source.shape[axis])
+            index = checked(call, read_index(b, indices, linear(which, indices.strides)), source.shape[axis])
             target = into.moved(place, result.strides[: axis + rank])
             copy_box(b, inner, target, out_of.moved([*outer, index], source.strides[: axis + 1]))
 
@@ -75,7 +79,7 @@ class GatherElementsKernel(Kernel):
         axis = normalize_axis(integer(cast(ops.GatherElementsOp, call.op).axis), len(source.shape))
 
         def take(place: list[Index]) -> None:
-            index = limited(b, read_index(b, indices, linear(place, indices.strides)), source.shape[axis])
+            index = checked(call, read_index(b, indices, linear(place, indices.strides)), source.shape[axis])
             out_of = linear([*place[:axis], index, *place[axis + 1 :]], source.strides)
             value = load_raw(b, source, out_of, 1, 1)
             result.pointer.at(linear(place, result.strides), value.type).store(value)
@@ -108,7 +112,7 @@ class GatherNDKernel(Kernel):
 
         def take(place: list[Index]) -> None:
             row = read_row(b, indices, place)
-            chosen = [limited(b, index, source.shape[batch + axis]) for axis, index in enumerate(row)]
+            chosen = [checked(call, index, source.shape[batch + axis]) for axis, index in enumerate(row)]
             target = into.moved(place, result.strides[:outer])
             copy_box(b, source.shape[rank:], target, out_of.moved([*place[:batch], *chosen], source.strides[:rank]))
 
@@ -145,13 +149,21 @@ def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
         store(b, result, into, combine(b, load(b, result, into, 1, 1), load(b, updates, out_of, 1, 1)))
 
 
-def inside(b: Builder, indices: Sequence[Value], sizes: Shape) -> Value:
-    """Whether all indices are in range."""
-    checks = [b.compare("ult", index, size) for index, size in zip(indices, sizes, strict=True)]
-    result = checks[0]
-    for check in checks[1:]:
-        result = result & check
-    return result
+def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Shape, update: Callable[[], None]) -> None:
+    """Emit an update where all indices are in range; the instruction fails with one that is not."""
+    fits, *rest = (call.b.compare("ult", index, size) for index, size in zip(indices, sizes, strict=True))
+    for check in rest:
+        fits = fits & check
+
+    def updated() -> Sequence[Value]:
+        update()
+        return ()
+
+    def failed() -> Sequence[Value]:
+        call.fail()
+        return ()
+
+    call.b.either(fits, updated, failed)
 
 
 @kernel("scatter-elements")
@@ -171,9 +183,9 @@ class ScatterElementsKernel(Kernel):
 
         def update(place: list[Index]) -> None:
             index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
-            with b.when(inside(b, [index], (size,))):
-                into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
-                update_element(call, into, linear(place, updates.strides))
+            into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
+            out_of = linear(place, updates.strides)
+            if_inside(call, [index], (size,), lambda: update_element(call, into, out_of))
 
         nest(b, indices.shape, update)
 
@@ -196,13 +208,16 @@ class ScatterNDKernel(Kernel):
 
         def update(place: list[Index]) -> None:
             row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), result.shape, strict=False)]
-            with b.when(inside(b, row, result.shape[:depth])):
-                into = Box(result, result.strides[depth:]).moved([b.index(i) for i in row], result.strides[:depth])
-                out_of = Box(updates, updates.strides[outer:]).moved(place, updates.strides[:outer])
+            into = Box(result, result.strides[depth:]).moved([b.index(i) for i in row], result.strides[:depth])
+            out_of = Box(updates, updates.strides[outer:]).moved(place, updates.strides[:outer])
+
+            def replace() -> None:
                 if overwrites:
                     copy_box(b, inner, into, out_of)
                 else:
                     nest(b, inner, lambda p: update_element(call, into.offset_of(p), out_of.offset_of(p)))
+
+            if_inside(call, row, result.shape[:depth], replace)
 
         nest(b, indices.shape[:-1], update)
 

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.types import i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.storage import Storage
@@ -80,6 +81,8 @@ class KernelCall:
     cut: Partition = ALL
     round: Value | None = None
     """The number of the round; `None` where the function runs all of them."""
+    failed: Value | None = None
+    """Where the function notes that the instruction fails; `None` for one that never does (`HighOp.FAILURE`)."""
 
     def share(self, axis: str) -> Partition:
         """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
@@ -88,6 +91,11 @@ class KernelCall:
     def runs(self, *axes: str) -> bool:
         """Whether the code that is cut along one of these axes belongs into the function."""
         return not self.axis or self.axis in axes
+
+    def fail(self) -> None:
+        """Let the instruction fail where control comes here. It goes on, and reaches nothing but its operands."""
+        assert self.failed is not None
+        self.failed.store(self.b.constant(1, i32))
 
     @property
     def target(self) -> Target:
