@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.codegen import build
 from glow_mlir.codegen.llvm import objects
-from glow_mlir.driver import compiler
+from glow_mlir.driver import pass_runner
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import CompilerBugError, GlowError
 from glow_mlir.ir.context import new_context
@@ -121,7 +121,7 @@ def _guarded(at_end: bool) -> Generator[GuardedMemory]:
             mock.patch.object(build, "aligned", memory.bytes),
             mock.patch.object(machine_code, "aligned", memory.bytes),
             mock.patch.object(build, "compile_text", _compiled),
-            mock.patch.object(compiler, "write_reproducer", return_value="none"),
+            mock.patch.object(pass_runner, "write_reproducer", return_value="none"),
         ):
             yield memory
     finally:
