@@ -7,7 +7,7 @@ parsing, verification, the builder `make`, the `glow_low` instruction — follow
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
@@ -34,13 +34,13 @@ from glow_mlir.dialects.attribute_syntax import (
     print_properties,
     to_attribute,
 )
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
+from glow_mlir.dialects.glow_high.interfaces import LinearForm, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TensorConstraint
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 """`irdl_options` of an operator with more than one optional or variadic operand."""
@@ -52,7 +52,7 @@ def _value(operand: SSAValue | Operation) -> SSAValue:
     return operand.results[0] if isinstance(operand, Operation) else operand
 
 
-class HighOp(IRDLOperation, ABC):
+class HighOp(IRDLOperation, Workload):
     """An operator on tensors, free of side effects; its result types follow from operands and properties."""
 
     traits = traits_def(Pure(), KnownAttributes())
@@ -88,14 +88,6 @@ class HighOp(IRDLOperation, ABC):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
         return [unknown(operands, shape_of(result)) for result in self.results]
-
-    def arithmetic(self) -> Arithmetic:
-        """What it computes; on a derived instruction, too. By default an operation for each element of the results."""
-        return Arithmetic(sum(size_of(value) for value in self.outputs()))
-
-    def line_window(self) -> LineWindow | None:
-        """How it reads lines of an image; on a derived instruction, too. `None` where it does not compute by lines."""
-        return None
 
     def stated_batch(self) -> int:
         """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""

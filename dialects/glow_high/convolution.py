@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
+from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
+from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
+from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
@@ -29,7 +32,7 @@ from glow_mlir.dialects.windows import (
 
 
 @irdl_op_definition
-class ConvOp(HighOp):
+class ConvOp(Windowed):
     """
     Convolution over any number of spatial axes (ONNX Conv).
 
@@ -57,9 +60,11 @@ class ConvOp(HighOp):
     result = result_def(TENSOR)
 
     def window(self) -> Window:
-        """Kernel, strides, pads and dilations, with defaults filled in."""
         _, kernel, _ = split_image(shape_of(self.filter), self.layout)
         return Window.of(kernel, self.strides, self.pads, self.dilations)
+
+    def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
+        return {"pads": pads} if fill == 0 else None
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_batch(self.input, self.layout)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, size_of
 
 
 class Arithmetic(NamedTuple):
@@ -25,6 +26,22 @@ class LineWindow(NamedTuple):
 
     extent: int
     stride: int
+
+
+class Workload(ABC):
+    """What an operator and the instruction that is derived from it say alike."""
+
+    @abstractmethod
+    def outputs(self) -> tuple[SSAValue, ...]:
+        """The results of an operator; of an instruction, the operands that it writes for them."""
+
+    def arithmetic(self) -> Arithmetic:
+        """What it computes: by default an operation for each element of the results."""
+        return Arithmetic(sum(map(size_of, self.outputs())))
+
+    def line_window(self) -> LineWindow | None:
+        """How it reads lines of an image; `None` where it does not compute by lines."""
+        return None
 
 
 @dataclass(frozen=True)

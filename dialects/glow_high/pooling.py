@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
@@ -37,7 +39,7 @@ WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
 """Properties with one item a spatial axis."""
 
 
-class Pool(HighOp):
+class Pool(Windowed):
     """An operator that reduces each window of each channel to one element."""
 
     input = operand_def(NUMBERS.from_rank(3))
@@ -50,8 +52,16 @@ class Pool(HighOp):
     result = result_def(TENSOR)
 
     def window(self) -> Window:
-        """Kernel, strides, pads and dilations, with defaults filled in."""
         return Window.of(ints(self.kernel_shape), self.strides, self.pads, self.dilations, flag(self.ceil_mode))
+
+    def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
+        # With `ceil_mode`, the last window depends on what is padding.
+        counts_alike = not flag(self.ceil_mode) and self.pads_with(fill, known, replace(self.window(), pads=pads))
+        return {"pads": pads} if counts_alike else None
+
+    def pads_with(self, fill: float, known: Range, window: Window) -> bool:
+        """Whether the padding of a window counts as elements that are `fill`, among others that lie as `known`."""
+        return fill == 0
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_batch(self.input, self.layout)
@@ -78,12 +88,12 @@ class Pool(HighOp):
         axis = channel_axis(len(shape), self.layout)
         return [windowed_samples(operands[0], shape, axis, mixes_channels=False)]
 
-    def meets_input(self) -> bool:
-        """Whether every window has an element of the input, not padding alone, as far as is simple to say."""
-        window = self.window()
-        rank = len(window.kernel)
-        short = all(max(window.padding(axis)) < window.kernel[axis] for axis in range(rank))
-        return not any(window.pads) or (short and set(window.dilations) == {1} and not window.ceil_mode)
+
+def meets_input(window: Window) -> bool:
+    """Whether a window has an element of the input everywhere, not padding alone, as far as is simple to say."""
+    rank = len(window.kernel)
+    short = all(max(window.padding(axis)) < window.kernel[axis] for axis in range(rank))
+    return not any(window.pads) or (short and set(window.dilations) == {1} and not window.ceil_mode)
 
 
 @irdl_op_definition
@@ -99,7 +109,10 @@ class MaxPoolOp(Pool):
     name = "glow_high.max_pool"
 
     def result_range(self, operands: Sequence[Range]) -> Range:
-        return operands[0] if self.meets_input() else ANY
+        return operands[0] if meets_input(self.window()) else ANY
+
+    def pads_with(self, fill: float, known: Range, window: Window) -> bool:
+        return fill <= known.low and meets_input(window)
 
 
 @irdl_op_definition
@@ -114,6 +127,11 @@ class AvgPoolOp(Pool):
 
     input = operand_def(FLOATS.from_rank(3))
     count_include_pad = flag_prop()
+
+    def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
+        changes = super().padded(pads, fill, known)
+        alike = flag(self.count_include_pad) or not any(self.window().pads)
+        return {**changes, "count_include_pad": True} if changes is not None and alike else None
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0].join(ZERO).sign()

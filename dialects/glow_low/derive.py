@@ -32,7 +32,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups, verify_operands
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LineWindow
+from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
 from glow_mlir.dialects.glow_low.body import (
     Body,
@@ -45,7 +45,7 @@ from glow_mlir.dialects.glow_low.body import (
 )
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
 
 _OWN = {
     *(
@@ -96,7 +96,7 @@ def _further_operands(body: str) -> list[str]:
     return [name for name in (f"{body}_targets", f"{body}_sources") if name in DerivedInstruction.BODY_OPERANDS]
 
 
-class DerivedInstruction(Instruction):
+class DerivedInstruction(Instruction, Workload):
     """
     An instruction that was derived from the operator class `OPERATOR`.
 
@@ -154,14 +154,6 @@ class DerivedInstruction(Instruction):
         """The buffers of the operator's results."""
         names = self.OPERATOR_RESULTS
         return tuple(value for name, _, value in self.named_uses() if name in names)
-
-    def arithmetic(self) -> Arithmetic:
-        """What it computes: an operation for each element of its results, where its operator says nothing else."""
-        return Arithmetic(sum(map(size_of, self.outputs())))
-
-    def line_window(self) -> LineWindow | None:
-        """How it reads lines of an image; `None` where its operator does not compute by lines."""
-        return None
 
     @property
     def prologue(self) -> Body | None:

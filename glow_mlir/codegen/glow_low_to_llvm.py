@@ -26,6 +26,7 @@ from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -35,7 +36,7 @@ from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
-from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 
@@ -61,14 +62,12 @@ class GlowLowToLlvmPass(ModulePass):
     profile: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            check_entry(function)
         made: dict[Target, ModuleBuilder] = {}
         for function in low_functions(op):
             target = function.target
             builder = made[target] = made.get(target) or ModuleBuilder(target)
-            name = function.sym_name.data
-            if name in (PARALLEL_FOR, RUN, WORK, STOP):
-                hint = "machine code has a function of that name itself"
-                raise ModelError(f"no entry is called '{name}'", file=position_of(function.location), hint=hint)
             FunctionEmission(function, builder, self.profile, backend_of(function)).run()
         for builder in made.values():
             if PARALLEL_FOR in builder.signatures:
@@ -86,6 +85,19 @@ class GlowLowToLlvmPass(ModulePass):
             for new in list(module.body.block.ops):
                 new.detach()
                 block.add_op(new)
+
+
+def check_entry(function: FunctionOp) -> None:
+    """Raise `ModelError` for a function that becomes no machine code, or under whose name there is some already."""
+    name, place = function.sym_name.data, position_of(function.location)
+    if not isinstance(function, FuncOp) or "activations" not in function.properties:
+        reason = "has no places in memory" if isinstance(function, FuncOp) else "has operators, not instructions"
+        hint = "run all passes up to 'allocate' first, as --stop-after allocated does"
+        raise ModelError(f"@{name} {reason}", file=place, hint=hint)
+    if name in (PARALLEL_FOR, RUN, WORK, STOP):
+        raise ModelError(
+            f"no entry is called '{name}'", file=place, hint="machine code has a function of that name itself"
+        )
 
 
 def modules_of_targets(module: ModuleOp, targets: Mapping[str, Target]) -> dict[Target, ModuleOp]:

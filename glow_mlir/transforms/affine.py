@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +60,18 @@ def _vector(array: np.ndarray, channels: int) -> np.ndarray | None:
     return np.broadcast_to(array.reshape(-1), (channels,))
 
 
+_BY_CONSTANT: Mapping[tuple[type[Operation], str], Callable[[np.ndarray], Affine]] = {
+    (AddOp, "left"): lambda constant: Affine(ONE, constant),
+    (AddOp, "right"): lambda constant: Affine(ONE, constant),
+    (SubOp, "left"): lambda constant: Affine(-ONE, constant),
+    (SubOp, "right"): lambda constant: Affine(ONE, -constant),
+    (MulOp, "left"): lambda constant: Affine(constant, ZERO),
+    (MulOp, "right"): lambda constant: Affine(constant, ZERO),
+    (DivOp, "right"): lambda constant: Affine(1.0 / constant, ZERO),
+}
+"""Operator, and the side on which it has a constant → what it does to its other operand."""
+
+
 def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | None:
     """What `op` does to its operand `data`; `None` where that is more than a factor and an addend of constants."""
     if not isinstance(op, AffineOp) or op.results[0].type != data.type or not isinstance(element_of(data), AnyFloat):
@@ -67,17 +80,12 @@ def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | No
         return _batch_normalization(op, data, storage)
     if isinstance(op, NegOp):
         return Affine(-ONE, ZERO)
-    other = op.right if op.left is data else op.left
-    array = storage.value_of(other)
-    if array is None or (isinstance(op, DivOp) and other is op.left):
+    side, other = ("right", op.right) if op.left is data else ("left", op.left)
+    form, array = _BY_CONSTANT.get((type(op), side)), storage.value_of(other)
+    if form is None or array is None:
         return None
-    values = array.astype(np.float64)
-    if isinstance(op, AddOp):
-        return Affine(ONE, values)
-    if isinstance(op, SubOp):
-        return Affine(ONE, -values) if other is op.right else Affine(-ONE, values)
     with np.errstate(divide="ignore"):
-        return Affine(values if isinstance(op, MulOp) else 1.0 / values, ZERO)
+        return form(array.astype(np.float64))
 
 
 def data_operand(op: Operation, storage: Storage) -> SSAValue | None:

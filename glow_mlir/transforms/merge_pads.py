@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation
@@ -13,16 +12,15 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.ranges import Range
-from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.glow_high.transposition import changed
+from glow_mlir.dialects.glow_high.windowed import Windowed
+from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import Shape, may_be_empty, shape_of
-from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.dialects.windows import CHANNELS_LAST, is_channels_last
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
-
-Windowed = ConvOp | MaxPoolOp | AvgPoolOp | LpPoolOp
 
 
 class MergePad(Pattern):
@@ -83,41 +81,21 @@ def with_border(user: Operation, pad: PadOp, fill: float, known: Range) -> HighO
     if not isinstance(user, Windowed) or user.operands[0] is not pad.result or pad.result in user.operands[1:]:
         return None
     pads = added_pads(user, pad)
-    if pads is None:
+    changes = None if pads is None else user.padded(pads, fill, known)
+    if changes is None:
         return None
-    properties: dict[str, Attribute] = {**user.properties, "pads": to_attribute(pads)}
-    if isinstance(user, AvgPoolOp):
-        properties["count_include_pad"] = to_attribute(True)
     location = fuse_locations([pad.location, user.location])
-    new = type(user).inferred([pad.input, *user.operands[1:]], properties, location)
-    if is_neutral(user, new, fill, known):
-        return new
-    new.erase()
-    return None
+    return type(user).inferred([pad.input, *user.operands[1:]], changed(user, **changes), location)
 
 
 def added_pads(user: Windowed, pad: PadOp) -> Shape | None:
     """The padding of `user` with the border of `pad`, or `None` where that pads other axes too."""
     widths = pad.widths()
-    spatial = widths[1:-1] if is_channels_last(user.layout) else widths[2:]
+    spatial = widths[1:-1] if text(user.properties["layout"]) == CHANNELS_LAST else widths[2:]
     if sum(map(sum, widths)) != sum(map(sum, spatial)):
         return None
     border = (*(before for before, _ in spatial), *(after for _, after in spatial))
     return tuple(old + new for old, new in zip(user.window().pads, border, strict=True))
-
-
-def is_neutral(user: Windowed, new: HighOp, fill: float, known: Range) -> bool:
-    """Whether padding of `new` counts as elements that are `fill` did for `user`."""
-    if isinstance(user, ConvOp):
-        return fill == 0
-    if flag(user.ceil_mode):
-        return False  # The last window depends on what is padding.
-    if isinstance(user, MaxPoolOp):
-        assert isinstance(new, MaxPoolOp)
-        return fill <= known.low and not math.isnan(fill) and new.meets_input()
-    if isinstance(user, AvgPoolOp):
-        return fill == 0 and (flag(user.count_include_pad) or not any(user.window().pads))
-    return fill == 0
 
 
 def remaining_pads(conv: ConvOp, cut: SliceOp) -> Shape | None:

@@ -1,0 +1,27 @@
+"""Operators that move a window over an image, which they pad themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.ranges import Range
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.windows import Window
+
+
+class Windowed(HighOp):
+    """An operator whose first operand is an image in its `layout`, with `pads` around it."""
+
+    @abstractmethod
+    def window(self) -> Window:
+        """Kernel, strides, pads and dilations, with defaults filled in."""
+
+    @abstractmethod
+    def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
+        """
+        The properties that change where a border of `fill` is no longer in the image, but in the `pads`; `None` where
+        padding counts as something else. The elements of the image lie as `known`.
+        """
