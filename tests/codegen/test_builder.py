@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -253,6 +254,19 @@ def test_objects_for_other_machines():
         data = compile_text(text, target)
         assert undefined_symbols(data) == ()
         assert [symbol.name for symbol in symbols(data) if symbol.exported] == ["f"]
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512", "neon", "scalar", "sse2"])
+def test_functions_say_what_processor_they_are_for(name: str) -> None:
+    """The text is compiled alike where nothing else names cpu and features; objects of 32 bits note these apart."""
+    target = PRESETS[name]
+    module = ModuleBuilder(target)
+    with define_function(module, "f", [ptr]) as (b, (p,)):
+        value = p.load(vector(f32, target.vector_width(f32)))
+        p.store(b.fma(value, value, 1.5))
+    text = emit_module(module.module)
+    assert compile_text(text, replace(target, cpu="", features="")) == compile_text(text, target)
+    assert f'"target-cpu"="{target.cpu}"' in text
 
 
 OUTSIDE = """

@@ -71,7 +71,7 @@ def define_function(
     further: list[Attribute] = [StringAttr("cold")] if cold else []
     if passes:
         further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
-    module.module.body.block.add_op(_function_op(name, params, result, region, internal, inline, further))
+    module.module.body.block.add_op(_function_op(module, name, params, result, region, internal, inline, further))
 
 
 def _parameter(module: ModuleBuilder, given: Attribute | Param) -> Param:
@@ -81,6 +81,7 @@ def _parameter(module: ModuleBuilder, given: Attribute | Param) -> Param:
 
 
 def _function_op(
+    module: ModuleBuilder,
     name: str,
     params: Sequence[Param],
     result: Attribute | None,
@@ -89,7 +90,7 @@ def _function_op(
     inline: bool | None,
     further: Sequence[Attribute],
 ) -> FuncOp:
-    properties: dict[str, Attribute | None] = {"no_unwind": UnitAttr()}
+    properties: dict[str, Attribute | None] = {"no_unwind": UnitAttr(), **module.processor}
     if any(param.attributes().data for param in params):
         properties["arg_attrs"] = ArrayAttr([param.attributes() for param in params])
     if inline is False:

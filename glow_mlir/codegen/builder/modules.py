@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseIntOrFPElementsAttr,
     ModuleOp,
     StringAttr,
     TensorType,
 )
-from xdsl.dialects.llvm import GlobalOp
+from xdsl.dialects.llvm import GlobalOp, TargetFeaturesAttr
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.types import (
@@ -52,12 +53,25 @@ class Signature:
     result: Attribute | None
 
 
+def processor_of(target: Target) -> Mapping[str, Attribute]:
+    """Properties of a function of the `llvm` dialect that say for what processor it is; none where nothing is known."""
+    found: dict[str, Attribute] = {}
+    if target.cpu:
+        found["target_cpu"] = StringAttr(target.cpu)
+    if target.features:
+        features = [StringAttr(feature) for feature in target.features.split(",")]
+        found["target_features"] = TargetFeaturesAttr(ArrayAttr(features))
+    return found
+
+
 class ModuleBuilder:
     """Builds one module of the `llvm` dialect for one target."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self.module = ModuleOp([], {TRIPLE: StringAttr(target.triple)})
+        self.processor = processor_of(target)
+        """What each function says of the processor that it is for."""
         self.signatures: dict[str, Signature] = {}
         self._shared: dict[Hashable, str] = {}
         self._tables: dict[tuple[str, tuple[int, ...], bytes], str] = {}

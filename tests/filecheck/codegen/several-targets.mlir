@@ -30,9 +30,9 @@ glow_high.func @wide(@x, @y) attributes {target = #glow.target<backend = "cpu", 
 // CHECK: builtin.module attributes {llvm.target_triple = "aarch64-unknown-linux-gnu"} {
 // CHECK: vector<4xf32>
 // CHECK-NOT: vector<8xf32>
-// CHECK: llvm.func @narrow(
+// CHECK: llvm.func @narrow({{.*}}target_cpu = "generic", target_features = #llvm.target_features<["+neon"]>
 // CHECK: builtin.module attributes {llvm.target_triple = "x86_64-unknown-linux-gnu"} {
 // CHECK: vector<8xf32>
-// CHECK: llvm.func @wide(
+// CHECK: llvm.func @wide({{.*}}target_cpu = "x86-64-v3", target_features = #llvm.target_features<["+avx2", "+fma"]>
 
 // FLAG: glow-opt: error: @narrow is for triple=aarch64-unknown-linux-gnu, not x86_64-unknown-linux-gnu (hint: what a module says stands;
