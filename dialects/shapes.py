@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -38,14 +38,14 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
 
 
 def sizes_of(value: SSAValue | Attribute) -> Sizes:
-    """The sizes of a tensor, given as a value or as its type: numbers, or what is known of them before run time."""
+    """The sizes of a tensor or buffer, as a value or its type: numbers, or what is known of them before run time."""
     type_ = value.type if isinstance(value, SSAValue) else value
     if not isinstance(type_, SHAPED):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     shape = type_.get_shape()
     if DYNAMIC_INDEX not in shape:
         return shape
-    encoding = type_.encoding if isinstance(type_, TensorType) else None
+    encoding = type_.encoding if isinstance(type_, TensorType) else type_.memory_space
     symbolic = iter(encoding.data if isinstance(encoding, SizesAttr) else ())
     sizes = tuple(next(symbolic, None) if size == DYNAMIC_INDEX else size for size in shape)
     if None in sizes or next(symbolic, None) is not None:
@@ -55,7 +55,8 @@ def sizes_of(value: SSAValue | Attribute) -> Sizes:
 
 def has_static_shape(value: SSAValue | Attribute) -> bool:
     """Whether all sizes of a tensor or buffer are numbers."""
-    return all(isinstance(size, int) for size in sizes_of(value))
+    type_ = value.type if isinstance(value, SSAValue) else value
+    return isinstance(type_, SHAPED) and DYNAMIC_INDEX not in type_.get_shape()
 
 
 def element_of(value: SSAValue | Attribute) -> Attribute:
@@ -118,9 +119,15 @@ def tensor(shape: Sequence[Size], element: Attribute) -> TensorType[Attribute]:
 @cache
 def _tensor(shape: Sizes, element: Attribute) -> TensorType[Attribute]:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
-    symbolic = tuple(size for size in shape if not isinstance(size, int))
-    places = [size if isinstance(size, int) else DYNAMIC_INDEX for size in shape]
-    return TensorType(element, places, SizesAttr(symbolic)) if symbolic else TensorType(element, places)
+    places, encoding = encoded(shape)
+    return TensorType(element, places, encoding)
+
+
+def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
+    """Sizes as types have them: numbers, with a place for each symbolic one, and the attribute that tells those."""
+    symbolic = tuple(size for size in sizes if not isinstance(size, int))
+    places = tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
+    return places, SizesAttr(symbolic) if symbolic else NoneAttr()
 
 
 MOST_AXES = 32

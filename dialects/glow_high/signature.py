@@ -17,6 +17,8 @@ from xdsl.ir import Attribute, Block, BlockArgument
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from glow_mlir.dialects.sizes import SizesAttr
+
 if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.storage import FunctionOp
 
@@ -101,7 +103,7 @@ def _parse_entry(parser: Parser, signature: Signature, is_qualified: bool) -> No
 
 def _is_plain(type_: MemRefType[Attribute]) -> bool:
     """Whether a buffer is dense and in the default memory."""
-    return isinstance(type_.layout, NoneAttr) and isinstance(type_.memory_space, NoneAttr)
+    return isinstance(type_.layout, NoneAttr) and isinstance(type_.memory_space, NoneAttr | SizesAttr)
 
 
 def print_signature(printer: Printer, function: FunctionOp) -> None:

@@ -19,7 +19,8 @@ from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
+from glow_mlir.dialects.sizes import Size, Sizes
 
 
 @irdl_op_definition
@@ -68,16 +69,16 @@ def affine_maps(attribute: Attribute | None) -> list[AffineMap]:
     return [item.data for item in items if isinstance(item, AffineMapAttr)]
 
 
-def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int) -> dict[int, int]:
+def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int) -> dict[int, Size]:
     """
     Check that each operand has a map from an index space of that rank which fits its shape; gives dimension → extent.
 
     Raises `VerifyException` where a map yields anything but dimensions and 0.
     """
     require(len(maps) == len(values), f"{len(values)} operands need as many maps, got {len(maps)}")
-    sizes: dict[int, int] = {}
+    sizes: dict[int, Size] = {}
     for value, affine in zip(values, maps, strict=True):
-        shape = shape_of(value)
+        shape = sizes_of(value)
         require(affine.num_dims == rank, f"map {affine} has not {rank} dimensions")
         require(len(affine.results) == len(shape), f"map {affine} does not fit shape {shape}")
         used = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
@@ -92,7 +93,7 @@ def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int
     return sizes
 
 
-def verify_targets(values: Sequence[SSAValue], maps: Sequence[AffineMap], space: Shape) -> None:
+def verify_targets(values: Sequence[SSAValue], maps: Sequence[AffineMap], space: Sizes) -> None:
     """
     Check that each element of what is written belongs to one point of an index space, whose maps are verified.
 
@@ -102,7 +103,7 @@ def verify_targets(values: Sequence[SSAValue], maps: Sequence[AffineMap], space:
         used = {expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)}
         left = [f"d{dimension}" for dimension, size in enumerate(space) if size != 1 and dimension not in used]
         require(not left, f"map {affine} of an @out writes elements once for each {', '.join(left)}")
-        pairs = zip(affine.results, shape_of(value), strict=True)
+        pairs = zip(affine.results, sizes_of(value), strict=True)
         whole = all(size == 1 or isinstance(expression, AffineDimExpr) for expression, size in pairs)
         require(whole, f"map {affine} of an @out leaves elements out")
 
@@ -142,7 +143,7 @@ def elements(values: Sequence[SSAValue]) -> list[Attribute]:
     return [element_of(value) for value in values]
 
 
-def broadcast_map(shape: Shape, space: Shape) -> AffineMap:
+def broadcast_map(shape: Sizes, space: Sizes) -> AffineMap:
     """The map by which an operand of `shape` broadcasts over the index space `space`."""
     first = len(space) - len(shape)
     results = [

@@ -45,7 +45,7 @@ from glow_mlir.dialects.glow_low.body import (
 )
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
 
 _OWN = {
     *(
@@ -289,10 +289,10 @@ class DerivedInstruction(Instruction, Workload):
             stored = [inner]
         if (prologue := self.prologue) is not None:
             first = self.inputs()[0]
-            verify_maps(prologue.sources, prologue.maps, len(shape_of(first)))
+            verify_maps(prologue.sources, prologue.maps, rank_of(first))
             verify_body(prologue.block, [element_of(first), *elements(prologue.sources)], [element_of(first)])
         for value, element, type_ in zip(self.outputs(), stored, expected, strict=True):
-            if shape_of(value) != shape_of(type_) or element != type_.element_type:
+            if sizes_of(value) != sizes_of(type_) or element != type_.element_type:
                 raise VerifyException(f"@out has type {value.type}, but {type_} follows from the operands")
 
 
@@ -321,7 +321,7 @@ def _is_shape(sizes: Attribute | None) -> bool:
 
 def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None:
     """Check the epilogue of an instruction that stores to `result`, and computes elements of type `inner`."""
-    shape = shape_of(result)
+    shape = sizes_of(result)
     sizes = verify_maps((*epilogue.targets, *epilogue.sources), epilogue.maps, len(shape))
     for dimension, size in sizes.items():
         require(size == shape[dimension], f"dimension d{dimension} is {shape[dimension]} and {size} long")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from typing import ClassVar, Self
@@ -44,7 +45,18 @@ from glow_mlir.dialects.glow_high.base import visible_properties
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, verify_storable
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    encoded,
+    has_static_shape,
+    largest_shape,
+    rank_of,
+    require,
+    sizes_of,
+    verify_storable,
+)
+from glow_mlir.dialects.sizes import Sizes, SizesAttr, largest, shape_at, static
 
 Buffer = MemRefType[Attribute]
 
@@ -58,12 +70,39 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def strides_of(value: SSAValue | Attribute) -> Shape:
-    """The strides of a buffer, in elements."""
+    """
+    The strides of a buffer, in elements.
+
+    Raises `RunTimeSizeError` for a dense buffer where the size of an axis but the first is known at run time only: it
+    decides strides.
+    """
+    strides = _layout_strides(value)
+    return dense_strides(sizes_of(value)) if strides is None else strides
+
+
+def largest_strides(value: SSAValue | Attribute) -> Shape:
+    """The strides that a buffer has where all symbols are as large as they may be, in elements."""
+    strides = _layout_strides(value)
+    return contiguous_strides(largest_shape(value)) if strides is None else strides
+
+
+def _layout_strides(value: SSAValue | Attribute) -> Shape | None:
+    """The strides that a buffer's type says; `None` for a dense buffer, whose type says none."""
     type_ = value.type if isinstance(value, SSAValue) else value
     assert isinstance(type_, MemRefType)
     if not isinstance(type_.layout, StridedLayoutAttr):
-        return contiguous_strides(shape_of(value))
+        return None
     return tuple(item.data for item in type_.layout.strides if isinstance(item, IntAttr))
+
+
+def dense_strides(sizes: Sizes) -> Shape:
+    """The strides of a dense buffer of those sizes; raises `RunTimeSizeError` where symbols decide them."""
+    return contiguous_strides((*map(largest, sizes[:1]), *static(sizes[1:])))
+
+
+def has_static_strides(value: SSAValue | Attribute) -> bool:
+    """Whether the strides of a buffer are numbers."""
+    return _layout_strides(value) is not None or all(isinstance(size, int) for size in sizes_of(value)[1:])
 
 
 def offset_of(value: SSAValue | Attribute) -> int:
@@ -76,9 +115,8 @@ def offset_of(value: SSAValue | Attribute) -> int:
 
 def has_unit_stride(value: SSAValue) -> bool:
     """Whether elements along the last axis follow each other; always for tensors."""
-    if not isinstance(value.type, MemRefType):
-        return True
-    return sizes_of(value)[-1] == 1 or strides_of(value)[-1] == 1
+    strides = _layout_strides(value) if isinstance(value.type, MemRefType) else None
+    return strides is None or sizes_of(value)[-1] == 1 or strides[-1] == 1
 
 
 def is_dense(value: SSAValue) -> bool:
@@ -88,9 +126,12 @@ def is_dense(value: SSAValue) -> bool:
 
 def is_contiguous(value: SSAValue | Attribute) -> bool:
     """Whether the elements of a buffer follow each other without gaps; axes of size one do not matter."""
-    shape = shape_of(value)
-    expected = contiguous_strides(shape)
-    return all(size == 1 or a == b for size, a, b in zip(shape, strides_of(value), expected, strict=True))
+    strides, sizes = _layout_strides(value), sizes_of(value)
+    if strides is None:
+        return True
+    if not all(isinstance(size, int) for size in sizes[1:]):
+        return False
+    return all(size == 1 or a == b for size, a, b in zip(sizes, strides, dense_strides(sizes), strict=True))
 
 
 def repeats_elements(value: SSAValue | Attribute) -> bool:
@@ -98,10 +139,10 @@ def repeats_elements(value: SSAValue | Attribute) -> bool:
     Whether elements of a buffer share a place, or may: along one of its axes, elements do not step over all those that
     the axes with shorter strides reach.
     """
-    shape, reach = shape_of(value), 1
-    if 0 in shape:
+    strides, shape, reach = _layout_strides(value), largest_shape(value), 1
+    if strides is None or 0 in shape:
         return False
-    for stride, size in sorted(zip(strides_of(value), shape, strict=True)):
+    for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride < reach:
             return True
         reach += (size - 1) * stride
@@ -109,34 +150,42 @@ def repeats_elements(value: SSAValue | Attribute) -> bool:
 
 
 def extent_of(value: SSAValue | Attribute) -> int:
-    """Elements from the start of the allocation to just behind the last element of the buffer."""
-    shape = shape_of(value)
+    """Elements from the start of the allocation to just behind the last one of the buffer; the most there may be."""
+    shape = largest_shape(value)
     if 0 in shape:
         return offset_of(value)
-    last = sum((size - 1) * stride for size, stride in zip(shape, strides_of(value), strict=True))
+    last = sum((size - 1) * stride for size, stride in zip(shape, largest_strides(value), strict=True))
     return offset_of(value) + last + 1
 
 
 def byte_size(value: SSAValue | Attribute) -> int:
-    """Bytes that an allocation of this type takes."""
+    """Bytes that an allocation of this type takes; the most where symbols decide."""
     return extent_of(value) * byte_width(element_of(value))
 
 
-def buffer_type(shape: Shape, element: Attribute, strides: Shape | None = None, offset: int = 0) -> Buffer:
-    """A buffer type; strides and offset are in elements, and left out where they are those of a dense buffer."""
-    if (strides is None or tuple(strides) == contiguous_strides(shape)) and not offset:
-        return _buffer_type(tuple(shape), element, None, 0)
-    return _buffer_type(tuple(shape), element, tuple(strides or contiguous_strides(shape)), offset)
+def buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None = None, offset: int = 0) -> Buffer:
+    """
+    A buffer type; strides and offset are in elements, and left out where they are those of a dense buffer.
+
+    Raises `RunTimeSizeError` for strides or an offset where symbols decide the strides of a dense buffer.
+    """
+    if not offset and (strides is None or tuple(strides) == dense_strides(sizes)):
+        return _buffer_type(tuple(sizes), element, None, 0)
+    return _buffer_type(tuple(sizes), element, tuple(strides or dense_strides(sizes)), offset)
 
 
 @cache
-def _buffer_type(shape: Shape, element: Attribute, strides: Shape | None, offset: int) -> Buffer:
+def _buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None, offset: int) -> Buffer:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
-    return (
-        MemRefType(element, shape)
-        if strides is None
-        else MemRefType(element, shape, StridedLayoutAttr(strides, offset))
-    )
+    layout = NoneAttr() if strides is None else StridedLayoutAttr(strides, offset)
+    places, encoding = encoded(sizes)
+    return MemRefType(element, places, layout, encoding)
+
+
+def buffer_at(type_: Buffer, values: Mapping[str, int]) -> Buffer:
+    """The type of a buffer where symbols have these values: a dense one is dense then, others keep their strides."""
+    shape = shape_at(sizes_of(type_), values)
+    return buffer_type(shape, type_.element_type, _layout_strides(type_), offset_of(type_))
 
 
 @irdl_op_definition
@@ -222,7 +271,7 @@ class WeightOp(_Declaration):
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         type_ = storage.tensor_type
-        buffer = buffer_type(shape_of(type_), type_.element_type)
+        buffer = buffer_type(sizes_of(type_), type_.element_type)
         return cls.create(properties=properties, result_types=[buffer], location=location)
 
     def verify_(self) -> None:
@@ -298,14 +347,38 @@ class AddressOp(IRDLOperation):
         _verify_layout(self.result, noun)
         available, needed = extent_of(root_of(self.source)), extent_of(self.result) + moved
         require(needed <= available, f"the {noun[2:]} reaches {needed} elements into an allocation of {available}")
+        _verify_run_time_sizes(root_of(self.source), self.result, noun, moved)
+
+
+def _verify_run_time_sizes(root: SSAValue, part: SSAValue, noun: str, moved: int) -> None:
+    """
+    Check that a part of memory is inside of it whatever symbols are, and that parts meet or do not whatever they are.
+
+    It is where a part has the memory's axes of sizes that are known at run time only, and stays in one step of them.
+    """
+    if (has_static_shape(root) and has_static_shape(part)) or (part.type == root.type and not moved):
+        return
+    axes = [list(zip(sizes_of(value), strides_of(value), strict=True)) for value in (root, part)]
+    symbolic = [[axis for axis in found if not isinstance(axis[0], int)] for found in axes]
+    require(Counter(symbolic[0]) == Counter(symbolic[1]), f"{noun} keeps axes whose size is known at run time only")
+    reach = offset_of(part) + moved + sum((size - 1) * stride for size, stride in axes[1] if isinstance(size, int))
+    inside = reach < min(stride for _, stride in symbolic[0])
+    require(inside, f"{noun} stays in one step of an axis whose size is known at run time only")
 
 
 def _verify_layout(value: SSAValue, noun: str) -> None:
-    """Check that a buffer has static sizes, and strides for them."""
+    """Check that a buffer has sizes that memory can hold, and strides for them."""
     require(_is_forwards(value.type), f"offset and strides of {noun} are numbers from 0 on")
-    require(len(strides_of(value)) == len(shape_of(value)), f"{noun} has a stride for each axis")
+    require(_has_no_space(value), f"{noun} is in no memory space of its own")
+    require(len(largest_strides(value)) == rank_of(value), f"{noun} has a stride for each axis")
     verify_storable(value, noun)
-    verify_storable(value, noun, max(extent_of(value), *strides_of(value), 0))
+    verify_storable(value, noun, max(extent_of(value), *largest_strides(value), 0))
+
+
+def _has_no_space(value: SSAValue) -> bool:
+    """Whether the memory space of a buffer's type is none, or tells sizes that are known at run time only."""
+    assert isinstance(value.type, MemRefType)
+    return isinstance(value.type.memory_space, NoneAttr if has_static_shape(value) else NoneAttr | SizesAttr)
 
 
 def _is_forwards(type_: Attribute) -> bool:
@@ -376,7 +449,7 @@ class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
         return COPY_PATTERNS
 
     def verify_(self) -> None:
-        require(shape_of(self.target) == shape_of(self.source), "a copy's buffers have different shapes")
+        require(sizes_of(self.target) == sizes_of(self.source), "a copy's buffers have different shapes")
         require(element_of(self.target) == element_of(self.source), "a copy's buffers have different element types")
 
 

@@ -24,7 +24,8 @@ from glow_mlir.dialects.glow_low.body import (
     verify_targets,
 )
 from glow_mlir.dialects.glow_low.memory import strides_of
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
+from glow_mlir.dialects.sizes import Size, Sizes, static
 
 PARALLEL = "parallel"
 
@@ -102,17 +103,21 @@ class StackOp(Instruction):
         return [strides_over(affine, strides_of(value)) for value, affine in operands]
 
     def extents(self) -> Shape:
-        """The size of each dimension of the index space."""
-        sizes: dict[int, int] = {}
+        """The size of each dimension of the index space; raises `RunTimeSizeError` where one is no number."""
+        return static(self.space())
+
+    def space(self) -> Sizes:
+        """The sizes of the index space."""
+        sizes: dict[int, Size] = {}
         for value, affine in zip(self.operands, self.affine_maps(), strict=True):
             for axis, expression in enumerate(affine.results):
                 if isinstance(expression, AffineDimExpr):
-                    sizes.setdefault(expression.position, shape_of(value)[axis])
+                    sizes.setdefault(expression.position, sizes_of(value)[axis])
         return tuple(sizes[dimension] for dimension in range(len(self.iterators)))
 
     def verify_(self) -> None:
         rank = len(self.iterators)
         sizes = verify_maps(self.operands, self.affine_maps(), rank)
         require(sorted(sizes) == list(range(rank)), "some dimension of the index space has no operand")
-        verify_targets(self.targets, self.affine_maps()[: len(self.targets)], self.extents())
+        verify_targets(self.targets, self.affine_maps()[: len(self.targets)], self.space())
         verify_body(self.block, elements(self.sources), elements(self.targets))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_low.loop import moves_of
-from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
-from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+from glow_mlir.dialects.glow_low.memory import extent_of, largest_strides, offset_of, root_of, strides_of
+from glow_mlir.dialects.shapes import Shape, has_static_shape, largest_shape, shape_of, size_of
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,17 @@ class Region:
 
 
 def region_of(value: SSAValue | Attribute) -> Region:
-    """The elements of a buffer, counted from the start of its allocation; those of a window in all trips."""
-    start = offset_of(value)
-    if not size_of(value if isinstance(value, Attribute) else value.type):
+    """
+    The elements of a buffer, counted from the start of its allocation; those of a window in all trips.
+
+    Symbols are as large as they may be: parts of one memory agree on what they decide, so that nothing else is told by
+    other values.
+    """
+    start, shape = offset_of(value), largest_shape(value)
+    if 0 in shape:
         return Region(start, start, ())
     moves = moves_of(value) if isinstance(value, SSAValue) else []
-    axes = [*zip(shape_of(value), strides_of(value), strict=True), *moves]
+    axes = [*zip(shape, largest_strides(value), strict=True), *moves]
     taken = sorted(((size, step) for size, step in axes if size > 1 and step), key=lambda axis: -axis[1])
     end = extent_of(value) + sum((trips - 1) * step for trips, step in moves)
     return Region(start, end, tuple(taken))
@@ -153,6 +158,8 @@ class Relocation:
     def between(whole: SSAValue, place: SSAValue) -> Relocation | None:
         """The move of the elements of `whole` to those of `place`; `None` unless `whole` is all of its allocation."""
         root = root_of(whole)
+        if not has_static_shape(whole):
+            return None
         if size_of(whole.type) != extent_of(root) or offset_of(whole) or not size_of(whole.type):
             return None
         triples = zip(shape_of(whole), strides_of(whole), strides_of(place), strict=True)

@@ -22,12 +22,13 @@ from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import str_of
-from glow_mlir.driver.given import check_given
+from glow_mlir.driver.given import check_given, check_sizes
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.ir.entries import bindings_of, packing_functions, placeholders_of, shared_state
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Entry, Failure, Manifest, StateValue, Step
@@ -168,6 +169,7 @@ def build_artifact(
     if passes is None:
         passes = (GlowLowToLlvmPass(profile=profile),)
         verify_module(module)
+        check_sizes(module)
         check_given(module, context, memory_pipeline(TABLES), ALLOCATED.name)
     functions, storage = low_functions(module), Storage(module)
     of_entry = {function.sym_name.data: function.target for function in functions}
@@ -185,7 +187,7 @@ def build_artifact(
         tuple(entry for entry in entries if entry.name in hidden),
     )
     for item in passes:
-        item.apply(context, module)
+        apply_pass(item, context, module)
     modules = modules_of_targets(module, of_entry)
     code = (compile_text(emit_module(modules[target]), target) for target in targets)
     return Artifact(tuple(code), region, manifest)

@@ -37,7 +37,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, sizes_of
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
@@ -51,7 +51,8 @@ class GlowHighToGlowLowPass(ModulePass):
 
     Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so
     is a read of state whose value is still used when the state has changed. Instructions whose algorithms may combine
-    rows say which of them are of one sample (`samples`).
+    rows say which of them are of one sample (`samples`), unless sizes are known at run time only: each may then be of
+    another one.
     """
 
     name = "glow-high-to-glow-low"
@@ -79,7 +80,8 @@ class FunctionConversion:
     def run(self) -> LowFuncOp:
         """The converted function."""
         source = self.source
-        self.samples = samples_of(source, self.storage)
+        if has_static_sizes(source, self.storage):
+            self.samples = samples_of(source, self.storage)
         target = LowFuncOp.named(source.sym_name.data, source.binding_names, source.location, source.assigned)
         self.program = self._converted(source.block)
         target.block.add_ops([*self.declarations, *self.program])
@@ -126,7 +128,7 @@ class FunctionConversion:
     def _get(self, op: GetOp) -> None:
         buffer = self.weight(op.storage_name, op)
         if is_overwritten(op):
-            allocation = AllocOp.of(buffer_type(shape_of(op.result), element_of(op.result)), op.location)
+            allocation = AllocOp.of(buffer_type(sizes_of(op.result), element_of(op.result)), op.location)
             self.program += [allocation, CopyOp.of(allocation.result, buffer, location=op.location)]
             buffer = allocation.result
             buffer.name_hint = op.result.name_hint
@@ -138,7 +140,7 @@ class FunctionConversion:
             self.program.append(CopyOp.of(target, source, location=op.location))
 
     def _view(self, op: ReshapeOp) -> None:
-        type_ = buffer_type(shape_of(op.result), element_of(op.result))
+        type_ = buffer_type(sizes_of(op.result), element_of(op.result))
         view = ViewOp.of(self.buffers[op.input], type_, op.location)
         self._keep(op.result, view.result)
         self.program.append(view)
@@ -147,8 +149,8 @@ class FunctionConversion:
         results = [self._allocate(result, op.location) for result in op.results]
         inputs = [[self.buffers[value] for value in group if value is not None] for _, group in operand_groups(op)]
         properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
-        if op.COMBINES_ROWS:
-            rows = len(shape_of(op.results[0])) - 1
+        if op.COMBINES_ROWS and op.results[0] in self.samples:
+            rows = rank_of(op.results[0]) - 1
             properties["samples"] = to_attribute(self.samples[op.results[0]].runs(rows))
         instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
         self.program.append(instruction)
@@ -207,14 +209,14 @@ class FunctionConversion:
         overwritten = {target for _, target in moved}
         for number, (source, target) in enumerate(moved):
             if root_of(source) in overwritten:
-                aside = AllocOp.of(buffer_type(shape_of(source), element_of(source)), op.location)
+                aside = AllocOp.of(buffer_type(sizes_of(source), element_of(source)), op.location)
                 self.program += [aside, CopyOp.of(aside.result, source, location=op.location)]
                 moved[number] = (aside.result, target)
         self.program += [CopyOp.of(target, source, location=op.location) for source, target in moved]
 
     def _allocate(self, tensor: SSAValue, location: LocationAttr, keep: bool = True) -> SSAValue:
         """A buffer of a tensor's type; `keep` makes it the tensor's."""
-        allocation = AllocOp.of(buffer_type(shape_of(tensor), element_of(tensor)), location)
+        allocation = AllocOp.of(buffer_type(sizes_of(tensor), element_of(tensor)), location)
         self.program.append(allocation)
         if keep:
             self._keep(tensor, allocation.result)
@@ -223,6 +225,11 @@ class FunctionConversion:
     def _keep(self, tensor: SSAValue, buffer: SSAValue) -> None:
         buffer.name_hint = tensor.name_hint
         self.buffers[tensor] = buffer
+
+
+def has_static_sizes(function: FuncOp, storage: Storage) -> bool:
+    """Whether all sizes in a function are numbers: symbols come from what it is bound to."""
+    return all(has_static_shape(storage.by_name[name].tensor_type) for name in function.binding_names)
 
 
 def increment(counter: SSAValue, location: LocationAttr) -> StackOp:

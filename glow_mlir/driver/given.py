@@ -67,7 +67,6 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
     Raises `ModelError`, or another `GlowError` of a pass that verifies, with place, node and reason of the first fault.
     """
     check_contents(module)
-    check_sizes(module)
     check_constants(module)
     for item in promises(pipeline, stage, instructions=bool(low_functions(module))):
         try:
@@ -100,7 +99,10 @@ def check_functions(module: ModuleOp) -> None:
 
 
 def check_sizes(module: ModuleOp) -> None:
-    """Check that all sizes are numbers; raises `UnsupportedError` for the first that is known at run time only."""
+    """
+    Check that all sizes are numbers, which artifacts need; raises `UnsupportedError` for the first that is known at run
+    time only.
+    """
     for op in module.body.block.ops:
         if not isinstance(op, StorageOp):
             continue

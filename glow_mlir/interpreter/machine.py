@@ -88,6 +88,8 @@ class State:
         self.module = module
         self.bindings = bindings
         self.arena: np.ndarray | None = None
+        self.symbols: dict[str, int] = {}
+        """What symbols in sizes are."""
 
     def read(self, name: str) -> np.ndarray:
         """The present content of storage `name`."""
@@ -173,7 +175,7 @@ class GlowFunctions(InterpreterFunctions):
         assert isinstance(type_, MemRefType)
         offset = op.offset.value.data if isinstance(op.offset, IntegerAttr) else 0
         arena = _state(interpreter).arena if op.offset is not None else None
-        return (allocate(type_, arena, offset),)
+        return (allocate(low.buffer_at(type_, _state(interpreter).symbols), arena, offset),)
 
     @impl(low.DeallocOp)
     def run_dealloc(self, interpreter: Interpreter, op: low.DeallocOp, args: PythonValues) -> PythonValues:
@@ -184,7 +186,7 @@ class GlowFunctions(InterpreterFunctions):
     def run_view(self, interpreter: Interpreter, op: low.ViewOp, args: PythonValues) -> PythonValues:
         type_ = op.result.type
         assert isinstance(type_, MemRefType)
-        return (args[0].view(type_),)
+        return (args[0].view(low.buffer_at(type_, _state(interpreter).symbols)),)
 
     @impl(WindowOp)
     def run_window(self, interpreter: Interpreter, op: WindowOp, args: PythonValues) -> PythonValues:
@@ -192,7 +194,7 @@ class GlowFunctions(InterpreterFunctions):
         type_ = op.result.type
         assert isinstance(type_, MemRefType)
         moved = sum(index * step for index, step in zip(indices, ints(op.steps), strict=True))
-        return (buffer.view(type_, moved),)
+        return (buffer.view(low.buffer_at(type_, _state(interpreter).symbols), moved),)
 
     @impl(low.CopyOp)
     def run_copy(self, interpreter: Interpreter, op: low.CopyOp, args: PythonValues) -> PythonValues:
@@ -326,6 +328,7 @@ def run_function(
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
     state = _state(interpreter)
+    state.symbols = sizes
     if (size := function.properties.get("activations")) is not None:
         assert isinstance(size, IntegerAttr)
         state.arena = np.empty(size.value.data, np.uint8)

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, result_labels
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp, GetOp, PlaceholderOp, ReturnOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, buffer_type
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import operations, own_operations
 
@@ -66,7 +66,7 @@ def _placeholder(function: FunctionOp, name: str, type_: Attribute, role: str) -
     held = (
         cast("TensorType[Attribute]", type_)
         if isinstance(type_, TensorType)
-        else tensor(shape_of(type_), element_of(type_))
+        else tensor(sizes_of(type_), element_of(type_))
     )
     placeholder = PlaceholderOp.bound(symbol, held, role, function.location)
     placeholder.properties["label"] = StringAttr(name)
@@ -150,7 +150,7 @@ def _replace_reads(function: FunctionOp, bound: Sequence[PlaceholderOp], reads: 
     for number, (placeholder, uses) in enumerate(zip(bound, chosen, strict=True)):
         type_: Attribute = placeholder.tensor_type
         if not isinstance(function, FuncOp):
-            type_ = buffer_type(shape_of(type_), element_of(type_))
+            type_ = buffer_type(sizes_of(type_), element_of(type_))
         argument: SSAValue = function.block.insert_arg(type_, number)
         argument.name_hint = placeholder.public_name
         for use in uses:

@@ -15,6 +15,9 @@ from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import operations
 
+HINT = "give dimensions: a number for each symbol"
+"""What to do where a stage takes no sizes that are known at run time only."""
+
 
 def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
     """
@@ -34,8 +37,7 @@ def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> Unsupport
     reason = f"pass '{name}' needs numbers, and the size {error.size} is known at run time only"
     if place is None:
         return UnsupportedError(reason, hint=error.hint)
-    hint = "give dimensions: a number for each symbol"
-    return UnsupportedError(reason, file=position_of(place.location), node=location_name(place.location), hint=hint)
+    return UnsupportedError(reason, file=position_of(place.location), node=location_name(place.location), hint=HINT)
 
 
 def first_with(module: ModuleOp, size: object) -> Operation | None:

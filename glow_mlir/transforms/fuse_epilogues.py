@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
@@ -93,7 +93,8 @@ class EpilogueFusion:
             or offset_of(results[0]) != offset_of(value)
         ):
             return None
-        return producer if steps_over(self.stack, value, shape_of(results[0])) == own_strides(results[0]) else None
+        steps = steps_over(self.stack, value, sizes_of(results[0]))
+        return producer if steps is not None and steps == own_strides(results[0]) else None
 
     def _is_own(self, root: SSAValue) -> bool:
         """Whether a buffer is an allocation of the block, so that nothing else reads it."""

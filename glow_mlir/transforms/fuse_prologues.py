@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, shape_of, size_of, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
@@ -87,7 +87,8 @@ class PrologueFusion:
             return None
         first = consumer.inputs()[0]
         same = root_of(first) is root and not moves_of(first) and offset_of(first) == offset_of(target)
-        return consumer if same and steps_over(self.stack, target, shape_of(first)) == own_strides(first) else None
+        steps = steps_over(self.stack, target, sizes_of(first)) if same else None
+        return consumer if steps is not None and steps == own_strides(first) else None
 
     def _is_unchanged(self, consumer: Instruction) -> bool:
         """Whether the sources of the stack are still the same where the consumer runs."""

@@ -14,7 +14,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import CopyOp, DeallocOp, FuncOp, WeightOp, root_of
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.locations import location_name, location_names
@@ -87,7 +87,7 @@ def keep(function: FuncOp, storage: Storage, op: Instruction, value: SSAValue, n
     nodes = location_name(op.location) or value.name_hint or ""
     label = f"{PREFIX}{number}.{kind_of(op)}.{nodes}"
     symbol = storage.unique_name(f"debug_{number}_{value_name(nodes) or kind_of(op)}")
-    output = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", op.location)
+    output = PlaceholderOp.bound(symbol, tensor(sizes_of(value), element_of(value)), "output", op.location)
     output.label = StringAttr(label)
     storage.add(output)
     declaration = WeightOp.of(output, op.location)

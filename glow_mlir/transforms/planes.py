@@ -9,7 +9,8 @@ from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, shape_of
+from glow_mlir.dialects.sizes import Sizes, static
 from glow_mlir.transforms.buffers import hoist_declaration
 
 
@@ -44,10 +45,15 @@ def reshaped_strides(extents: Shape, steps: Shape, shape: Shape) -> Shape | None
     return None if pending else tuple(reversed(result))
 
 
-def steps_over(stack: StackOp, operand: SSAValue, shape: Shape) -> Shape | None:
-    """The strides of an operand of a stack over the index space `shape`; `None` where they are uneven."""
+def steps_over(stack: StackOp, operand: SSAValue, sizes: Sizes) -> Shape | None:
+    """
+    The strides of an operand of a stack over the index space `sizes`; `None` where they are uneven, or where sizes are
+    known at run time only.
+    """
+    if not all(map(has_static_shape, stack.operands)):
+        return None
     position = next(index for index, value in enumerate(stack.operands) if value is operand)
-    return reshaped_strides(stack.extents(), stack.steps()[position], shape)
+    return reshaped_strides(stack.extents(), stack.steps()[position], static(sizes))
 
 
 def has_plain_operands(stack: StackOp) -> bool:

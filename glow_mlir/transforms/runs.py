@@ -13,7 +13,8 @@ from glow_mlir.analysis.regions import region_of, regions_overlap
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
-from glow_mlir.dialects.shapes import Shape, shape_of, size_of
+from glow_mlir.dialects.shapes import bytes_of, sizes_of
+from glow_mlir.dialects.sizes import Sizes
 
 MOST_MEMBERS = 128
 """Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
@@ -36,7 +37,7 @@ def place_of(value: SSAValue) -> Place:
 def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
     """The splat that alone writes the buffer `value`, or `None`."""
     root = root_of(value)
-    return None if size_of(root.type) < size_of(value.type) else splats.get(root)
+    return None if bytes_of(root) < bytes_of(value) else splats.get(root)
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Run:
 
     block: Block
     """The block of the members."""
-    space: Shape
+    space: Sizes
     splats: Mapping[SSAValue, Operation]
     members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
     sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
@@ -68,7 +69,7 @@ class Run:
     def accepts(self, op: DerivedInstruction, time: int, most: int) -> bool:
         """Whether `op` may join and the cost rule is for it: see `is_profitable`."""
         return (
-            shape_of(op.outputs()[0]) == self.space
+            sizes_of(op.outputs()[0]) == self.space
             and len(self.members) < most
             and len(self.sources) + len(self.written) + len(op.operands) <= MOST_BUFFERS
             and is_profitable(self.saved_bytes(op))

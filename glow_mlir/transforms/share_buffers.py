@@ -14,6 +14,7 @@ from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import may_overlap
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
+from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
@@ -70,7 +71,7 @@ class Sharing:
         begins = root_of(op.operands[output])
         for input_, value in enumerate(op.operands):
             dies = root_of(value)
-            fits = dies is not begins and self._ends_at(op, dies) and byte_size(dies) == byte_size(begins)
+            fits = dies is not begins and self._ends_at(op, dies) and are_as_large(dies, begins)
             if fits and can_take(op, output, input_):
                 self._merge(begins, dies)
                 return
@@ -93,6 +94,13 @@ class Sharing:
         join_lives(self.block, self.accesses, root, gone)
         erase_with_views(gone)
         statistics.count("buffers shared")
+
+
+def are_as_large(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two allocations take as many bytes; where symbols decide, only those of one type do for all of them."""
+    if has_static_shape(one) and has_static_shape(other):
+        return byte_size(one) == byte_size(other)
+    return one.type == other.type
 
 
 def can_take(op: Instruction, output: int, input_: int) -> bool:

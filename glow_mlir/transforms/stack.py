@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.scalar_body import append_body, is_elementwise
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
@@ -76,7 +76,7 @@ class Stacking:
         """Let an elementwise instruction join the runs that it shares buffers with, or begin one."""
         uses = [(access.value, access.writes) for access in accesses_of(op)]
         joined = [run for run in self._touching(map(root_of, op.operands)) if run.accepts(op, time, self.most)]
-        run = merged(joined, self.most) if joined else Run(self.block, shape_of(op.outputs()[0]), self.splats)
+        run = merged(joined, self.most) if joined else Run(self.block, sizes_of(op.outputs()[0]), self.splats)
         if run is None:
             joined = joined[-1:]
             run = joined[0]
@@ -145,7 +145,7 @@ class StackBuilder:
     def build(self, targets: Sequence[SSAValue]) -> StackOp:
         """The stack, which stores `targets`."""
         space, sources = self.run.space, list(self.run.sources.values())
-        maps = [broadcast_map(shape_of(value), space) for value in (*targets, *sources)]
+        maps = [broadcast_map(sizes_of(value), space) for value in (*targets, *sources)]
         location = fuse_locations(member.location for _, member in self.run.members)
         op = StackOp.over(targets, sources, maps, len(space), location)
         for source, argument in zip(sources, op.block.args, strict=True):

@@ -31,7 +31,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
     strides_of,
 )
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of, size_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
@@ -72,7 +72,9 @@ def stage_of(op: Operation) -> LineStage | None:
     if not isinstance(op, DerivedInstruction) or op.prologue is not None:
         return None
     window = op.line_window()
-    if window is None or not size_of(op.inputs()[0]) or any(map(moves_of, op.operands)):
+    if window is None or not all(map(has_static_shape, op.operands)) or any(map(moves_of, op.operands)):
+        return None
+    if not size_of(op.inputs()[0]):
         return None
     return LineStage(window.extent, window.stride, shape_of(op.outputs()[0])[1])
 

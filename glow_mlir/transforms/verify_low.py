@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, is_empty, sizes_of
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import high_functions, low_functions
 from glow_mlir.ir.traversal import operations, own_operations
@@ -113,7 +113,7 @@ class FunctionCheck:
         if storage is None:
             require_at(op, False, f"there is no storage @{op.storage_name}")
             return
-        same = shape_of(storage.tensor_type) == shape_of(op.result)
+        same = sizes_of(storage.tensor_type) == sizes_of(op.result)
         same &= element_of(storage.tensor_type) == element_of(op.result)
         same &= is_contiguous(op.result) and not offset_of(op.result)
         if not same:
@@ -135,7 +135,7 @@ class FunctionCheck:
     def _check_output(self, name: str) -> None:
         """Check that an output is written, all of it."""
         storage, weight = self.storage.by_name[name], self.declared.get(name)
-        if not self._is_output(storage) or 0 in shape_of(storage.tensor_type):
+        if not self._is_output(storage) or is_empty(storage.tensor_type):
             return
         if weight is None:
             raise CheckFailed(self.function, f"output @{name} is never written")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -122,6 +123,16 @@ glow_high.func @main(%x: {_TOKENS}) -> {_TOKENS} {{
 """A normalization, attention and a softmax, all written out, on sequences of a symbolic length."""
 
 SYMBOLIC_MODULES = {"perceptron": PERCEPTRON, "images": IMAGES, "sequences": SEQUENCES}
+
+
+def at_largest(text: str) -> str:
+    """The text of a module of these, with the largest numbers for all symbols; for sizes that are symbols alone."""
+
+    def numbers(found: re.Match[str]) -> str:
+        names = iter(found[2].split(", "))
+        return f"tensor<{re.sub('[?]', lambda _: str(RANGES[next(names)][1]), found[1])}>"
+
+    return re.sub(r"tensor<([?x0-9f]+), #glow.sizes<\[([a-z, ]+)\][^>]*>>", numbers, text)
 
 
 def inputs_of(module: ModuleOp, symbols: Mapping[str, int]) -> dict[str, np.ndarray]:

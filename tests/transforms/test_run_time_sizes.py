@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from symbolic_modules import SYMBOLIC_MODULES, VALUES, inputs_of
+from symbolic_modules import SYMBOLIC_MODULES, VALUES, at_largest, inputs_of
 from validation import Results, assert_same_results, assert_text_round_trips, run_all
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import parse_module, verify_module
 from glow_mlir.ir.universe import PASSES
@@ -27,26 +32,24 @@ LOW = (
     "eliminate-dead-stores",
     "fuse-epilogues",
     "fuse-prologues",
-    "glow-low-to-llvm",
-    "select",
     "share-buffers",
     "shorten-lifetimes",
     "stack",
     "tile-lines",
     "verify-allocated",
     "verify-low",
-    "verify-selected",
 )
 """Passes that only concern instructions."""
 
-REFUSING = ("glow-high-to-glow-low",)
-"""Passes that need numbers for all sizes."""
+SELECTED = ("select", "verify-selected", "glow-low-to-llvm")
+"""Passes that have to do with kernels, which take numbers alone."""
 
-HIGH = [name for name in (*PASSES, *OF_XDSL) if name not in (*LOW, *REFUSING)]
+HIGH = [name for name in (*PASSES, *OF_XDSL) if name not in (*LOW, *SELECTED)]
 
 SPELLED = {
     "apply-patterns": "apply-patterns{name=cancel-transposes}",
     "assign-target": "assign-target{override=true target=neon}",
+    "verify-allocated": "allocate,verify-allocated",
     "verify-lowered": "lower,verify-lowered",
 }
 """Pass → how it is run, where that is not by its name alone."""
@@ -97,18 +100,71 @@ def test_the_ladder_of_a_backend_keeps_the_meaning_for_all_sizes(given: str) -> 
     assert_same(module, expected)
 
 
-@pytest.mark.parametrize("name", REFUSING)
-def test_a_pass_that_needs_numbers_says_where_it_misses_one(name: str) -> None:
+@pytest.mark.parametrize("given", SYMBOLIC_MODULES)
+@pytest.mark.parametrize("name", [*LOW, *OF_XDSL])
+def test_a_pass_on_instructions_keeps_the_meaning_for_all_sizes(name: str, given: str) -> None:
+    context = new_context()
+    module = parsed(given, context)
+    expected = results(module)
+    run(module, "lower,schedule,glow-high-to-glow-low,verify-low", context)
+    run(module, SPELLED.get(name, name), context)
+    assert_text_round_trips(module, context)
+    assert_same(module, expected)
+
+
+@pytest.mark.parametrize("given", SYMBOLIC_MODULES)
+def test_the_ladder_down_to_memory_keeps_the_meaning_for_all_sizes(given: str) -> None:
+    context = new_context()
+    module = parsed(given, context)
+    expected = results(module)
+    run(module, str(get_backend("cpu").pipeline().until("stacked")), context)
+    run(module, "shorten-lifetimes,verify-low,allocate,verify-allocated", context)
+    assert_same(module, expected)
+
+
+def test_activations_take_what_they_do_where_symbols_are_largest() -> None:
+    context = new_context()
+    largest = parse_module(at_largest(SYMBOLIC_MODULES["sequences"]), context)
+    run(largest, "assign-target{target=avx2}", context)
+    sizes: list[int] = []
+    for module in (parsed("sequences", context), largest):
+        run(module, "lower,schedule,glow-high-to-glow-low,share-buffers,shorten-lifetimes,allocate", context)
+        (function,) = low_functions(module)
+        sizes.append(integer(function.properties["activations"]))
+    assert sizes[0] == sizes[1] > 0
+
+
+def test_selection_names_the_instruction_that_no_kernel_takes() -> None:
     context = new_context()
     module = parsed("perceptron", context)
-    with pytest.raises(UnsupportedError, match=f"^perceptron.mlir:4:1: pass '{name}' needs numbers"):
-        run(module, name, context)
+    run(module, "lower,schedule,glow-high-to-glow-low", context)
+    with pytest.raises(UnsupportedError, match=r"^perceptron\.mlir:7:3: no kernel takes .* as glow_low\.matmul has"):
+        run(module, "select", context)
 
 
-def test_glow_opt_names_file_and_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pass_that_needs_numbers_says_where_it_misses_one() -> None:
+    context = new_context()
+    module = parsed("perceptron", context)
+    with pytest.raises(UnsupportedError, match=r"^perceptron\.mlir:4:1: pass 'tune' needs numbers, and the size batch"):
+        apply_pass(NeedsNumbers(), context, module)
+
+
+@dataclass(frozen=True)
+class NeedsNumbers(ModulePass):
+    """A pass that asks for the shapes of all values."""
+
+    name = "tune"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            list(map(shape_of, inner.results))
+
+
+def test_glow_opt_climbs_as_far_as_stages_take_symbols(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "perceptron.mlir"
     path.write_text(SYMBOLIC_MODULES["perceptron"])
-    assert main([str(path), "-p", "assign-target{target=avx2},glow-high-to-glow-low"]) == 1
+    assert main([str(path), "--target", "avx2", "--stop-after", "stacked"]) == 0
+    assert "glow_low.alloc : memref<?x8xf32, #glow.sizes<[batch], batch = 1 to 8>>" in capsys.readouterr().out
+    assert main([str(path), "--target", "avx2", "--stop-after", "allocated"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{path}:")
-    assert "pass 'glow-high-to-glow-low' needs numbers, and the size batch is known at run time only" in line
+    assert line.startswith(f"{path}:7:3: error: no kernel takes sizes that are known at run time only")

@@ -22,11 +22,13 @@ from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
-from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import backend
+from glow_mlir.ir.run_time_sizes import HINT
 from glow_mlir.ir.text import position_of
 from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact
@@ -132,6 +134,10 @@ class CpuBackend(Backend):
     def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
         if not isinstance(op, Instruction):
             return
+        if not all(map(has_static_shape, op.operands)):
+            reason = f"no kernel takes sizes that are known at run time only, as {op.name} has"
+            place = position_of(op.location)
+            raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=HINT)
         ways = self.candidates(op, storage, target)
         if tune:
             tuner, alone = self._tuner_of(storage), dataclasses.replace(target, threads=1)
@@ -179,6 +185,8 @@ class CpuBackend(Backend):
             yield from rest
 
     def _guess(self, op: Operation, storage: Storage, target: Target) -> Kernel | None:
-        """The kernel that an instruction gets, as it is now, where nothing is measured."""
+        """The kernel that an instruction gets, as it is now, where nothing is measured; none takes symbols."""
+        if not all(map(has_static_shape, op.operands)):
+            return None
         found = next(self.candidates(op, storage, target), None)
         return None if found is None else found.kernel

@@ -1,0 +1,22 @@
+// Sizes that are known at run time only, from operators to places in memory: these are for the largest.
+
+// RUN: glow-opt %s -p 'glow-high-to-glow-low,verify-low' | filecheck %s
+// RUN: glow-opt %s -p 'glow-high-to-glow-low,shorten-lifetimes,allocate,verify-allocated' | filecheck %s --check-prefix=CHECK-ALLOCATED
+// RUN: not glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,select' 2>&1 | filecheck %s --check-prefix=CHECK-SELECT
+
+// CHECK: glow_low.func @main
+// CHECK-ALLOCATED: attributes {activations = 4096, activations_bound = 4096, constants = 128}
+// CHECK-SELECT: run-time-sizes.mlir:{{[0-9]+}}:3: error: no kernel takes sizes that are known at run time only, as glow_low.matmul has
+glow_high.constant @w : tensor<4x8xf32> {value = dense<0.5> : tensor<4x8xf32>}
+glow_high.func @main(%x: tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>) -> tensor<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>> {
+  %w = glow_high.get @w : tensor<4x8xf32>
+  // CHECK: %0 = glow_low.alloc : memref<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  // CHECK-NEXT: glow_low.matmul @out %0, @in %x, @in %w
+  // CHECK-NOT: samples
+  %0 = glow_high.matmul %x, %w : tensor<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  // CHECK: glow_low.relu
+  // CHECK-ALLOCATED: glow_low.alloc {offset = 0} : memref<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  // CHECK-ALLOCATED: glow_low.alloc {offset = 2048} : memref<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  %1 = glow_high.relu %0 : tensor<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  glow_high.return %1
+}
