@@ -171,21 +171,15 @@ def test_two_states_of_one_name_are_told(backend: str) -> None:
         InferenceSession(parsed(text), backend=backend, entry="first")
 
 
-TWO_TARGETS = """
-glow_high.placeholder @x : tensor<64xf32> {{input}}
-glow_high.placeholder @y : tensor<64xf32> {{output}}
-glow_high.placeholder @calls : tensor<1xf32> {{state}}
-glow_high.constant @one : tensor<1xf32> {{value = dense<1.0> : tensor<1xf32>}}
-glow_high.func @main(@x, @y, @calls) attributes {{target = {main}}} {{
-  %x = glow_high.get @x : tensor<64xf32>
-  %0 = glow_high.exp %x : tensor<64xf32>
-  %calls = glow_high.get @calls {{mutable}} : tensor<1xf32>
-  %one = glow_high.get @one : tensor<1xf32>
-  %1 = glow_high.add %calls, %one : tensor<1xf32>
-  glow_high.save %0, @y
-  glow_high.save %1, @calls
-}}
-glow_high.func @other(@x, @y, @calls) attributes {{target = {other}}} {{
+STORAGE = """
+glow_high.placeholder @x : tensor<64xf32> {input}
+glow_high.placeholder @y : tensor<64xf32> {output}
+glow_high.placeholder @calls : tensor<1xf32> {state}
+glow_high.constant @one : tensor<1xf32> {value = dense<1.0> : tensor<1xf32>}
+"""
+
+FUNCTION = """
+glow_high.func @{name}(@x, @y, @calls) attributes {{target = {target}}} {{
   %x = glow_high.get @x : tensor<64xf32>
   %0 = glow_high.exp %x : tensor<64xf32>
   %calls = glow_high.get @calls {{mutable}} : tensor<1xf32>
@@ -195,6 +189,13 @@ glow_high.func @other(@x, @y, @calls) attributes {{target = {other}}} {{
   glow_high.save %1, @calls
 }}
 """
+"""A function that computes, and counts its calls in the state."""
+
+
+def for_targets(**targets: str) -> str:
+    """A module with the function for several targets, each under a name of its own."""
+    functions = (FUNCTION.format(name=name, target=target_text(target)) for name, target in targets.items())
+    return STORAGE + "".join(functions)
 
 
 def target_text(name: str) -> str:
@@ -203,7 +204,7 @@ def target_text(name: str) -> str:
 
 
 def test_functions_for_two_targets_are_compiled_cached_and_run() -> None:
-    text = TWO_TARGETS.format(main=target_text("host"), other=target_text("host,vector_bits=0"))
+    text = for_targets(main="host", other="host,vector_bits=0")
     x = np.linspace(-1, 1, 64, dtype=np.float32)
     for is_cached in (False, True):
         session = InferenceSession(parsed(text))
@@ -219,7 +220,7 @@ def test_functions_for_two_targets_are_compiled_cached_and_run() -> None:
 @pytest.mark.parametrize("is_cached", [False, True])
 def test_entry_for_another_machine_is_one_line_and_the_others_run(is_cached: bool) -> None:
     foreign = next(name for name, target in PRESETS.items() if lacks(target) and target.pointer_bits == 64)
-    text = TWO_TARGETS.format(main=target_text("host"), other=target_text(foreign))
+    text = for_targets(main="host", other=foreign)
     if is_cached:
         InferenceSession(parsed(text))
     session = InferenceSession(parsed(text))

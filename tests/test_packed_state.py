@@ -285,6 +285,13 @@ def test_weights_of_a_recurrence_are_packed() -> None:
     np.testing.assert_allclose(run(sessions[0], {"x": x}), run(sessions[1], {"x": x}), rtol=1e-4, atol=1e-5)
 
 
+def test_profile_is_that_of_the_entry() -> None:
+    session = InferenceSession(CASES["matmul"].module(), entry="run", profile=True)
+    run(session, {"x": array_of(CASES["matmul"].x)})
+    assert [step.kind for step in session.machine_entry.entry.steps] == ["matmul"]
+    assert (np.diff(session.machine_entry.stamps) > 0).all()
+
+
 def test_tuned_model_reads_packed_state() -> None:
     case = CASES["matmul"]
     session = InferenceSession(case.module(), entry="run", tune=True)
