@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import operations
@@ -19,12 +19,11 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.codegen.scalar_body import emit_scalar_body
+from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape
 
 
@@ -156,25 +155,6 @@ def body_text(block: Block) -> str:
     printer = Printer(stream)
     printer.print_block(block)
     return stream.getvalue()
-
-
-def executes(kernel: Kernel, op: Operation) -> bool:
-    """Whether a kernel executes an operator, or an instruction with its bodies."""
-    if isinstance(op, DerivedInstruction) and op.regions:
-        parts = ((op.prologue, kernel.PROLOGUE), (op.epilogue, kernel.EPILOGUE))
-        if any(body is not None and not (able and is_even(body)) for body, able in parts):
-            return False
-    return kernel.accepts(op)
-
-
-def is_even(body: Body) -> bool:
-    """Whether the ops of a body can be emitted, and its planes have their columns side by side."""
-    operands = zip((*body.targets, *body.sources), body.maps, strict=True)
-    steps = [strides_over(affine, strides_of(value)) for value, affine in operands]
-    even = all(not step or step[-1] in (0, 1) for step in steps)
-    # An element without a column of its own would be written once for each.
-    written = all(step and step[-1] == 1 for step in steps[: len(body.targets)])
-    return even and written and all(can_emit(op) for op in body.block.ops if op.results)
 
 
 def write_masked(b: Builder, value: Value, address: Value, mask: Value | None) -> None:

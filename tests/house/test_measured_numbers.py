@@ -53,7 +53,6 @@ KERNELS = {
     "builder/x86": {"_CURRENT_ROUNDING"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
-    "kernels/gemm": {"ALL_ROWS"},
     "kernels/matmul": {"MOST_AXES"},
     "kernels/micro_gemm": {"FEWEST_LANES"},
     "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},
@@ -61,6 +60,7 @@ KERNELS = {
     "llvm/emit": {"VISIBILITIES"},
     "llvm/objects": {"CODEGEN_LEVEL"},
     "llvm/processor": {"_DEFAULT_POINTER"},
+    "selection/kernel": {"UNBOUNDED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
 }
 """

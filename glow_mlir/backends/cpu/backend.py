@@ -11,10 +11,10 @@ from glow_mlir.backends.cpu.measured import measured
 from glow_mlir.backends.cpu.targets import PRESETS, check_processor, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Backend, Compiling, Room, runnable_targets
-from glow_mlir.codegen.bodies import executes
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of

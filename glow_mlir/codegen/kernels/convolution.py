@@ -18,7 +18,6 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.gemm import (
-    ALL_ROWS,
     Ahead,
     GemmOptions,
     emit_blocks,
@@ -30,6 +29,7 @@ from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, tile_for
+from glow_mlir.codegen.selection.kernel import UNBOUNDED
 from glow_mlir.dialects.target import Target
 
 
@@ -287,7 +287,7 @@ class _Bound:
 
             self._panels(panel)
 
-        lines = -(-nest.options.block_rows // pixels.width) if isinstance(pixels.width, int) else ALL_ROWS
+        lines = -(-nest.options.block_rows // pixels.width) if isinstance(pixels.width, int) else UNBOUNDED
         emit_blocks(nest.b, pixels.height, 1, lines, block, nest.options.rows)
 
     def wrapped(self, pixels: _Pixels) -> None:
@@ -297,7 +297,7 @@ class _Bound:
         def block(first: Index, rows: Index) -> None:
             self._panels(lambda columns: self._wrapped_panel(columns, first, rows, pixels))
 
-        emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, ALL_ROWS, block, nest.options.rows)
+        emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, UNBOUNDED, block, nest.options.rows)
 
     def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: _Pixels) -> None:
         """Multiply a block of pixels that runs on from line to line with a panel."""

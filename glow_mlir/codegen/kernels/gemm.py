@@ -23,12 +23,9 @@ from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct, line_elements, tile_for
-from glow_mlir.codegen.selection.kernel import YES_OR_NO, Choice
+from glow_mlir.codegen.selection.kernel import UNBOUNDED, YES_OR_NO, Choice
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
-
-ALL_ROWS = 1 << 62
-"""As many rows as there are."""
 
 
 def emit_panels(
@@ -147,7 +144,7 @@ class GemmOptions:
     """
 
     tile: Tile | None = None
-    block_rows: int = ALL_ROWS
+    block_rows: int = UNBOUNDED
     prefetch: bool = False
     whole_rows: int | None = None
     """Of how many rows the product is a block."""
@@ -160,7 +157,7 @@ class GemmOptions:
         tiles: Mapping[str, int], rows: Partition = ALL, columns: Partition = ALL, images: Partition = ALL
     ) -> GemmOptions:
         """The choices of an instruction, see `product_tiles`; one block without prefetching where it has none."""
-        block, prefetch = tiles.get("rows", ALL_ROWS), bool(tiles.get("prefetch", 0))
+        block, prefetch = tiles.get("rows", UNBOUNDED), bool(tiles.get("prefetch", 0))
         return GemmOptions(block_rows=block, prefetch=prefetch, rows=rows, columns=columns, images=images)
 
 
@@ -190,7 +187,7 @@ def product_tiles(
 
 def product_choices() -> dict[str, Choice]:
     """What the tiles of a product may be: blocks of any number of rows."""
-    return {"rows": Choice(range(1, ALL_ROWS + 1)), "prefetch": Choice(YES_OR_NO)}
+    return {"rows": Choice(range(1, UNBOUNDED + 1)), "prefetch": Choice(YES_OR_NO)}
 
 
 def emit_gemm(

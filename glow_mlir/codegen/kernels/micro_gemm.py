@@ -15,12 +15,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder.builder import Builder, Loop
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.kernels.tile_store import PlaneKind, TileStore, row_addresses
+from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
 
@@ -34,30 +33,21 @@ def partial_sums(tile: Tile, rows: int, vectors: int) -> int:
 
 
 @dataclass(frozen=True)
-class MicroKernel(SharedFunction):
+class MicroKernel(StoredTile, SharedFunction):
     """
     Which variant of the kernel.
 
     `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
-    `partial` says that only the first `columns` of the tile exist. `accumulate` adds to what the output holds,
-    otherwise the sum starts at the bias, or at zero. `prefetch` is how many lines of the cache each step fetches ahead.
-    `planes` are the further operands of the epilogue, those that it writes first. `partial_sums` is how many each
-    output has, by default what suits the tile.
+    `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `prefetch` is how many
+    lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what suits the
+    tile.
     """
 
-    element: Attribute
-    tile: Tile
-    rows: int
-    vectors: int
     narrow: bool = False
-    partial: bool = False
     bias: bool = False
     accumulate: bool = False
-    wraps: bool = False
     segment_loops: int = 0
     prefetch: int = 0
-    epilogue: Epilogue | None = None
-    planes: tuple[PlaneKind, ...] = ()
     partial_sums: int | None = None
 
     @property
@@ -91,11 +81,6 @@ class MicroKernel(SharedFunction):
     def lanes_of(self, vector_: int) -> int:
         """How many lanes a vector of a row has, counted from 0."""
         return self.tile.lanes // 2 if self.narrow and vector_ == self.vectors - 1 else self.tile.lanes
-
-    @property
-    def output_element(self) -> Attribute:
-        """The element type of the output."""
-        return self.element if self.epilogue is None else self.epilogue.element
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.bodies import Plane, write_masked
+from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
-
-if TYPE_CHECKING:
-    from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,32 @@ class PlaneKind:
         return Plane(pointer, self.element, (0 if self.spread else 1,))
 
 
+@dataclass(frozen=True)
+class StoredTile:
+    """
+    What it depends on how a tile is stored: `rows` and `vectors` of it have sums, of elements of one type.
+
+    Where it is `partial`, only its first `columns` exist; where it `wraps`, it runs on from line to line. `planes` are
+    the further operands of the epilogue, those that it writes first.
+    """
+
+    element: Attribute
+    tile: Tile
+    rows: int
+    vectors: int
+    partial: bool = False
+    wraps: bool = False
+    epilogue: Epilogue | None = None
+    planes: tuple[PlaneKind, ...] = ()
+
+    @property
+    def output_element(self) -> Attribute:
+        """The element type of the output."""
+        return self.element if self.epilogue is None else self.epilogue.element
+
+
 def row_addresses(
-    b: Builder, kernel: MicroKernel, given: Mapping[str, Value], name: str, element: Attribute
+    b: Builder, kernel: StoredTile, given: Mapping[str, Value], name: str, element: Attribute
 ) -> list[Value]:
     """The address of the first column of each row: of the input, the output, or a plane that moves."""
     number = name.removeprefix("plane")
@@ -55,7 +76,7 @@ class TileStore:
     """Stores one tile of results; `masks` has the lanes that exist of each vector of columns, None for all."""
 
     b: Builder
-    kernel: MicroKernel
+    kernel: StoredTile
     given: Mapping[str, Value]
     masks: Sequence[Value | None]
 

@@ -136,6 +136,9 @@ class Choice:
     needed: bool = False
 
 
+UNBOUNDED = 1 << 62
+"""The largest number of a tile that may be as large as there is anything."""
+
 YES_OR_NO = range(2)
 """What a tile may be that stands for a decision."""
 

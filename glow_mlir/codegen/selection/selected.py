@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.codegen.bodies import executes
-from glow_mlir.codegen.kernels.gemm import ALL_ROWS
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, tiles_of
+from glow_mlir.codegen.selection.acceptance import executes
+from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of, widened
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -153,7 +152,7 @@ def _numeral(number: Attribute) -> str:
 def _bounds(values: Sequence[int]) -> str:
     """What a number may be, in words."""
     if isinstance(values, range) and len(values) > 2:
-        return f"{values[0]} or more" if values[-1] == ALL_ROWS else f"{values[0]} to {values[-1]}"
+        return f"{values[0]} or more" if values[-1] == UNBOUNDED else f"{values[0]} to {values[-1]}"
     return " or ".join(map(str, values))
 
 
