@@ -5,25 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import TypeVar, cast
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, SizesT
+from glow_mlir.dialects.sizes import Size
 
 Index = Value | int
 
+Extent = TypeVar("Extent", int, Index)
+"""How many steps there are along an axis: a number that Python knows, or perhaps does not."""
 
-def collapse(extents: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+Extents = Sequence[Index]
+"""How many steps there are along axes: numbers of Python where they are known, else values of the function."""
+
+
+def collapse(extents: SizesT, strides: Sequence[Shape]) -> tuple[SizesT, list[Shape]]:
     """
-    The same iteration with fewer dimensions: drop those of size one, merge neighbours that every operand walks evenly.
+    The same iteration with fewer dimensions: drop those of size one, merge neighbours that every operand walks evenly,
+    as it does over an inner one whose size is a number.
 
     `strides` has one tuple an operand, in elements, 0 where the operand does not move.
     """
     dims = [(size, [s[axis] for s in strides]) for axis, size in enumerate(extents) if size != 1]
-    merged: list[tuple[int, list[int]]] = []
+    merged: list[tuple[Size, list[int]]] = []
     for size, steps in dims:
-        if merged:
+        if merged and isinstance(size, int):
             outer, outer_steps = merged[-1]
             if all(a == b * size for a, b in zip(outer_steps, steps, strict=True)):
                 merged[-1] = (outer * size, steps)
@@ -32,25 +41,27 @@ def collapse(extents: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shap
     if not merged:
         merged.append((1, [0] * len(strides)))
     return (
-        tuple(size for size, _ in merged),
+        cast("SizesT", tuple(size for size, _ in merged)),
         [tuple(steps[operand] for _, steps in merged) for operand in range(len(strides))],
     )
 
 
-def nest(b: Builder, extents: Shape, body: Callable[[list[Index]], None], share: Partition = ALL) -> None:
+def nest(b: Builder, extents: Extents, body: Callable[[list[Index]], None], share: Partition = ALL) -> None:
     """
     Loops over `extents`, the last innermost; `body` gets the indices.
 
-    The share is one of the steps of the outermost axes, as many as it takes to have some for each part.
+    The share is one of the steps of the outermost axes, as many as it takes to have some for each part; these have to
+    be numbers.
     """
     cut = 0
-    while not share.is_all and cut < len(extents) and math.prod(extents[:cut]) < share.parts:
-        cut += 1
     with ExitStack() as stack:
         outer: list[Index] = []
         if not share.is_all:
-            begin, end = share.of(math.prod(extents[:cut]))
-            outer = unraveled(stack.enter_context(b.loop(begin, end)), extents[:cut])
+            known = numbers(extents)
+            while cut < len(known) and math.prod(known[:cut]) < share.parts:
+                cut += 1
+            begin, end = share.of(math.prod(known[:cut]))
+            outer = unraveled(stack.enter_context(b.loop(begin, end)), known[:cut])
         body([*outer, *(stack.enter_context(b.loop(0, size, 1)) for size in extents[cut:])])
 
 
@@ -63,27 +74,35 @@ def unraveled(step: Index, extents: Shape) -> list[Index]:
     return [step, *reversed(indices)] if extents else []
 
 
-def chunks(extent: int, width: int, rest: int | None = None) -> list[tuple[int, int, int]]:
+def numbers(extents: Extents) -> Shape:
+    """Extents that are all numbers of Python."""
+    known = tuple(extent for extent in extents if isinstance(extent, int))
+    assert len(known) == len(extents), "work is not shared along extents that are known at run time only"
+    return known
+
+
+def chunks(extent: Extent, width: int, rest: int | None = None) -> list[tuple[Extent, Extent, int]]:
     """
     A cover of `extent` elements by vectors of at most `width` (a power of two): start, stop and lanes of each piece.
 
     Whole vectors come first, then what remains in vectors of `rest` lanes (half the width by default), of half of
-    them, and so on.
+    them, and so on. Where Python does not know the extent, there is a piece of each kind, which may be empty.
     """
-    pieces: list[tuple[int, int, int]] = []
-    position, lanes = 0, width
-    while position < extent:
+    pieces: list[tuple[Index, Index, int]] = []
+    position: Index = 0
+    lanes = width
+    while lanes and not (isinstance(extent, int) and position == extent):
         count = (extent - position) // lanes * lanes
-        if count:
+        if not isinstance(count, int) or count:
             pieces.append((position, position + count, lanes))
             position += count
         lanes = rest if lanes == width and rest is not None and rest < width else lanes // 2
-    return pieces
+    return cast("list[tuple[Extent, Extent, int]]", pieces)
 
 
 def vector_loop(
     b: Builder,
-    extent: int,
+    extent: Index,
     width: int,
     body: Callable[[Index, int], None],
     share: Partition = ALL,
@@ -94,22 +113,27 @@ def vector_loop(
 
     The share is one of the vectors; what remains belongs to the last of them, and is cut as `chunks` does with `rest`.
     """
-    vectors = -(-extent // width)
     for start, stop, lanes in chunks(extent, width, rest):
-        if lanes == width and not share.is_all:
-            begin, end = share.within(vectors, 0, stop // width)
+        if share.is_all:
+            with b.loop(start, stop, lanes) as i:
+                body(i, lanes)
+            continue
+        known, last = numbers((extent, stop))
+        vectors = -(-known // width)
+        if lanes == width:
+            begin, end = share.within(vectors, 0, last // width)
             with b.loop(begin * width, end * width, width) as i:
                 body(i, width)
             continue
         # What remains is never longer than a vector, and belongs to the share with the last one.
-        begin, end = share.within(vectors, vectors - 1, 1) if not share.is_all else (0, 1)
+        begin, end = share.within(vectors, vectors - 1, 1)
         with b.loop(begin, end), b.loop(start, stop, lanes) as i:
             body(i, lanes)
 
 
 def vector_nest(
     b: Builder,
-    extents: Shape,
+    extents: Extents,
     width: int,
     body: Callable[[list[Index], Index, int], None],
     share: Partition = ALL,
@@ -121,8 +145,11 @@ def vector_nest(
     `body` gets the outer indices, the first element and the lanes. The share is one of the steps of the outer loops, or
     of the vectors where there are more of these.
     """
-    lines, vectors = math.prod(extents[:-1]), -(-extents[-1] // width)
-    by_lines = lines >= share.parts or lines >= vectors
+    by_lines = share.is_all
+    if not share.is_all:
+        *outermost, innermost = numbers(extents)
+        lines = math.prod(outermost)
+        by_lines = lines >= share.parts or lines >= -(-innermost // width)
 
     def line(outer: list[Index]) -> None:
         vector_loop(b, extents[-1], width, lambda i, lanes: body(outer, i, lanes), ALL if by_lines else share, rest)

@@ -59,7 +59,8 @@ class StackKernel(Kernel):
         assert isinstance(op, StackOp)
         b = call.b
         operands = [*call.many("targets"), *call.many("sources")]
-        extents, strides = collapse(op.extents(), op.steps())
+        sizes, strides = collapse(op.space(), op.steps())
+        extents = call.extents(sizes)
         lanes, vectors = self._lanes(op, strides, call.target)
         targets = len(op.targets)
 
@@ -80,7 +81,7 @@ class StackKernel(Kernel):
         share = call.share("lines")
         size = byte_width(operands[0].element)
         flat = lanes > 1 and targets == 1 and len(extents) == 1 and strides[0] == (1,)
-        if flat and is_streamed(call.target, size * extents[0]):
+        if flat and isinstance(extents[0], int) and is_streamed(call.target, size * extents[0]):
             streamed_loop(b, operands[0].pointer, size, share.of(extents[0]), lanes * vectors, streamed)
         else:
             vector_nest(b, extents, lanes * vectors, body, share, rest=lanes)

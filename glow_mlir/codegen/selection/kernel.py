@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr
@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.nests import Extents, Index
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import i32
 from glow_mlir.codegen.builder.value import Value
@@ -28,6 +29,7 @@ from glow_mlir.dialects.glow_low.memory import (
 )
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.sizes import Sizes, SymbolicSize
 from glow_mlir.dialects.target import Target
 
 
@@ -81,6 +83,8 @@ class KernelCall:
     cut: Partition = ALL
     round: Value | None = None
     """The number of the round; `None` where the function runs all of them."""
+    symbols: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    """What the symbols in the sizes of its operands are, by name."""
     failed: Value | None = None
     """Where the function notes that the instruction fails; `None` for one that never does (`HighOp.FAILURE`)."""
 
@@ -91,6 +95,16 @@ class KernelCall:
     def runs(self, *axes: str) -> bool:
         """Whether the code that is cut along one of these axes belongs into the function."""
         return not self.axis or self.axis in axes
+
+    def extents(self, sizes: Sizes) -> Extents:
+        """Sizes as numbers of Python where they are numbers, and as values of the function where symbols decide."""
+        return tuple(size if isinstance(size, int) else self._extent(size) for size in sizes)
+
+    def _extent(self, size: SymbolicSize) -> Index:
+        total: Index = size.offset
+        for symbol, factor in size.terms:
+            total = self.symbols[symbol.name] * factor + total
+        return total
 
     def fail(self) -> None:
         """Let the instruction fail where control comes here. It goes on, and reaches nothing but its operands."""
