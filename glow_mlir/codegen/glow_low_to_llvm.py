@@ -37,6 +37,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.rewriting import functions, low_functions
+from glow_mlir.ir.run_time_sizes import require_numbers
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 
@@ -148,6 +149,7 @@ class FunctionEmission:
         """Emit the entry and the functions of its instructions."""
         for op in operations(self.function):
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+                require_numbers(op, "no entry")
                 self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((len(list(op.named_uses())) for op in cut), default=0)

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.dialects.shapes import SHAPED, sizes_of
+from glow_mlir.dialects.shapes import SHAPED, has_static_shape, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.locations import location_name
@@ -38,6 +38,18 @@ def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> Unsupport
     if place is None:
         return UnsupportedError(reason, hint=error.hint)
     return UnsupportedError(reason, file=position_of(place.location), node=location_name(place.location), hint=HINT)
+
+
+def require_numbers(op: Operation, user: str) -> None:
+    """
+    Check that all operands of an instruction have sizes that are numbers, which `user`, as `no kernel`, does without.
+
+    Raises `UnsupportedError`.
+    """
+    if not all(map(has_static_shape, op.operands)):
+        reason = f"{user} takes sizes that are known at run time only, as {op.name} has"
+        place = position_of(op.location)
+        raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=HINT)
 
 
 def first_with(module: ModuleOp, size: object) -> Operation | None:

@@ -134,12 +134,14 @@ def test_activations_take_what_they_do_where_symbols_are_largest() -> None:
     assert sizes[0] == sizes[1] > 0
 
 
-def test_selection_names_the_instruction_that_no_kernel_takes() -> None:
+def test_what_makes_code_names_the_instruction_that_it_does_not_take() -> None:
     context = new_context()
     module = parsed("perceptron", context)
-    run(module, "lower,schedule,glow-high-to-glow-low", context)
-    with pytest.raises(UnsupportedError, match=r"^perceptron\.mlir:7:3: no kernel takes .* as glow_low\.matmul has"):
-        run(module, "select", context)
+    run(module, "lower,schedule,glow-high-to-glow-low,allocate", context)
+    for name, user in (("select", "kernel"), ("glow-low-to-llvm", "entry")):
+        place = rf"^perceptron\.mlir:7:3: no {user} takes .* as glow_low\.matmul has"
+        with pytest.raises(UnsupportedError, match=place):
+            run(module, name, context)
 
 
 def test_a_pass_that_needs_numbers_says_where_it_misses_one() -> None:

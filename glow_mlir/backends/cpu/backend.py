@@ -25,10 +25,10 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
-from glow_mlir.errors import ModelError, OptionError, UnsupportedError
+from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import backend
-from glow_mlir.ir.run_time_sizes import HINT
+from glow_mlir.ir.run_time_sizes import require_numbers
 from glow_mlir.ir.text import position_of
 from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact
@@ -134,10 +134,7 @@ class CpuBackend(Backend):
     def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
         if not isinstance(op, Instruction):
             return
-        if not all(map(has_static_shape, op.operands)):
-            reason = f"no kernel takes sizes that are known at run time only, as {op.name} has"
-            place = position_of(op.location)
-            raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=HINT)
+        require_numbers(op, "no kernel")
         ways = self.candidates(op, storage, target)
         if tune:
             tuner, alone = self._tuner_of(storage), dataclasses.replace(target, threads=1)
