@@ -134,6 +134,6 @@ def is_unsigned(element: Attribute) -> bool:
 
 
 def signless(element: Attribute) -> Attribute:
-    """The type in which `arith` computes on `element`: integers lose their sign, others stay."""
-    integer = _integer_type(element)
+    """The type in which `arith` computes on `element`: integers and codes lose their sign, others stay."""
+    integer = _integer_type(storage_of(element))
     return element if integer is None else IntegerType(integer.width.data)

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_scalar
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_scalar, storage_of
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
 
 
@@ -22,6 +22,10 @@ def _is_index(element: Attribute) -> bool:
 
 def _is_number(element: Attribute) -> bool:
     return is_float(element) or is_integer(element)
+
+
+def _is_code(element: Attribute) -> bool:
+    return is_integer(storage_of(element))
 
 
 def _is_anything(_: Attribute) -> bool:
@@ -74,4 +78,6 @@ FLOATS = TensorConstraint("floats", is_float)
 INTEGERS = TensorConstraint("integers", is_integer)
 BOOLS = TensorConstraint("truth values", is_bool)
 INDICES = TensorConstraint("i32 or i64", _is_index)
+CODES = TensorConstraint("quantized elements and integers", _is_code)
+I32 = TensorConstraint("i32", i32.__eq__)
 LENGTHS = TensorConstraint("i32", i32.__eq__)

@@ -59,7 +59,8 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage control_flow elementwise_math activations elementwise_binary convolution linear attention einsum "
-        "pooling normalization data_movement indexing resize reductions recurrence recurrent",
+        "pooling normalization data_movement indexing resize reductions recurrence recurrent "
+        "quantization",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
@@ -68,7 +69,7 @@ BUILTIN = OperatorPackage(
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize reductions recurrent",
+        "resize reductions recurrent quantization",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

@@ -13,7 +13,8 @@ from functools import cache
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_float, is_integer
+from glow_mlir.dialects.element_types import byte_width, is_float, is_integer, storage_of
+from glow_mlir.dialects.quant import is_per_axis
 from glow_mlir.dialects.shapes import element_of, require
 
 
@@ -27,6 +28,7 @@ class ProductSignature:
     | f32, f64, integers of 32 and 64 bits: two alike | the same | the same |
     | f16, bf16: two alike | f32 | the same as left |
     | integers of 8 and 16 bits of one width, signs may differ | i32 | i32 |
+    | codes of 8 and 16 bits, that is integers less a zero point, as such integers | i32 | i32 |
 
     Sums of integers wrap in the accumulator, as those of ONNX MatMulInteger and ConvInteger do. A bias has the type of
     the output.
@@ -50,8 +52,10 @@ class ProductSignature:
 
 @cache
 def _signature(left: Attribute, right: Attribute) -> ProductSignature:
-    narrow = is_integer(left) and byte_width(left) < 4
-    if narrow and is_integer(right) and byte_width(right) == byte_width(left):
+    narrow = is_integer(storage_of(left)) and byte_width(left) < 4
+    if narrow and is_integer(storage_of(right)) and byte_width(right) == byte_width(left):
+        for element in (left, right):
+            require(not is_per_axis(element), f"a product of {element} has no scale")
         return ProductSignature(left, right, i32, i32)
     require(left == right, f"operands have different element types: {left} and {right}")
     wide = f32 if is_float(left) and byte_width(left) < 4 else left

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -136,6 +137,28 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
             parameters = parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_parameters(parser))
         parser.parse_punctuation(">")
         return cls.of(storage, expressed, parameters, axis, bounds).parameters
+
+
+def uniform(storage: Attribute, expressed: Attribute, scale: float, zero_point: int = 0) -> UniformQuantizedType:
+    """The type of codes in integers of type `storage`, with one scale and zero point."""
+    integer = cast("IntegerType[int, Signedness]", storage)
+    return UniformQuantizedType.of(integer, expressed, [(scale, zero_point)])
+
+
+def is_per_axis(element: Attribute) -> bool:
+    """Whether a type is of codes with a scale for each index of an axis."""
+    return isinstance(element, UniformQuantizedType) and element.is_per_axis
+
+
+def parameters_of(element: Attribute) -> tuple[float, int] | None:
+    """Scale and zero point of all elements of a type of codes; `None` for any other type."""
+    return element.quantization[0] if isinstance(element, UniformQuantizedType) else None
+
+
+def zero_point_of(element: Attribute) -> int:
+    """The zero point of all elements of a type of codes; 0 for any other type."""
+    known = parameters_of(element)
+    return 0 if known is None else known[1]
 
 
 def integer_bounds(storage: IntegerType) -> tuple[int, int]:

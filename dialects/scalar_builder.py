@@ -220,6 +220,10 @@ class ScalarBuilder:
         """A function of `UNARY_MATH` on a float."""
         return self._build(UNARY_MATH[name], [x], x.element)
 
+    def fma(self, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+        """`x * y + z` of floats, rounded once."""
+        return self._build(math.FmaOp, [x, y, z], x.element)
+
     def logical_not(self, x: Scalar) -> Scalar:
         """The negation of a truth value; all bits flipped for integers."""
         return self.binary("xor", x, -1 if not is_bool(x.element) else 1)

@@ -11,6 +11,7 @@ from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.quant import zero_point_of
 from glow_mlir.ir.registry import semantics
 from glow_mlir.support.dtypes import is_float_dtype
 
@@ -21,9 +22,16 @@ def wide(array: np.ndarray) -> np.ndarray:
 
 
 def factors(signature: ProductSignature, *arrays: np.ndarray) -> list[np.ndarray]:
-    """Operands of a product in the type in which it is summed: f64 for floats, the accumulator for integers."""
+    """
+    Operands of a product in the type in which it is summed: f64 for floats, the accumulator for integers.
+
+    Codes are what they are beyond their zero point.
+    """
     accumulator = numpy_dtype(signature.accumulator)
-    return [array.astype(np.float64 if is_float_dtype(accumulator) else accumulator) for array in arrays]
+    if is_float_dtype(accumulator):
+        return [array.astype(np.float64) for array in arrays]
+    zero_points = zero_point_of(signature.left), zero_point_of(signature.right)
+    return [array.astype(accumulator) - zero for array, zero in zip(arrays, zero_points, strict=True)]
 
 
 @semantics(MatMulOp)

@@ -83,6 +83,26 @@ def _to_float(x: Array, target: np.dtype) -> Array:
     return np.where(np.isnan(exact), near, bits.astype(np.uint32).view(np.float32)).astype(target)
 
 
+def _fma(x: Array, y: Array, z: Array) -> Array:
+    """`x * y + z` of f32, rounded once."""
+    assert x.dtype == np.float32
+    product, addend = x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)
+    total = product + addend
+    # What the sum lost (Knuth's TwoSum); where it is half-way between two numbers of f32, that decides.
+    shift = total - product
+    lost = (product - (total - shift)) + (addend - shift)
+    return _to_odd(total, lost).astype(np.float32)
+
+
+def _to_odd(near: Array, lost: Array) -> Array:
+    """An f64 that is off by `lost`, rounded to odd instead: a further rounding then is as if there had been one."""
+    bits = near.view(np.int64)
+    is_even = (bits & 1) == 0
+    outward = (lost > 0) == (near > 0)
+    moved = np.where(is_even & (lost != 0) & np.isfinite(near), bits + np.where(outward, 1, -1), bits)
+    return moved.view(np.float64)
+
+
 _FLOAT_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "oeq": np.equal,
     "une": np.not_equal,
@@ -138,6 +158,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     math.RoundEvenOp: np.round,
     math.TruncOp: np.trunc,
     math.SqrtOp: np.sqrt,
+    math.FmaOp: _fma,
     math.AcosOp: _wide(np.arccos),
     math.AcoshOp: _wide(np.arccosh),
     math.AsinOp: _wide(np.arcsin),

@@ -16,16 +16,19 @@ from glow_mlir.ir.registry import onnx_operator
 
 @onnx_operator("MatMul")
 def matmul(node: Node) -> SSAValue:
-    """Numpy's matmul: a vector is a matrix of one row or column, whose axis the result lacks."""
-    left, right = node.input(0), node.input(1)
+    """Numpy's matmul; ONNX keeps the type of narrow integers, and wraps."""
+    result = numpy_product(node, node.input(0), node.input(1))
+    return result if element_of(result) == node.element() else node.emit(CastOp, result, to=node.element())
+
+
+def numpy_product(node: Node, left: SSAValue, right: SSAValue) -> SSAValue:
+    """The product of two operands: a vector is a matrix of one row or column, whose axis the result lacks."""
     left_vector, right_vector = node.rank(0) == 1, node.rank(1) == 1
     if left_vector:
         left = node.emit(ReshapeOp, left, shape=(1, *node.shape(0)))
     if right_vector:
         right = node.emit(ReshapeOp, right, shape=(*node.shape(1), 1))
     result = node.emit(MatMulOp, left, right)
-    if (element := element_of(left)) != element_of(result):  # ONNX keeps the type of narrow integers, and wraps.
-        result = node.emit(CastOp, result, to=element)
     shape = list(shape_of(result))
     if right_vector:
         shape.pop()

@@ -22,13 +22,18 @@ def to_channels_first(node: Node, value: SSAValue) -> SSAValue:
     return node.emit(TransposeOp, value, permutation=(0, rank - 1, *range(1, rank - 1)))
 
 
-def kernel_shape(node: Node) -> Shape:
-    """The spatial sizes of the weights; raises `ModelError` where they have not as many axes as the input."""
-    if node.rank(1) != node.rank():
+def kernel_shape(node: Node, weights: int = 1) -> Shape:
+    """
+    The spatial sizes of the weights, the operand at that position.
+
+    Raises `ModelError` where they have not as many axes as the input.
+    """
+    shape = node.shape(weights)
+    if len(shape) != node.rank():
         hint = "both are […, …, spatial…]"
-        reason = f"{node.kind}: an input of shape {node.shape()} and weights of shape {node.shape(1)} do not fit"
+        reason = f"{node.kind}: an input of shape {node.shape()} and weights of shape {shape} do not fit"
         raise ModelError(reason, node=node.name, hint=hint)
-    return node.shape(1)[2:]
+    return shape[2:]
 
 
 def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape) -> Shape:

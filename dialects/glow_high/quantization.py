@@ -1,0 +1,254 @@
+"""
+Operators between numbers and the integers that stand for them: quantization, its inverse, and changes of scale.
+
+The code of a number is number / scale + zero point, rounded to an integer. Scale and zero point are part of the element
+type where there is one for a whole tensor (`!quant.uniform<u8:f32, 0.02:128>`), and operands otherwise. All computes in
+f32, or in f64 where an operand is f64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import IntegerType, f32, f64, i32, i64
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
+
+from glow_mlir.dialects.element_types import expressed_of, is_integer, storage_of
+from glow_mlir.dialects.glow_high.base import SEGMENTS
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.operand_types import CODES, FLOATS, I32
+from glow_mlir.dialects.quant import (
+    UniformQuantizedType,
+    integer_bounds,
+    is_per_axis,
+    parameters_of,
+    zero_point_of,
+)
+from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import element_of, require
+
+
+def _check_codes(element: Attribute, what: str) -> None:
+    require(
+        is_integer(storage_of(element)) and not is_per_axis(element), f"{what} are integers of one scale, not {element}"
+    )
+
+
+def _computed(x: Scalar) -> Attribute:
+    """The float type in which is computed on a number."""
+    return f64 if x.element == f64 else f32
+
+
+def _as_code(b: ScalarBuilder, whole: Scalar, to: Attribute) -> Scalar:
+    """A whole number, as a float, as a code of a type: limited to its range; NaN is 0."""
+    storage = cast("IntegerType", storage_of(to))
+    if isinstance(to, UniformQuantizedType):
+        bounds = to.least.data, to.most.data
+        if bounds != integer_bounds(storage):
+            whole = b.clamp(whole, float(bounds[0]), float(bounds[1]))
+    return b.convert(whole, storage)
+
+
+@irdl_op_definition
+class QuantizeOp(Elementwise):
+    """
+    The codes of numbers: round(`input` / scale) + zero point, ties to even, limited to the range of `to` (ONNX
+    QuantizeLinear, Glow's Quantize).
+
+    Scale and zero point are those of `to`, or, where that is an integer type, the operands `scale` and `zero_point`,
+    which broadcast; without the latter it is 0.
+
+    ```mlir
+    %q = glow_high.quantize %x {to = !quant.uniform<u8:f32, 0.02:128>} : tensor<4x!quant.uniform<u8:f32, 0.02:128>>
+    %r = glow_high.quantize %x, %scale, %zero_point {to = i8} : tensor<4xi8>
+    ```
+    """
+
+    name = "glow_high.quantize"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    input = operand_def(FLOATS)
+    scale = opt_operand_def(FLOATS)
+    zero_point = opt_operand_def(CODES)
+    to = prop_def(TypeAttribute)
+
+    irdl_options = SEGMENTS
+
+    def check_elements(self) -> Attribute:
+        _check_codes(self.to, "codes")
+        static = parameters_of(self.to) is not None
+        require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
+        require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
+        if self.zero_point is not None:
+            element = element_of(self.zero_point)
+            require(element == self.to, f"the zero point of codes of {self.to} cannot be {element}")
+        return self.to
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, *parameters: Scalar) -> Scalar:
+        number = b.convert(x, _computed(x))
+        operands = iter(parameters)
+        known = parameters_of(self.to)
+        scale: Scalar | Number = b.convert(next(operands), number.element) if known is None else known[0]
+        whole = b.unary("round_even", number / scale)
+        zero_point = _zero_point_of(b, known, operands, number.element)
+        return _as_code(b, whole if zero_point is None else whole + zero_point, self.to)
+
+
+def _zero_point_of(
+    b: ScalarBuilder, known: tuple[float, int] | None, operands: Iterator[Scalar], element: Attribute
+) -> Scalar | Number | None:
+    """The zero point as a number of a type, from the parameters of a type or the next operand; `None` where it is 0."""
+    if known is not None:
+        return known[1] or None
+    given = next(operands, None)
+    return given and b.convert(given, element)
+
+
+@irdl_op_definition
+class DequantizeOp(Elementwise):
+    """
+    The numbers that codes stand for: (`input` - zero point) · scale (ONNX DequantizeLinear, Glow's Dequantize).
+
+    Scale and zero point are those of the type of `input`, or, where that is an integer type, the operands `scale` and
+    `zero_point`, which broadcast; without the latter it is 0. The difference is exact, or wraps in 32 bits.
+
+    ```mlir
+    %y = glow_high.dequantize %q : tensor<4xf32>
+    %z = glow_high.dequantize %r, %scale, %zero_point : tensor<4xf32>
+    ```
+    """
+
+    name = "glow_high.dequantize"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    input = operand_def(CODES)
+    scale = opt_operand_def(FLOATS)
+    zero_point = opt_operand_def(CODES)
+
+    irdl_options = SEGMENTS
+
+    def check_elements(self) -> Attribute:
+        element = element_of(self.input)
+        _check_codes(element, "codes")
+        static = parameters_of(element) is not None
+        require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
+        require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
+        if self.zero_point is not None:
+            require(element_of(self.zero_point) == element, f"the zero point of codes of {element} is one of them")
+        return expressed_of(element) if self.scale is None else element_of(self.scale)
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, *parameters: Scalar) -> Scalar:
+        element = element_of(self.result)
+        computed = f64 if element == f64 else f32
+        operands = iter(parameters)
+        known = parameters_of(element_of(self.input))
+        scale: Scalar | Number = b.convert(next(operands), computed) if known is None else known[0]
+        code = b.convert(b.wrap(x.value, storage_of(x.element)), i32)
+        zero_point = _zero_point_of(b, known, operands, i32)
+        number = b.convert(code if zero_point is None else code - zero_point, computed)
+        return b.convert(number * scale, element)
+
+
+@irdl_op_definition
+class StorageCastOp(Elementwise):
+    """
+    Codes under another type that is stored in the same integers, or these integers themselves (MLIR's quant.scast).
+
+    ```mlir
+    %q = glow_high.storage_cast %x {to = !quant.uniform<u8:f32, 0.02:128>} : tensor<4x!quant.uniform<u8:f32, 0.02:128>>
+    ```
+    """
+
+    name = "glow_high.storage_cast"
+
+    input = operand_def(CODES)
+    to = prop_def(TypeAttribute)
+
+    def check_elements(self) -> Attribute:
+        source = element_of(self.input)
+        require(storage_of(self.to) == storage_of(source), f"{source} and {self.to} are stored in different integers")
+        return self.to
+
+    def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        return x
+
+
+@irdl_op_definition
+class RescaleOp(Elementwise):
+    """
+    Codes or sums of products in another scale: round(`input` · `multiplier` + `offset`) + zero point, ties to even,
+    limited to the range of `to` (Glow's RescaleQuantized).
+
+    `input` is converted to f32, product and sum are rounded to f32 once together, and the zero point is that of `to`.
+    `multiplier` and `offset`, of f32, broadcast; without the latter it is 0.
+
+    ```mlir
+    %q = glow_high.rescale %sums, %multiplier, %bias {to = i8} : tensor<8x64xi8>
+    ```
+    """
+
+    name = "glow_high.rescale"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    input = operand_def(CODES)
+    multiplier = operand_def(FLOATS)
+    offset = opt_operand_def(FLOATS)
+    to = prop_def(TypeAttribute)
+
+    def check_elements(self) -> Attribute:
+        _check_codes(element_of(self.input), "codes")
+        _check_codes(self.to, "codes")
+        numbers = [value for value in (self.multiplier, self.offset) if value is not None]
+        require(all(element_of(value) == f32 for value in numbers), "multiplier and offset are f32")
+        return self.to
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, multiplier: Scalar, *offset: Scalar) -> Scalar:
+        number = b.convert(b.wrap(x.value, storage_of(x.element)), f32)
+        scaled = b.fma(number, multiplier, *offset) if offset else number * multiplier
+        whole = b.unary("round_even", scaled)
+        zero_point = zero_point_of(self.to)
+        return _as_code(b, whole + float(zero_point) if zero_point else whole, self.to)
+
+
+@irdl_op_definition
+class IntegerRescaleOp(Elementwise):
+    """
+    Codes or sums of products in another scale, by integers alone: (`input` + `offset`) · `multiplier` / 2^`shift` +
+    zero point, halves rounded up, limited to the range of `to` (Glow's libjit requantization).
+
+    Product and sum are of 64 bits. `multiplier`, `shift` from 1 to 62, and `offset`, of i32, broadcast; without the
+    latter it is 0. The zero point is that of `to`.
+
+    ```mlir
+    %q = glow_high.integer_rescale %sums, %multiplier, %shift, %bias {to = i8} : tensor<8x64xi8>
+    ```
+    """
+
+    name = "glow_high.integer_rescale"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    input = operand_def(CODES)
+    multiplier = operand_def(I32)
+    shift = operand_def(I32)
+    offset = opt_operand_def(I32)
+    to = prop_def(TypeAttribute)
+
+    def check_elements(self) -> Attribute:
+        _check_codes(element_of(self.input), "codes")
+        _check_codes(self.to, "codes")
+        return self.to
+
+    def scalar(self, b: ScalarBuilder, x: Scalar, multiplier: Scalar, shift: Scalar, *offset: Scalar) -> Scalar:
+        code = b.convert(b.wrap(x.value, storage_of(x.element)), i64)
+        for value in offset:
+            code = code + b.convert(value, i64)
+        places = b.convert(shift, i64)
+        half = b.binary("shift_left", b.constant(1, i64), places - 1)
+        whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, places) + zero_point_of(self.to)
+        storage = cast("IntegerType", storage_of(self.to))
+        low, high = integer_bounds(storage)
+        if isinstance(self.to, UniformQuantizedType):
+            low, high = self.to.least.data, self.to.most.data
+        return b.convert(b.clamp(whole, low, high), storage)

@@ -1,0 +1,213 @@
+"""ONNX's quantization: linear with known or run-time parameters, and products of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, is_integer, ui8
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
+from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.quant import uniform
+from glow_mlir.dialects.shapes import element_of, normalize_axis, shape_of
+from glow_mlir.frontends.onnx.linear import numpy_product
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.types import element_of_onnx
+from glow_mlir.ir.registry import onnx_operator
+
+
+@onnx_operator("QuantizeLinear", since=10)
+def quantize_linear(node: Node) -> SSAValue:
+    """The codes of numbers: with known parameters in their type, else by operands."""
+    zero_point = node.optional(2)
+    element = ui8 if zero_point is None else element_of(zero_point)
+    if kind := node.int("output_dtype", 0):
+        element = element_of_onnx(kind, "the result of QuantizeLinear")
+    _check_integer(node, element)
+    return quantized(node, node.input(0), 1, 2, element)
+
+
+@onnx_operator("DequantizeLinear", since=10)
+def dequantize_linear(node: Node) -> SSAValue:
+    """The numbers that codes stand for."""
+    _check_integer(node, node.element(0))
+    result = dequantized(node, 0, 1, 2)
+    kind = node.int("output_dtype", 0)
+    return node.emit(CastOp, result, to=element_of_onnx(kind, "the result of DequantizeLinear")) if kind else result
+
+
+def quantized(node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute) -> SSAValue:
+    """The codes of a value, as integers of a type; `scale` and `zero_point` are positions of operands."""
+    known = _known_type(node, scale, zero_point, element)
+    if known is not None:
+        return node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=element)
+    return node.emit(QuantizeOp, value, *_operands(node, shape_of(value), scale, zero_point), to=element)
+
+
+def dequantized(node: Node, code: int, scale: int, zero_point: int) -> SSAValue:
+    """The numbers that integers stand for; all three are positions of operands."""
+    value = node.input(code)
+    known = _known_type(node, scale, zero_point, element_of(value))
+    if known is not None:
+        return node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known))
+    return node.emit(DequantizeOp, value, *_operands(node, shape_of(value), scale, zero_point))
+
+
+def _check_integer(node: Node, element: Attribute) -> None:
+    if not is_integer(element):
+        raise node.unsupported(f"codes of {element} are not supported")
+
+
+def _known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> Attribute | None:
+    """The quantized type where there is one scale and zero point, known now; else `None`."""
+    number, offset = node.known(scale), node.known(zero_point)
+    if number is None or number.size != 1 or (offset is None) != (node.optional(zero_point) is None):
+        return None
+    ratio, zero = float(number.reshape(())), 0 if offset is None else int(offset.reshape(()))
+    is_scale = 0 < ratio < np.inf and byte_width(element) in (1, 2, 4)
+    return uniform(element, element_of(node.input(scale)), ratio, zero) if is_scale else None
+
+
+def _operands(node: Node, shape: tuple[int, ...], *positions: int) -> list[SSAValue | None]:
+    """Scale and zero point in a form that broadcasts with what they are for."""
+    return [None if node.optional(position) is None else _spread(node, position, shape) for position in positions]
+
+
+def _spread(node: Node, position: int, shape: tuple[int, ...]) -> SSAValue:
+    """A parameter for a whole tensor, for each index of `axis`, or for each block of `block_size` along it."""
+    value = node.input(position)
+    given = shape_of(value)
+    if given == () or (given == (1,) and len(shape) != 1):
+        return node.emit(ReshapeOp, value, shape=()) if given else value
+    axis, block = normalize_axis(node.int("axis", 1 if len(shape) > 1 else 0), len(shape)), node.int("block_size", 0)
+    if not block:
+        line = [size if place == axis else 1 for place, size in enumerate(shape)]
+        return node.emit(ReshapeOp, value, shape=line)
+    before, after = given[:axis], given[axis + 1 :]
+    single = node.emit(ReshapeOp, value, shape=(*before, given[axis], 1, *after))
+    repeated = node.emit(ExpandOp, single, shape=(*before, given[axis], block, *after))
+    joined = node.emit(ReshapeOp, repeated, shape=(*before, given[axis] * block, *after))
+    if given[axis] * block == shape[axis]:
+        return joined
+    return node.emit(SliceOp, joined, starts=[0] * len(shape), ends=shape, steps=[1] * len(shape))
+
+
+# ---- products -----------------------------------------------------------------------------------------------------
+
+
+@onnx_operator("MatMulInteger", since=10)
+def matmul_integer(node: Node) -> SSAValue:
+    """A product of codes less their zero points, in i32."""
+    left, right = _centred(node, 0, 2), _centred(node, 1, 3)
+    if left is not None and right is not None:
+        return numpy_product(node, left, right)
+    if min(node.rank(0), node.rank(1)) < 2:
+        raise node.unsupported("vectors need zero points that are known, and one for all")
+    # (A - a) · (B - b) = A · B - a · ΣB - ΣA · b + K · a · b: the product itself is of narrow integers.
+    result = node.emit(MatMulOp, node.input(0), node.input(1))
+    a, b = _as_i32(node, 2, (-1, 1)), _as_i32(node, 3, (-1,))
+    if a is not None:
+        result = node.emit(SubOp, result, node.emit(MulOp, a, _total(node, 1, -2)))
+    if b is not None:
+        result = node.emit(SubOp, result, node.emit(MulOp, _total(node, 0, -1), b))
+    if a is not None and b is not None:
+        depth = node.constant(node.shape(1)[-2], like=a)
+        result = node.emit(AddOp, result, node.emit(MulOp, depth, node.emit(MulOp, a, b)))
+    return result
+
+
+def _as_i32(node: Node, position: int, line: tuple[int, ...]) -> SSAValue | None:
+    """A zero point as i32, a list of them along the axis that is -1 in `line`; `None` where there is none."""
+    value = node.optional(position)
+    if value is None:
+        return None
+    wide, shape = node.emit(CastOp, value, to=i32), shape_of(value)
+    if len(shape) != 1:
+        return wide
+    return node.emit(ReshapeOp, wide, shape=[shape[0] if size == -1 else size for size in line] if shape[0] > 1 else ())
+
+
+def _total(node: Node, position: int, axis: int) -> SSAValue:
+    """The sum of codes along an axis of matrices, which stays as one of size one."""
+    wide = node.emit(CastOp, node.input(position), to=i32)
+    return node.emit(ReduceSumOp, wide, axes=[node.rank(position) + axis], keepdims=True)
+
+
+@onnx_operator("ConvInteger", since=10)
+def conv_integer(node: Node) -> SSAValue:
+    """A channels-last convolution of codes less their zero points, in i32, between transposes."""
+    image, filter_ = _centred(node, 0, 2), _centred(node, 1, 3)
+    if image is None or filter_ is None:
+        lines = (), (-1, *[1] * (node.rank(1) - 1))
+        image, filter_ = (_less(node, position, line) for position, line in enumerate(lines))
+    return _convolved(node, image, filter_, None, 1)
+
+
+def _less(node: Node, position: int, line: tuple[int, ...]) -> SSAValue:
+    """Codes less their zero point, as i32."""
+    wide, zero_point = node.emit(CastOp, node.input(position), to=i32), _as_i32(node, position + 2, line)
+    return wide if zero_point is None else node.emit(SubOp, wide, zero_point)
+
+
+@onnx_operator("QLinearMatMul", since=10)
+def qlinear_matmul(node: Node) -> SSAValue:
+    """The codes of a product of what codes stand for."""
+    product = node.emit(MatMulOp, dequantized(node, 0, 1, 2), dequantized(node, 3, 4, 5))
+    return quantized(node, product, 6, 7, node.element(7))
+
+
+@onnx_operator("QLinearConv", since=10)
+def qlinear_conv(node: Node) -> SSAValue:
+    """The codes of a convolution of what codes stand for; the bias is codes in the scale of the products."""
+    bias = node.optional(8)
+    if bias is not None:
+        scale = node.emit(MulOp, node.input(1), node.input(4))
+        bias = node.emit(DequantizeOp, bias, scale)
+    filter_ = node.emit(DequantizeOp, node.input(3), *_per_filter(node))
+    return quantized(node, _convolved(node, dequantized(node, 0, 1, 2), filter_, bias, 3), 6, 7, node.element(7))
+
+
+def _per_filter(node: Node) -> list[SSAValue | None]:
+    """Scale and zero point of the weights of QLinearConv: one, or one for each filter."""
+    found: list[SSAValue | None] = []
+    for position in (4, 5):
+        value = node.input(position)
+        line = (shape_of(value)[0], *[1] * (node.rank(3) - 1)) if shape_of(value) != () else ()
+        found.append(node.emit(ReshapeOp, value, shape=line) if line else value)
+    return found
+
+
+def _convolved(node: Node, image: SSAValue, filter_: SSAValue, bias: SSAValue | None, weights: int) -> SSAValue:
+    """A channels-last convolution between transposes; `weights` is the position of the operand with the filters."""
+    kernel = kernel_shape(node, weights)
+    ones = (1,) * len(kernel)
+    strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
+    result = node.emit(
+        ConvOp,
+        to_channels_last(node, image),
+        to_channels_last(node, filter_),
+        bias,
+        strides=strides,
+        pads=padding(node, kernel, strides, dilations),
+        dilations=dilations,
+        group=node.int("group", 1),
+    )
+    return to_channels_first(node, result)
+
+
+def _centred(node: Node, code: int, zero_point: int) -> SSAValue | None:
+    """Codes less a zero point that is known, and one for all of them; `None` where it is not."""
+    value, element = node.input(code), node.element(code)
+    known = node.known(zero_point)
+    if node.optional(zero_point) is None or (known is not None and not known.any()):
+        return value
+    if known is None or known.size != 1:
+        return None
+    return node.emit(StorageCastOp, value, to=uniform(element, f32, 1.0, int(known.reshape(()))))
