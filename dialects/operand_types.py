@@ -24,6 +24,10 @@ def _is_number(element: Attribute) -> bool:
     return is_float(element) or is_integer(element)
 
 
+def _is_factor(element: Attribute) -> bool:
+    return _is_number(storage_of(element))
+
+
 def _is_code(element: Attribute) -> bool:
     return is_integer(storage_of(element))
 
@@ -72,6 +76,7 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
 
 TENSOR = TensorConstraint("anything", _is_anything)
 """Any tensor: what moves elements does not look at them."""
+FACTORS = TensorConstraint("numbers and quantized elements", _is_factor)
 SCALARS = TensorConstraint("numbers and truth values", is_scalar)
 NUMBERS = TensorConstraint("numbers", _is_number)
 FLOATS = TensorConstraint("floats", is_float)

@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, Line
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.glow_high.windowed import Windowed
-from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import FACTORS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
 from glow_mlir.dialects.shapes import Shape, require, shape_of, size_of, tensor
@@ -49,8 +49,8 @@ class ConvOp(Windowed):
     name = "glow_high.conv"
     COMBINES_ROWS: ClassVar[bool] = True
 
-    input = operand_def(NUMBERS.from_rank(3))
-    filter = operand_def(NUMBERS.from_rank(3))
+    input = operand_def(FACTORS.from_rank(3))
+    filter = operand_def(FACTORS.from_rank(3))
     bias = opt_operand_def(NUMBERS.of_rank(1))
     strides = optional_ints_prop()
     pads = optional_ints_prop()

@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
-from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import FACTORS, FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.shapes import (
@@ -52,8 +52,8 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     name = "glow_high.matmul"
     COMBINES_ROWS: ClassVar[bool] = True
 
-    left = operand_def(NUMBERS.from_rank(2))
-    right = operand_def(NUMBERS.from_rank(2))
+    left = operand_def(FACTORS.from_rank(2))
+    right = operand_def(FACTORS.from_rank(2))
     bias = opt_operand_def(NUMBERS.of_rank(1))
     transpose_left = flag_prop()
     transpose_right = flag_prop()
@@ -119,8 +119,8 @@ class FullyConnectedOp(HighOp):
 
     name = "glow_high.fully_connected"
 
-    input = operand_def(NUMBERS.of_rank(2))
-    weights = operand_def(NUMBERS.of_rank(2))
+    input = operand_def(FACTORS.of_rank(2))
+    weights = operand_def(FACTORS.of_rank(2))
     bias = operand_def(NUMBERS.of_rank(1))
     result = result_def(TENSOR)
 

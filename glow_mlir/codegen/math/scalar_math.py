@@ -15,6 +15,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math import exponentials, logarithms, special_functions, trigonometry
+from glow_mlir.codegen.math.fused import fma
 
 MathFunction = Callable[..., Value]
 """Takes the builder and one to three values, and gives one value."""
@@ -103,7 +104,7 @@ _FUNCTIONS: dict[str, MathFunction] = {
     "exp2": exponentials.exp2,
     "expm1": exponentials.expm1,
     "floor": Builder.floor,
-    "fma": Builder.fma,
+    "fma": fma,
     "fpowi": fpowi,
     "isfinite": isfinite,
     "isinf": isinf,

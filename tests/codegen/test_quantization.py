@@ -1,0 +1,68 @@
+"""Codes in machine code: bit for bit those of the interpreter, on every target that this machine can run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from execute import Case, check_all, runnable_targets
+from xdsl.dialects.builtin import f32, i8
+
+from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, IntegerRescaleOp, QuantizeOp, RescaleOp
+from glow_mlir.dialects.quant import uniform
+
+COUNT = 100_000
+SPECIAL = [0, 1, -1, 127, 128, -128, -129, 2**24, 2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31)]
+"""Sums at the ends of ranges: of codes, of what f32 holds, of i32."""
+RANDOM = np.random.default_rng(5)
+
+
+def sums() -> np.ndarray:
+    """Sums of products of all magnitudes, with those of `SPECIAL` among them."""
+    wide = RANDOM.integers(-(2**31), 2**31, COUNT)
+    found = (wide >> RANDOM.integers(0, 31, COUNT)).astype(np.int32)
+    found[: len(SPECIAL)] = SPECIAL
+    return found
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_rescaling_by_floats_is_exact(target: str) -> None:
+    x = sums()
+    scale = np.exp2(RANDOM.uniform(-32, 2, COUNT)).astype(np.float32)
+    # Half of the products and sums lie half-way between two codes.
+    scale[::2] = np.exp2(RANDOM.integers(-12, 0, COUNT // 2)).astype(np.float32)
+    offset = RANDOM.normal(scale=30, size=COUNT).astype(np.float32)
+    offset[::4] = np.round(offset[::4]) + np.float32(0.5)
+    offset[:3] = np.nan, np.inf, -np.inf
+    cases = [Case(RescaleOp, x, scale, offset, to=kind) for kind in (i8, ui8, uniform(ui8, f32, 0.25, 131))]
+    check_all([*cases, Case(RescaleOp, x, scale, to=uniform(i8, f32, 0.5, -128))], target, 0.0)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_rescaling_by_integers_is_exact(target: str) -> None:
+    x, shift = sums(), RANDOM.integers(1, 63, COUNT).astype(np.int32)
+    multiplier = RANDOM.integers(-(2**31), 2**31, COUNT).astype(np.int32)
+    multiplier[:2] = -(2**31), 2**31 - 1
+    offset = sums()[::-1].copy()
+    cases = [Case(IntegerRescaleOp, x, multiplier, shift, offset, to=kind) for kind in (i8, uniform(ui8, f32, 1.0, 7))]
+    check_all([*cases, Case(IntegerRescaleOp, x, multiplier, shift, to=i8)], target, 0.0)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_quantization_and_its_inverse_are_exact(target: str) -> None:
+    x = (RANDOM.normal(size=4096) * np.exp2(RANDOM.integers(-20, 12, 4096))).astype(np.float32)
+    x[:6] = np.nan, np.inf, -np.inf, 0.125, 0.375, -0.0
+    scale, zero = np.exp2(RANDOM.uniform(-9, 9, 4096)).astype(np.float32), RANDOM.integers(-128, 128, 4096, np.int8)
+    codes = RANDOM.integers(-128, 128, 4096, np.int8)
+    check_all(
+        [
+            Case(QuantizeOp, x, None, None, to=uniform(ui8, f32, 0.25, 131)),
+            Case(QuantizeOp, x, scale, zero, to=i8),
+            Case(QuantizeOp, x.astype(np.float16), scale[:1], to=ui8),
+            Case(DequantizeOp, codes, scale, zero),
+            Case(DequantizeOp, codes, scale.astype(np.float16)),
+            Case(DequantizeOp, sums()[:4096], scale),
+        ],
+        target,
+        0.0,
+    )
