@@ -40,7 +40,7 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
-from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.base import visible_properties
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
@@ -340,7 +340,8 @@ class AddressOp(IRDLOperation):
 
     def verify_address(self, noun: str, moved: int = 0) -> None:
         """Check that the result, `moved` elements further than its type says, is a part of the allocation."""
-        require(element_of(self.source) == element_of(self.result), f"{noun} keeps the element type")
+        stored = storage_of(element_of(self.source)) == storage_of(element_of(self.result))
+        require(stored, f"{noun} keeps the type in which elements are stored")
         # Offsets count from the start of the allocation: what is seen through a window would not move with it.
         moving = isinstance(self.source.owner, AddressOp) and self.source.owner.MOVES
         require(not moving, "a window cannot be viewed: it moves; take a window of the allocation")

@@ -288,6 +288,7 @@ OPTIMIZED = Stage.of(
     ASSIGN,  # All others ask what they compile for.
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
     "fold-constants",  # What the model computes from constants alone.
+    "fold-quantization",  # Before anything stands between an operator and the codes of its operands.
     "gather-to-slice",  # Indices that are known now.
     "shrink-splats",  # Uniform operands need no shape.
     "fold-dilated-convolutions",  # Before transposes and reshapes move away from the convolution.
@@ -309,6 +310,7 @@ OPTIMIZED = Stage.of(
     "remove-identity-clips",  # By the range of what they clip.
     "raise-clips",  # To the producers of values, whose epilogues they become.
     "sink-conversions",
+    "fold-quantization",  # Quantizations that transposes have left.
     "canonicalize",  # What the folded forms made trivial.
     "deduplicate",  # Equal constants, so that what reads them is equal.
     "cse",  # Last, where equal operators look equal.
@@ -323,7 +325,8 @@ LOWERED = Stage.of(
     "expand-powers",  # Cheaper than the functions that kernels have for them.
     "sink-transposes",  # Those of lowerings that need another layout.
     "canonicalize",  # Lowerings emit general forms.
-    "fold-constants",  # What lowerings compute from weights.
+    "lower-quantization",  # Products of codes in products of integers.
+    configured("fold-constants", codes=True),  # What lowerings compute from weights, and codes that no kernel reads.
     "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
     "cse",  # Equal parts of lowered operators.
     "lower",  # What folding made anew.

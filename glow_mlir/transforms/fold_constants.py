@@ -11,11 +11,13 @@ import numpy as np
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import is_large
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.dialects.shapes import bytes_of, element_of
 from glow_mlir.errors import ExecutionError
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
@@ -41,10 +43,12 @@ class FoldConstantOperands(Pattern):
 
     limit: int
     """Bytes of a result up to which it may be larger than the operands together."""
+    codes: bool = False
+    """Whether codes become the wider numbers that they stand for."""
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
-        if isinstance(op, SplatOp):
+        if isinstance(op, SplatOp) or (not self.codes and is_expansion(op)):
             return
         available = sum(map(bytes_of, op.operands))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
@@ -66,15 +70,22 @@ class FoldConstantsPass(PatternPass):
     Replace operators whose operands are all constants by a constant (Glow's ConstantFold).
 
     A result larger than `limit` bytes folds only where it is no larger than its operands together, so that an expanded
-    constant does not bloat the weights.
+    constant does not bloat the weights. Codes stay codes, unless they are as wide as the numbers that they stand for,
+    or `codes` is given.
     """
 
     name = "fold-constants"
 
     limit: int = 1 << 20
+    codes: bool = False
 
     def walks(self) -> tuple[Walk, ...]:
-        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit))),)
+        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.codes))),)
+
+
+def is_expansion(op: HighOp) -> bool:
+    """Whether an operator makes wider numbers of codes."""
+    return isinstance(op, DequantizeOp) and byte_width(element_of(op.input)) < byte_width(element_of(op.result))
 
 
 def replace_by_constants(op: HighOp, arrays: Sequence[np.ndarray | Deferred], rewriter: Rewriter) -> None:

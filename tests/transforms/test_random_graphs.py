@@ -22,6 +22,7 @@ from layout_steps import (
     step_reshaped,
     step_splats,
 )
+from quantized_steps import QUANTIZED_STEPS
 from random_graphs import (
     Graph,
     Step,
@@ -62,7 +63,9 @@ EXACT_HIGH = (
     "dce",
     "deduplicate",
     "fold-constants",
+    "fold-quantization",
     "gather-to-slice",
+    "lower-quantization",
     "merge-pads",
     "raise-clips",
     "remove-identity-clips",
@@ -118,8 +121,10 @@ FAVOURITES: dict[str, tuple[Step, ...]] = {
     "flatten-convolutions": (step_conv_of_volumes,),
     "fold-dilated-convolutions": (step_dealt_conv,),
     "fold-into-weights": (step_linear_conv, step_linear_matmul, step_batch_norm, step_arithmetic),
+    "fold-quantization": QUANTIZED_STEPS,
     "gather-to-slice": (step_gather,),
     "lower": (step_batch_norm, step_normalize),
+    "lower-quantization": QUANTIZED_STEPS,
     "merge-arithmetic": (step_arithmetic, step_batch_norm),
     "merge-matmuls": (step_projections, step_rows),
     "merge-pads": (step_padded_window,),

@@ -16,10 +16,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from glow_mlir.dialects.element_types import is_bool, is_float
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
-from glow_mlir.dialects.glow_high.canonicalization import casts, clips
+from glow_mlir.dialects.glow_high.canonicalization import casts, clips, quantization
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.quantization import StorageCastOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import broadcast, element_of, shape_of, sizes_of
 
@@ -91,7 +92,7 @@ def _unchanged_operand(op: Elementwise) -> SSAValue | None:
         return _chosen_branch(op)
     if isinstance(op, SELECTING) and first is op.operands[1]:
         return first
-    if isinstance(op, math.CastOp) and element_of(op.result) == element_of(first):
+    if isinstance(op, math.CastOp | StorageCastOp) and element_of(op.result) == element_of(first):
         return first
     if isinstance(op, INVOLUTIONS) and isinstance(inner, Elementwise) and type(inner) is type(op):
         return inner.operands[0]
@@ -183,6 +184,7 @@ PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {
     binary.BitwiseXorOp: (FOLD_TO_SPLAT,),
     **clips.PATTERNS,
     **casts.PATTERNS,
+    **quantization.PATTERNS,
     binary.MulOp: (FOLD_TO_SPLAT, TimesMinusOne()),
     binary.OrOp: (FOLD_TO_SPLAT,),
     binary.SubOp: (FOLD_TO_SPLAT, NEGATED_OPERAND),

@@ -11,7 +11,7 @@ glow_high.func @in_types(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xui
   // LOW: glow_low.quantize @out %{{.*}}, @in %x {to = !quant.uniform<u8:f32, 0.5:128>}
   %q = glow_high.quantize %x {to = !quant.uniform<u8:f32, 0.5:128>} : tensor<2x3x!quant.uniform<u8:f32, 0.5:128>>
   // CHECK: glow_high.storage_cast %q {to = ui8} : tensor<2x3xui8>
-  // LOW: glow_low.storage_cast @out %{{.*}}, @in %{{.*}} {to = ui8}
+  // LOW: glow_low.view %{{.*}} : memref<2x3x!quant.uniform<u8:f32, 0.5:128>> to memref<2x3xui8>
   %i = glow_high.storage_cast %q {to = ui8} : tensor<2x3xui8>
   // CHECK: glow_high.dequantize %q : tensor<2x3xf32>
   // LOW: glow_low.dequantize @out %{{.*}}, @in %{{.*}}

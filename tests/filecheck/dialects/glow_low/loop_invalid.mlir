@@ -60,7 +60,7 @@ glow_low.func @wrong() {
 glow_low.func @wrong() {
   %0 = glow_low.alloc : memref<8x4xf32>
   glow_low.loop %i = 2 {
-    // expected-error @below {{a window keeps the element type}}
+    // expected-error @below {{a window keeps the type in which elements are stored}}
     %1 = glow_low.window %0[%i by 8] : memref<8x4xf32> to memref<2x4xi32>
   }
 }

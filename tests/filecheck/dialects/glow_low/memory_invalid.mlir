@@ -27,7 +27,7 @@ glow_low.func @wrong(@y) {
 glow_high.placeholder @x : tensor<4x6xf32> {input}
 glow_low.func @wrong(@x) {
   %x = glow_low.weight @x : memref<4x6xf32>
-  // expected-error @below {{a view keeps the element type}}
+  // expected-error @below {{a view keeps the type in which elements are stored}}
   %v = glow_low.view %x : memref<4x6xf32> to memref<4x6xi32>
 }
 

@@ -1,0 +1,42 @@
+// Products of codes are products of the integers that store them, and corrections for zero points.
+
+// RUN: glow-opt %s -p lower-quantization,fold-constants,canonicalize | filecheck %s
+
+// The border is one of zero points, and the sum of each filter is a constant.
+
+// CHECK-LABEL: glow_high.func @conv(
+// CHECK:         %[[I:.*]] = glow_high.storage_cast %x {to = ui8}
+// CHECK:         %[[Z:.*]] = glow_high.splat {value = 7 : ui8}
+// CHECK:         %[[P:.*]] = glow_high.pad %[[I]], %[[Z]] {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x8x8x4xui8>
+// CHECK:         %[[S:.*]] = glow_high.conv %[[P]], %{{.*}} : tensor<1x6x6x8xi32>
+// CHECK:         %[[Y:.*]] = glow_high.sub %[[S]], %{{.*}} : tensor<1x6x6x8xi32>
+// CHECK-NEXT:    glow_high.return %[[Y]]
+glow_high.constant @w : tensor<8x3x3x4xi8> {value = dense<1> : tensor<8x3x3x4xi8>}
+glow_high.func @conv(%x: tensor<1x6x6x4x!quant.uniform<u8:f32, 0.5:7>>) -> tensor<1x6x6x8xi32> {
+  %w = glow_high.get @w : tensor<8x3x3x4xi8>
+  %y = glow_high.conv %x, %w {pads = [1, 1, 1, 1]} : tensor<1x6x6x8xi32>
+  glow_high.return %y
+}
+
+// Without a zero point, padding stays padding.
+
+// CHECK-LABEL: glow_high.func @symmetric(
+// CHECK:         %[[I:.*]] = glow_high.storage_cast %x {to = ui8}
+// CHECK-NEXT:    %[[S:.*]] = glow_high.conv %[[I]], %{{.*}} {pads = [1, 1, 1, 1]} : tensor<1x6x6x8xi32>
+// CHECK-NEXT:    glow_high.return %[[S]]
+glow_high.func @symmetric(%x: tensor<1x6x6x4x!quant.uniform<u8:f32, 0.5>>) -> tensor<1x6x6x8xi32> {
+  %w = glow_high.get @w : tensor<8x3x3x4xi8>
+  %y = glow_high.conv %x, %w {pads = [1, 1, 1, 1]} : tensor<1x6x6x8xi32>
+  glow_high.return %y
+}
+
+// A zero point of the right operand takes 16 bits.
+
+// CHECK-LABEL: glow_high.func @matmul(
+// CHECK:         %[[B:.*]] = glow_high.sub %{{.*}}, %{{.*}} : tensor<3x4xi16>
+// CHECK-NEXT:    %[[A:.*]] = glow_high.cast %{{.*}} {to = i16} : tensor<2x3xi16>
+// CHECK:         glow_high.matmul %[[A]], %[[B]] : tensor<2x4xi32>
+glow_high.func @matmul(%x: tensor<2x3x!quant.uniform<u8:f32, 0.5>>, %w: tensor<3x4x!quant.uniform<u8:f32, 0.5:128>>) -> tensor<2x4xi32> {
+  %y = glow_high.matmul %x, %w : tensor<2x4xi32>
+  glow_high.return %y
+}
