@@ -64,6 +64,11 @@ def storage_of(element: Attribute) -> Attribute:
     return element.storage if isinstance(element, UniformQuantizedType) else element
 
 
+def expressed_of(element: Attribute) -> Attribute:
+    """The type of the numbers that elements stand for: the float of a quantized one, else its own."""
+    return element.expressed if isinstance(element, UniformQuantizedType) else element
+
+
 def is_storable(element: Attribute) -> bool:
     """Whether tensors and buffers hold elements of this type."""
     return storage_of(element) in NUMPY_NAMES

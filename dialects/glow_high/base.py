@@ -63,6 +63,9 @@ class HighOp(IRDLOperation, Workload):
     TRANSPOSES_ALL: ClassVar[bool] = False
     """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
 
+    IS_VIEW: ClassVar[bool] = False
+    """Whether the result is the memory of the first operand under another type."""
+
     COMBINES_ROWS: ClassVar[bool] = False
     """Whether algorithms for it may combine rows of its result: places in all axes but the last."""
 

@@ -82,6 +82,7 @@ class ReshapeOp(DataMovement):
     """
 
     name = "glow_high.reshape"
+    IS_VIEW: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
     shape = ints_prop()

@@ -162,6 +162,7 @@ class StorageCastOp(Elementwise):
     """
 
     name = "glow_high.storage_cast"
+    IS_VIEW: ClassVar[bool] = True
 
     input = operand_def(CODES)
     to = prop_def(TypeAttribute)

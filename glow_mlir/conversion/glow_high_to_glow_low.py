@@ -18,8 +18,6 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.control_flow import IfOp, LoopOp, YieldOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.quantization import StorageCastOp
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
@@ -43,26 +41,17 @@ from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
 
-VIEWS = (ReshapeOp, StorageCastOp)
-"""Operators whose result is the memory of their operand under another type."""
-
 
 @dataclass(frozen=True)
 class GlowHighToGlowLowPass(ModulePass):
     """
-    Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each
-    operator, a branch or loop for each.
+        Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each
+        operator, a branch or loop for each.
 
-<<<<<<< HEAD
-    Weights are declared first; allocations live until the end of the function. A reshape is a view, a save a copy; so
-    is a read of state whose value is still used when the state has changed. Instructions whose algorithms may combine
-    rows say which of them are of one sample (`samples`), unless sizes are known at run time only: each may then be of
-    another one.
-=======
     Weights are declared first; allocations live until the end of the function. A reshape or storage cast is a view, a
     save a copy; so is a read of state whose value is still used when the state has changed. Instructions whose
-    algorithms may combine rows say which of them are of one sample (`samples`).
->>>>>>> a06ed00 (fold-quantization, lower-quantization: products, movement and changes of scale compute on codes)
+    algorithms may combine rows say which of them are of one sample (`samples`), unless sizes are known at run time
+    only: each may then be of another one.
     """
 
     name = "glow-high-to-glow-low"
@@ -113,7 +102,7 @@ class FunctionConversion:
             self._get(op)
         elif isinstance(op, SaveOp):
             self._save(op)
-        elif isinstance(op, VIEWS):
+        elif isinstance(op, HighOp) and op.IS_VIEW:
             self._view(op)
         elif isinstance(op, HighOp):
             self._instruction(op)
@@ -149,10 +138,10 @@ class FunctionConversion:
         if root_of(source) is not target:  # State that is saved as it was read is where it belongs.
             self.program.append(CopyOp.of(target, source, location=op.location))
 
-    def _view(self, op: ReshapeOp | StorageCastOp) -> None:
-        type_ = buffer_type(sizes_of(op.result), element_of(op.result))
-        view = ViewOp.of(self.buffers[op.input], type_, op.location)
-        self._keep(op.result, view.result)
+    def _view(self, op: HighOp) -> None:
+        (result,) = op.results
+        view = ViewOp.of(self.buffers[op.operands[0]], buffer_type(sizes_of(result), element_of(result)), op.location)
+        self._keep(result, view.result)
         self.program.append(view)
 
     def _instruction(self, op: HighOp) -> None:
@@ -269,8 +258,8 @@ def is_overwritten(read: GetOp) -> bool:
         if any(value in aliases for inner in subtree(op) for value in inner.operands):
             if saved:
                 return True
-            if isinstance(op, VIEWS):
-                aliases.add(op.result)
+            if isinstance(op, HighOp) and op.IS_VIEW:
+                aliases.add(op.results[0])
         saved |= isinstance(op, SaveOp) and op.storage_name == read.storage_name
         op = op.next_op
     return False

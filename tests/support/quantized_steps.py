@@ -47,7 +47,7 @@ def weights(g: GraphBuilder, shape: Shape, channel: int) -> SSAValue:
 
 def bias_of(g: GraphBuilder, outputs: int) -> SSAValue | None:
     """A constant for each channel, in whole sixteenths."""
-    return g.known(np.arange(-outputs, outputs, 2, np.float32) / 16) if g.draw(st.booleans()) else None
+    return g.known(np.arange(-outputs, outputs, 2).astype(np.float32) / 16) if g.draw(st.booleans()) else None
 
 
 def step_quantized_conv(g: GraphBuilder) -> SSAValue:

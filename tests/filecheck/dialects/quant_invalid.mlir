@@ -58,6 +58,6 @@ glow_high.func @main() {
 glow_high.placeholder @x : tensor<4x4x!quant.uniform<i8:f32, 0.5>> {input}
 glow_high.func @main(@x) {
   %x = glow_high.get @x : tensor<4x4x!quant.uniform<i8:f32, 0.5>>
-  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes numbers, not !quant.uniform<i8:f32, 0.5>}}
+  // expected-error@+1 {{result has type tensor<4x4x!quant.uniform<i32:f32, 0.25>>, but tensor<4x4xi32> follows}}
   %y = glow_high.matmul %x, %x : tensor<4x4x!quant.uniform<i32:f32, 0.25>>
 }

@@ -5,7 +5,7 @@
 glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<1x8x8x4xi1>
   %w = glow_high.splat {value = true} : tensor<6x3x3x4xi1>
-  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes numbers, not i1}}
+  // expected-error@+1 {{operand 'input' at position 0 does not verify: takes numbers and quantized elements, not i1}}
   %y = glow_high.conv %x, %w : tensor<1x6x6x6xi1>
 }
 

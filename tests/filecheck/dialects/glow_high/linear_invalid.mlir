@@ -30,7 +30,7 @@ glow_high.func @main() {
 
 glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<2x2xi1>
-  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes numbers, not i1}}
+  // expected-error@+1 {{operand 'left' at position 0 does not verify: takes numbers and quantized elements, not i1}}
   %y = glow_high.matmul %x, %x : tensor<2x2xi1>
 }
 

@@ -1,6 +1,13 @@
 // Quantization: what the verifier refuses.
 
-// RUN: glow-opt %s --split-input-file --verify-diagnostics
+// RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
+
+// CHECK: @fine
+glow_high.func @fine(%x: tensor<2xf32>, %s: tensor<f32>) {
+  %q = glow_high.quantize %x, %s {to = i8} : tensor<2xi8>
+}
+
+// -----
 
 glow_high.func @main(%x: tensor<2xf32>, %s: tensor<f32>) {
   // expected-error@+1 {{the scale is either in the type of the codes or an operand}}
