@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
@@ -15,7 +15,6 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.driver.reproducer import reproducer_options
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
@@ -47,6 +46,9 @@ from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 
+if TYPE_CHECKING:
+    from glow_mlir.driver.pass_runner import PassRunner
+
 PROGRAM = "glow-opt"
 STDIN = "<stdin>"
 SEPARATOR = "// -----"
@@ -75,6 +77,8 @@ class GlowOpt(xDSLOptMain):
 
     def execute(self) -> int:
         """Do what the arguments say; the exit code."""
+        from glow_mlir.driver.pass_runner import PassRunner
+
         if self.args.list_passes:
             from glow_mlir.tools.pass_list import pass_list
 

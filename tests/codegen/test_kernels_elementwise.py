@@ -22,6 +22,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "bit_shift": [{"direction": "left"}, {"direction": "right"}],
     "gelu": [{}, {"approximate": "tanh"}],
     "mod": [{}, {"fmod": True}],
+    "storage_cast": [{"to": element} for element in ELEMENT_TYPES.values()],
     "cast": [{"to": element} for element in ELEMENT_TYPES.values()],
 }
 """Operator → properties to try."""
