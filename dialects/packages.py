@@ -64,12 +64,13 @@ BUILTIN = OperatorPackage(
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention pooling normalization data_movement indexing resize reductions recurrent",
+        "storage convolution linear attention pooling normalization data_movement indexing resize reductions recurrent "
+        "quantization",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize reductions recurrent quantization",
+        "resize reductions recurrent quantization integer_operators",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
@@ -79,7 +80,7 @@ BUILTIN = OperatorPackage(
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing "
-            "top_k resize recurrent",
+            "top_k resize recurrent lookup",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

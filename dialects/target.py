@@ -21,6 +21,9 @@ from glow_mlir.errors import OptionError
 ACCURACIES = ("default", "strict")
 """What the sums of a function may round: docs/floating-point.md says what each guarantees."""
 
+REQUANTIZATIONS = ("float", "integer")
+"""How codes change their scale: docs/quantization.md says what each computes."""
+
 POINTER_BITS = (32, 64)
 """The sizes of pointers that there is code for."""
 
@@ -62,7 +65,8 @@ class Target:
     width of the vectors to use, 0 for none at all, and `vector_registers` how many of them there are. `line_bytes` is
     what a line of the caches has, `page_bytes` a page of memory, `l1_bytes` to `l3_bytes` the caches of data, 0 where
     there is none. `threads` says for how many the work of one
-    inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`. `costs` has names
+    inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`, `requantization`
+    one of `REQUANTIZATIONS`. `costs` has names
     and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
 
     Raises `OptionError` for a value that a field cannot have.
@@ -82,6 +86,7 @@ class Target:
     pointer_bits: int = 64
     threads: int = 1
     accuracy: str = "default"
+    requantization: str = "float"
     costs: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
@@ -95,6 +100,9 @@ class Target:
             raise threads_error(self.threads)
         if self.accuracy not in ACCURACIES:
             raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
+        if self.requantization not in REQUANTIZATIONS:
+            hint = f"there are {', '.join(REQUANTIZATIONS)}"
+            raise OptionError(f"no requantization '{self.requantization}'", hint=hint)
         if self.pointer_bits not in POINTER_BITS:
             hint = f"it is {' or '.join(map(str, POINTER_BITS))}"
             raise OptionError(f"pointer_bits={self.pointer_bits} is no size of a pointer", hint=hint)

@@ -8,17 +8,19 @@ f32, or in f64 where an operand is f64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerType, f32, f64, i32, i64
+from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, TypeAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
-from glow_mlir.dialects.element_types import expressed_of, is_integer, storage_of
-from glow_mlir.dialects.glow_high.base import SEGMENTS
+from glow_mlir.dialects.element_types import byte_width, expressed_of, is_integer, storage_of
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.operand_types import CODES, FLOATS, I32
+from glow_mlir.dialects.glow_high.samples import Samples
+from glow_mlir.dialects.glow_high.transposition import Untransposed
+from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
     integer_bounds,
@@ -27,7 +29,10 @@ from glow_mlir.dialects.quant import (
     zero_point_of,
 )
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import element_of, require
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
+
+CODES_OF_A_BYTE = 256
+"""How many codes of 8 bits there are."""
 
 
 def _check_codes(element: Attribute, what: str) -> None:
@@ -253,3 +258,37 @@ class IntegerRescaleOp(Elementwise):
         if isinstance(self.to, UniformQuantizedType):
             low, high = self.to.least.data, self.to.most.data
         return b.convert(b.clamp(whole, low, high), storage)
+
+
+@irdl_op_definition
+class LookupOp(HighOp):
+    """
+    Codes of a byte in `table` at those of `input`: a function of one code (Glow's IntLookupTable).
+
+    The table has an entry for each code of 8 bits, in the order of the bits as an integer without a sign.
+
+    ```mlir
+    %y = glow_high.lookup %x, %table : tensor<1x56x56x64xui8>
+    ```
+    """
+
+    name = "glow_high.lookup"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("result", "input"),)
+
+    input = operand_def(CODES)
+    table = operand_def(CODES.of_rank(1))
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        for value in (self.input, self.table):
+            element = element_of(value)
+            require(byte_width(element) == 1, f"a table is of codes of 8 bits, not {element}")
+        entries = shape_of(self.table)[0]
+        require(entries == CODES_OF_A_BYTE, f"a table has {CODES_OF_A_BYTE} entries, not {entries}")
+        return (tensor(sizes_of(self.input), element_of(self.table)),)
+
+    def untransposed(self, permutation: Shape) -> Untransposed:
+        return Untransposed(dict(self.properties), permutation)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return operands[:1]

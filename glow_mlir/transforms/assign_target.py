@@ -48,6 +48,7 @@ class AssignTargetPass(ModulePass):
     pointer_bits: int | None = None
     threads: int | None = None
     accuracy: str | None = None
+    requantization: str | None = None
     override: bool = False
 
     def __post_init__(self) -> None:

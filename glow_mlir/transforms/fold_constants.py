@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import is_large
-from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of
 from glow_mlir.errors import ExecutionError
 from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 
@@ -48,7 +50,7 @@ class FoldConstantOperands(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
-        if isinstance(op, SplatOp) or (not self.codes and is_expansion(op)):
+        if isinstance(op, SplatOp) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
         available = sum(map(bytes_of, op.operands))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
@@ -88,11 +90,24 @@ def is_expansion(op: HighOp) -> bool:
     return isinstance(op, DequantizeOp) and byte_width(element_of(op.input)) < byte_width(element_of(op.result))
 
 
+def is_typing(op: HighOp) -> bool:
+    """Whether an operator says which codes integers are, which constants do not."""
+    return isinstance(op, StorageCastOp) and storage_of(op.to) != op.to
+
+
 def replace_by_constants(op: HighOp, arrays: Sequence[np.ndarray | Deferred], rewriter: Rewriter) -> None:
     """Replace the results of `op` by constants, which are named after them, or else after the operator."""
-    kind = op.name.split(".", 1)[1]
-    pairs = zip(op.results, arrays, strict=True)
-    rewriter.replace(op, (), [rewriter.emit.constant(array, result.name_hint or kind) for result, array in pairs])
+    kind, emit = op.name.split(".", 1)[1], rewriter.emit
+    values = [
+        _as_element(emit.constant(array, result.name_hint or kind), element_of(result), emit)
+        for result, array in zip(op.results, arrays, strict=True)
+    ]
+    rewriter.replace(op, (), values)
+
+
+def _as_element(value: SSAValue, element: Attribute, emit: Emitter) -> SSAValue:
+    """A constant as codes of a type, where it is not of plain elements."""
+    return value if element == storage_of(element) else emit(StorageCastOp, value, to=element)
 
 
 def moved_elements(op: TransposeOp | ReshapeOp, storage: Storage) -> Deferred | None:

@@ -8,7 +8,13 @@ from execute import Case, check_all, runnable_targets
 from xdsl.dialects.builtin import f32, i8
 
 from glow_mlir.dialects.element_types import ui8
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp, IntegerRescaleOp, QuantizeOp, RescaleOp
+from glow_mlir.dialects.glow_high.quantization import (
+    DequantizeOp,
+    IntegerRescaleOp,
+    LookupOp,
+    QuantizeOp,
+    RescaleOp,
+)
 from glow_mlir.dialects.quant import uniform
 
 COUNT = 100_000
@@ -66,3 +72,11 @@ def test_quantization_and_its_inverse_are_exact(target: str) -> None:
         target,
         0.0,
     )
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_tables_are_exact(target: str) -> None:
+    codes, table = RANDOM.integers(-128, 128, 700, np.int8), RANDOM.integers(0, 256, 256).astype(np.uint8)
+    codes[:2] = -128, 127
+    image = codes[:630].view(np.uint8).reshape(7, 9, 10)
+    check_all([Case(LookupOp, codes, table), Case(LookupOp, image, table.view(np.int8), constants=[1])], target, 0.0)

@@ -10,11 +10,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high import data_movement as data
-from glow_mlir.dialects.glow_high.activations import ReluOp
+from glow_mlir.dialects.glow_high.activations import ReluOp, SigmoidOp, TanhOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.quant import uniform
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of
 
@@ -92,6 +94,69 @@ def step_moved_codes(g: GraphBuilder) -> SSAValue:
     return g(DequantizeOp, g(QuantizeOp, value, to=kind))
 
 
+def step_sum_of_codes(g: GraphBuilder) -> SSAValue:
+    """Sums and differences of what codes of several scales stand for, perhaps with a constant, quantized."""
+    value = g.pick((1, 2, 3, 4))
+    total = quantized(g, value)
+    for _ in range(g.draw(st.integers(1, 2))):
+        other = quantized(g, value) if g.draw(st.booleans()) else bias_of(g, shape_of(value)[-1])
+        if other is not None:
+            total = g(g.draw(st.sampled_from([AddOp, SubOp])), total, other)
+    return tail(g, total)
+
+
+def step_mean_of_codes(g: GraphBuilder) -> SSAValue:
+    """Means over axes and windows of as many codes as a power of two."""
+    value = quantized(g, g.pick((3, 4)))
+    even = [axis for axis, size in enumerate(shape_of(value)) if size & (size - 1) == 0]
+    if even and g.draw(st.booleans()):
+        axes = g.draw(st.lists(st.sampled_from(even), min_size=1, unique=True))
+        return quantized(g, g(ReduceMeanOp, value, axes=axes, keepdims=g.draw(st.booleans())))
+    spatial = rank_of(value) - 2
+    pads, counts = g.draw(st.sampled_from([0, 1])), g.draw(st.booleans())
+    if not pads and min(shape_of(value)[1:-1]) < 2:
+        return value
+    properties = {"pads": [pads] * (2 * spatial), "count_include_pad": counts, "ceil_mode": g.draw(st.booleans())}
+    return tail(g, g(AvgPoolOp, value, kernel_shape=[2] * spatial, **properties))
+
+
+def step_function_of_codes(g: GraphBuilder) -> SSAValue:
+    """A function of one code that only a table gives in integers, through other codes or not."""
+    value = quantized(g, g.pick((1, 2, 3, 4)))
+    bounded = g(g.draw(st.sampled_from([SigmoidOp, TanhOp])), value)
+    if g.draw(st.booleans()):
+        bounded = quantized(g, bounded)
+    return quantized(g, g(MulOp, value, bounded) if g.draw(st.booleans()) else bounded)
+
+
+def step_limited_codes(g: GraphBuilder) -> SSAValue:
+    """Numbers that codes stand for, within limits, as codes of the same scale or of another."""
+    value, kind = g.pick((1, 2, 3, 4)), codes_type(g)
+    value = g(DequantizeOp, g(QuantizeOp, value, to=kind))
+    low, high = (g.known(np.asarray(limit, np.float32)) for limit in (g.draw(st.integers(-2, 1)) / 2, 1.25))
+    value = g(ReluOp, value) if g.draw(st.booleans()) else g(ClipOp, value, low, high)
+    return g(DequantizeOp, g(QuantizeOp, value, to=kind)) if g.draw(st.booleans()) else quantized(g, value)
+
+
+def step_joined_codes(g: GraphBuilder) -> SSAValue:
+    """Codes of several scales in one tensor of codes, or within a border of other numbers than zeros."""
+    value = g.pick((3, 4))
+    if g.draw(st.booleans()):
+        return quantized(g, g(data.ConcatOp, [quantized(g, value), quantized(g, value)], axis=1))
+    border = g.known(np.asarray(0.75, np.float32))
+    return quantized(g, g(data.PadOp, quantized(g, value), border, pads=[1] * (2 * rank_of(value))))
+
+
+def step_other_integers(g: GraphBuilder) -> SSAValue:
+    """Codes as integers with a sign and without, which differ by their highest bit."""
+    value, scale = g.pick((1, 2, 3, 4)), 2.0 ** g.draw(st.integers(-5, -1))
+    zero = g.draw(st.integers(-128, 127))
+    kinds = [uniform(i8, f32, scale, zero), uniform(ui8, f32, scale, zero + 128)]
+    for kind in g.draw(st.permutations(kinds)):
+        value = g(DequantizeOp, g(QuantizeOp, value, to=kind))
+    return value
+
+
 def step_product_of_codes(g: GraphBuilder) -> SSAValue:
     """A product of codes itself, the right ones constant or not, and the numbers that its sums stand for."""
     value = g.pick((2, 3, 4))
@@ -113,5 +178,11 @@ QUANTIZED_STEPS: tuple[Step, ...] = (
     step_quantized_matmul,
     step_moved_codes,
     step_product_of_codes,
+    step_sum_of_codes,
+    step_mean_of_codes,
+    step_function_of_codes,
+    step_limited_codes,
+    step_joined_codes,
+    step_other_integers,
 )
 """All steps of this file."""

@@ -39,3 +39,8 @@ def _scalef(b: Builder, x: Value, exponent: Value) -> Value:
     all_lanes = b.constant(-1, integer_of_width(max(8, x.lanes)))
     rounding = [b.constant(_CURRENT_ROUNDING, i32)] if width == 512 else []
     return b.intrinsic(name, (x, exponent, x, all_lanes, *rounding), x.type)
+
+
+def permute_bytes_of_two(b: Builder, first: Value, second: Value, codes: Value) -> Value:
+    """Return the byte of two registers of 512 bits at each of the codes, whose highest bit does not count."""
+    return b.intrinsic("llvm.x86.avx512.vpermi2var.qi.512", (first, codes, second), codes.type)

@@ -12,13 +12,14 @@ from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_chan
 from glow_mlir.ir.registry import onnx_operator
 
 
-def _pool(node: Node, operator: type[HighOp], **properties: AttributeValue) -> SSAValue:
+def pool(node: Node, operator: type[HighOp], value: SSAValue, **properties: AttributeValue) -> SSAValue:
+    """What an operator makes of each window of a value that has the shape of the first operand."""
     kernel = node.ints("kernel_shape")
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
     result = node.emit(
         operator,
-        to_channels_last(node, node.input()),
+        to_channels_last(node, value),
         kernel_shape=kernel,
         strides=strides,
         pads=padding(node, kernel, strides, dilations),
@@ -32,16 +33,16 @@ def _pool(node: Node, operator: type[HighOp], **properties: AttributeValue) -> S
 @onnx_operator("MaxPool")
 def max_pool(node: Node) -> SSAValue:
     """The maximum of each window."""
-    return _pool(node, MaxPoolOp)
+    return pool(node, MaxPoolOp, node.input())
 
 
 @onnx_operator("AveragePool")
 def average_pool(node: Node) -> SSAValue:
     """The mean of each window."""
-    return _pool(node, AvgPoolOp, count_include_pad=node.flag("count_include_pad"))
+    return pool(node, AvgPoolOp, node.input(), count_include_pad=node.flag("count_include_pad"))
 
 
 @onnx_operator("LpPool")
 def lp_pool(node: Node) -> SSAValue:
     """The p-norm of each window."""
-    return _pool(node, LpPoolOp, p=node.int("p", 2))
+    return pool(node, LpPoolOp, node.input(), p=node.int("p", 2))

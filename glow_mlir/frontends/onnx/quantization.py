@@ -9,13 +9,13 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.element_types import byte_width, is_integer, ui8
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MaxOp, MinOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp, RoundOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
-from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import uniform
-from glow_mlir.dialects.shapes import element_of, normalize_axis, shape_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.frontends.onnx.linear import numpy_product
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
@@ -105,27 +105,33 @@ def _spread(node: Node, position: int, shape: tuple[int, ...]) -> SSAValue:
 @onnx_operator("MatMulInteger", since=10)
 def matmul_integer(node: Node) -> SSAValue:
     """A product of codes less their zero points, in i32."""
-    left, right = _centred(node, 0, 2), _centred(node, 1, 3)
-    if left is not None and right is not None:
-        return numpy_product(node, left, right)
-    if min(node.rank(0), node.rank(1)) < 2:
+    return integer_product(node, node.input(0), node.input(1), node.optional(2), node.optional(3))
+
+
+def integer_product(
+    node: Node, left: SSAValue, right: SSAValue, left_zero: SSAValue | None, right_zero: SSAValue | None
+) -> SSAValue:
+    """The product of codes, of the shapes of the first operands, less their zero points, in i32."""
+    first, second = _centred(node, left, left_zero), _centred(node, right, right_zero)
+    if first is not None and second is not None:
+        return numpy_product(node, first, second)
+    if min(rank_of(left), rank_of(right)) < 2:
         raise node.unsupported("vectors need zero points that are known, and one for all")
     # (A - a) · (B - b) = A · B - a · ΣB - ΣA · b + K · a · b: the product itself is of narrow integers.
-    result = node.emit(MatMulOp, node.input(0), node.input(1))
-    a, b = _as_i32(node, 2, (-1, 1)), _as_i32(node, 3, (-1,))
+    result = node.emit(MatMulOp, left, right)
+    a, b = _as_i32(node, left_zero, (-1, 1)), _as_i32(node, right_zero, (-1,))
     if a is not None:
-        result = node.emit(SubOp, result, node.emit(MulOp, a, _total(node, 1, -2)))
+        result = node.emit(SubOp, result, node.emit(MulOp, a, _total(node, right, -2)))
     if b is not None:
-        result = node.emit(SubOp, result, node.emit(MulOp, _total(node, 0, -1), b))
+        result = node.emit(SubOp, result, node.emit(MulOp, _total(node, left, -1), b))
     if a is not None and b is not None:
-        depth = node.constant(node.shape(1)[-2], like=a)
+        depth = node.constant(shape_of(right)[-2], like=a)
         result = node.emit(AddOp, result, node.emit(MulOp, depth, node.emit(MulOp, a, b)))
     return result
 
 
-def _as_i32(node: Node, position: int, line: tuple[int, ...]) -> SSAValue | None:
+def _as_i32(node: Node, value: SSAValue | None, line: tuple[int, ...]) -> SSAValue | None:
     """A zero point as i32, a list of them along the axis that is -1 in `line`; `None` where there is none."""
-    value = node.optional(position)
     if value is None:
         return None
     wide, shape = node.emit(CastOp, value, to=i32), shape_of(value)
@@ -134,16 +140,16 @@ def _as_i32(node: Node, position: int, line: tuple[int, ...]) -> SSAValue | None
     return node.emit(ReshapeOp, wide, shape=[shape[0] if size == -1 else size for size in line] if shape[0] > 1 else ())
 
 
-def _total(node: Node, position: int, axis: int) -> SSAValue:
+def _total(node: Node, value: SSAValue, axis: int) -> SSAValue:
     """The sum of codes along an axis of matrices, which stays as one of size one."""
-    wide = node.emit(CastOp, node.input(position), to=i32)
-    return node.emit(ReduceSumOp, wide, axes=[node.rank(position) + axis], keepdims=True)
+    wide = node.emit(CastOp, value, to=i32)
+    return node.emit(ReduceSumOp, wide, axes=[rank_of(value) + axis], keepdims=True)
 
 
 @onnx_operator("ConvInteger", since=10)
 def conv_integer(node: Node) -> SSAValue:
     """A channels-last convolution of codes less their zero points, in i32, between transposes."""
-    image, filter_ = _centred(node, 0, 2), _centred(node, 1, 3)
+    image, filter_ = (_centred(node, node.input(i), node.optional(i + 2)) for i in (0, 1))
     if image is None or filter_ is None:
         lines = (), (-1, *[1] * (node.rank(1) - 1))
         image, filter_ = (_less(node, position, line) for position, line in enumerate(lines))
@@ -152,7 +158,7 @@ def conv_integer(node: Node) -> SSAValue:
 
 def _less(node: Node, position: int, line: tuple[int, ...]) -> SSAValue:
     """Codes less their zero point, as i32."""
-    wide, zero_point = node.emit(CastOp, node.input(position), to=i32), _as_i32(node, position + 2, line)
+    wide, zero_point = node.emit(CastOp, node.input(position), to=i32), _as_i32(node, node.optional(position + 2), line)
     return wide if zero_point is None else node.emit(SubOp, wide, zero_point)
 
 
@@ -202,12 +208,23 @@ def _convolved(node: Node, image: SSAValue, filter_: SSAValue, bias: SSAValue | 
     return to_channels_first(node, result)
 
 
-def _centred(node: Node, code: int, zero_point: int) -> SSAValue | None:
+def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAValue | None:
     """Codes less a zero point that is known, and one for all of them; `None` where it is not."""
-    value, element = node.input(code), node.element(code)
-    known = node.known(zero_point)
-    if node.optional(zero_point) is None or (known is not None and not known.any()):
+    known = None if zero_point is None else node.graph.fold(zero_point)
+    if zero_point is None or (known is not None and not known.any()):
         return value
     if known is None or known.size != 1:
         return None
-    return node.emit(StorageCastOp, value, to=uniform(element, f32, 1.0, int(known.reshape(()))))
+    return node.emit(StorageCastOp, value, to=uniform(element_of(value), f32, 1.0, int(known.reshape(()))))
+
+
+def dynamic_codes(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """Codes of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear)."""
+    axes, zero = list(range(rank_of(value))), node.constant(0.0, like=value)
+    least = node.emit(MinOp, node.emit(ReduceMinOp, value, axes=axes, keepdims=False), zero)
+    most = node.emit(MaxOp, node.emit(ReduceMaxOp, value, axes=axes, keepdims=False), zero)
+    steps = node.constant(255.0, like=value)
+    scale = node.emit(DivOp, node.emit(SubOp, most, least), steps)
+    place = node.emit(RoundOp, node.emit(ClipOp, node.emit(DivOp, node.emit(NegOp, least), scale), zero, steps))
+    zero_point = node.emit(CastOp, place, to=ui8)
+    return node.emit(QuantizeOp, value, scale, zero_point, to=ui8), scale, zero_point

@@ -106,4 +106,25 @@ glow_high.func @second() -> tensor<2xf32> {
   glow_high.return %1
 }
 
+// -----
+
+// Constants are plain integers: what says which codes they are stays.
+
+// CHECK: glow_high.constant @quantize{{.*}} : tensor<2xui8> {value = dense<[130, 131]>
+// CHECK: glow_high.func @codes(
+// CHECK-NEXT:    %[[I:.*]] = glow_high.get @i
+// CHECK-NEXT:    %[[C:.*]] = glow_high.storage_cast %[[I]] {to = !quant.uniform<u8:f32, 0.5:128>}
+// CHECK-NEXT:    %[[J:.*]] = glow_high.get @quantize
+// CHECK-NEXT:    %[[D:.*]] = glow_high.storage_cast %[[J]] {to = !quant.uniform<u8:f32, 0.5:128>}
+// CHECK-NEXT:    glow_high.return %[[C]], %[[D]]
+glow_high.constant @i : tensor<2xui8> {value = dense<[1, 2]> : tensor<2xui8>}
+glow_high.constant @x : tensor<2xf32> {value = dense<[1.0, 1.5]> : tensor<2xf32>}
+glow_high.func @codes() -> (tensor<2x!quant.uniform<u8:f32, 0.5:128>>, tensor<2x!quant.uniform<u8:f32, 0.5:128>>) {
+  %i = glow_high.get @i : tensor<2xui8>
+  %0 = glow_high.storage_cast %i {to = !quant.uniform<u8:f32, 0.5:128>} : tensor<2x!quant.uniform<u8:f32, 0.5:128>>
+  %x = glow_high.get @x : tensor<2xf32>
+  %1 = glow_high.quantize %x {to = !quant.uniform<u8:f32, 0.5:128>} : tensor<2x!quant.uniform<u8:f32, 0.5:128>>
+  glow_high.return %0, %1
+}
+
 // OPTION: glow-opt: error: pass pipeline 'fold-constants{limit=much}':

@@ -49,13 +49,11 @@ glow_high.func @moved(%x: tensor<1x6x6x4x!quant.uniform<u8:f32, 0.5:7>>) -> tens
 
 // -----
 
-// Codes of different scales are no codes of one concatenation; a change of scale alone is one operator.
+// Codes of other scales than that of their concatenation are rescaled; a change of scale alone is one operator.
 
 // CHECK-LABEL: glow_high.func @apart(
-// CHECK:         %[[A:.*]] = glow_high.dequantize %x
-// CHECK-NEXT:    %[[B:.*]] = glow_high.dequantize %y
-// CHECK-NEXT:    %[[C:.*]] = glow_high.concat %[[A]], %[[B]]
-// CHECK-NEXT:    %[[D:.*]] = glow_high.quantize %[[C]]
+// CHECK:         %[[B:.*]] = glow_high.rescale %y, %{{.*}} {to = !quant.uniform<i8:f32, 0.5>}
+// CHECK-NEXT:    %[[D:.*]] = glow_high.concat %x, %[[B]]
 // CHECK:         %[[E:.*]] = glow_high.rescale %y, %{{.*}} {to = !quant.uniform<i8:f32, 0.5>}
 // CHECK-NEXT:    glow_high.return %[[D]], %[[E]]
 glow_high.func @apart(%x: tensor<4x!quant.uniform<i8:f32, 0.5>>, %y: tensor<4x!quant.uniform<i8:f32, 0.25>>) -> (tensor<8x!quant.uniform<i8:f32, 0.5>>, tensor<4x!quant.uniform<i8:f32, 0.5>>) {
@@ -65,4 +63,85 @@ glow_high.func @apart(%x: tensor<4x!quant.uniform<i8:f32, 0.5>>, %y: tensor<4x!q
   %3 = glow_high.quantize %2 {to = !quant.uniform<i8:f32, 0.5>} : tensor<8x!quant.uniform<i8:f32, 0.5>>
   %4 = glow_high.quantize %1 {to = !quant.uniform<i8:f32, 0.5>} : tensor<4x!quant.uniform<i8:f32, 0.5>>
   glow_high.return %3, %4
+}
+
+// -----
+
+// A sum of codes of two scales is one change of scale, of which the other codes are the offset. Limits are those of codes.
+
+// CHECK-LABEL: glow_high.func @sum(
+// CHECK:         %[[I:.*]] = glow_high.storage_cast %y {to = i8}
+// CHECK-NEXT:    %[[O:.*]] = glow_high.dequantize %[[I]], %{{.*}} : tensor<4xf32>
+// CHECK:         %[[K:.*]] = glow_high.add %[[O]], %{{.*}} : tensor<4xf32>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.rescale %x, %{{.*}}, %[[K]] {to = !quant.uniform<i8<3:127>:f32, 0.5:3>}
+// CHECK-NEXT:    %[[R:.*]] = glow_high.storage_cast %[[S]] {to = !quant.uniform<i8:f32, 0.5:3>}
+// CHECK-NEXT:    glow_high.return %[[R]]
+glow_high.func @sum(%x: tensor<4x!quant.uniform<i8:f32, 0.5:1>>, %y: tensor<4x!quant.uniform<i8:f32, 0.25:4>>) -> tensor<4x!quant.uniform<i8:f32, 0.5:3>> {
+  %0 = glow_high.dequantize %x : tensor<4xf32>
+  %1 = glow_high.dequantize %y : tensor<4xf32>
+  %2 = glow_high.sub %0, %1 : tensor<4xf32>
+  %3 = glow_high.relu %2 : tensor<4xf32>
+  %4 = glow_high.quantize %3 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+  glow_high.return %4
+}
+
+// -----
+
+// Limits alone are those of integers; a sign is the highest bit.
+
+// CHECK-LABEL: glow_high.func @same(
+// CHECK:         %[[I:.*]] = glow_high.storage_cast %x {to = i8}
+// CHECK-NEXT:    %[[L:.*]] = glow_high.splat {value = 3 : i8}
+// CHECK-NEXT:    %[[C:.*]] = glow_high.clip %[[I]], %[[L]] : tensor<4xi8>
+// CHECK-NEXT:    %[[A:.*]] = glow_high.storage_cast %[[C]] {to = !quant.uniform<i8:f32, 0.5:3>}
+// CHECK:         %[[U:.*]] = glow_high.bit_cast %{{.*}} {to = ui8}
+// CHECK:         %[[X:.*]] = glow_high.bitwise_xor %[[U]], %{{.*}} : tensor<4xui8>
+// CHECK-NEXT:    %[[B:.*]] = glow_high.storage_cast %[[X]] {to = !quant.uniform<u8:f32, 0.5:131>}
+// CHECK-NEXT:    glow_high.return %[[A]], %[[B]]
+glow_high.func @same(%x: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> (tensor<4x!quant.uniform<i8:f32, 0.5:3>>, tensor<4x!quant.uniform<u8:f32, 0.5:131>>) {
+  %0 = glow_high.dequantize %x : tensor<4xf32>
+  %1 = glow_high.relu %0 : tensor<4xf32>
+  %2 = glow_high.quantize %1 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<4x!quant.uniform<i8:f32, 0.5:3>>
+  %3 = glow_high.quantize %0 {to = !quant.uniform<u8:f32, 0.5:131>} : tensor<4x!quant.uniform<u8:f32, 0.5:131>>
+  glow_high.return %2, %3
+}
+
+// -----
+
+// Means are sums of codes: over axes, and of windows as products with ones.
+
+// CHECK-LABEL: glow_high.func @means(
+// CHECK:         %[[W:.*]] = glow_high.cast %{{.*}} {to = i32} : tensor<1x4x4x8xi32>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.reduce_sum %[[W]] {axes = [1, 2]} : tensor<1x1x1x8xi32>
+// CHECK-NEXT:    %[[T:.*]] = glow_high.storage_cast %[[S]] {to = !quant.uniform<i32:f32, 0.03125:48>}
+// CHECK:         %[[A:.*]] = glow_high.rescale %[[T]], %{{.*}} {to = !quant.uniform<i8:f32, 0.5:3>}
+// CHECK:         %[[P:.*]] = glow_high.conv %x, %{{.*}} {group = 8, strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]} : tensor<1x3x3x8xi32>
+// CHECK:         %[[B:.*]] = glow_high.rescale %[[P]], %{{.*}} {to = !quant.uniform<i8:f32, 0.5:3>}
+// CHECK-NEXT:    glow_high.return %[[A]], %[[B]]
+glow_high.func @means(%x: tensor<1x4x4x8x!quant.uniform<i8:f32, 0.5:3>>) -> (tensor<1x1x1x8x!quant.uniform<i8:f32, 0.5:3>>, tensor<1x3x3x8x!quant.uniform<i8:f32, 0.5:3>>) {
+  %0 = glow_high.dequantize %x : tensor<1x4x4x8xf32>
+  %1 = glow_high.reduce_mean %0 {axes = [1, 2]} : tensor<1x1x1x8xf32>
+  %2 = glow_high.quantize %1 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<1x1x1x8x!quant.uniform<i8:f32, 0.5:3>>
+  %3 = glow_high.avg_pool %0 {kernel_shape = [2, 2]} : tensor<1x3x3x8xf32>
+  %4 = glow_high.quantize %3 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<1x3x3x8x!quant.uniform<i8:f32, 0.5:3>>
+  glow_high.return %2, %4
+}
+
+// -----
+
+// A function of one code is a table, through other codes and with more than one use of the first.
+
+// CHECK-LABEL: glow_high.func @function(
+// CHECK:         %[[T:.*]] = glow_high.get @table
+// CHECK-NEXT:    %[[L:.*]] = glow_high.lookup %x, %[[T]] : tensor<4xui8>
+// CHECK-NEXT:    %[[Q:.*]] = glow_high.storage_cast %[[L]] {to = !quant.uniform<u8:f32, 0.25>}
+// CHECK-NEXT:    glow_high.return %[[Q]]
+glow_high.func @function(%x: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<4x!quant.uniform<u8:f32, 0.25>> {
+  %0 = glow_high.dequantize %x : tensor<4xf32>
+  %1 = glow_high.sigmoid %0 : tensor<4xf32>
+  %2 = glow_high.quantize %1 {to = !quant.uniform<u8:f32, 0.0078125>} : tensor<4x!quant.uniform<u8:f32, 0.0078125>>
+  %3 = glow_high.dequantize %2 : tensor<4xf32>
+  %4 = glow_high.mul %0, %3 : tensor<4xf32>
+  %5 = glow_high.quantize %4 {to = !quant.uniform<u8:f32, 0.25>} : tensor<4x!quant.uniform<u8:f32, 0.25>>
+  glow_high.return %5
 }

@@ -56,3 +56,14 @@ glow_high.func @products(%x: tensor<2x3xui8>, %w: tensor<3x4xi8>) -> tensor<2x4x
   %y = glow_high.matmul %q, %w : tensor<2x4xi32>
   glow_high.return %y
 }
+
+// A table has an entry for each code of 8 bits.
+
+// CHECK-LABEL: glow_high.func @tables(
+// LOW-LABEL:   glow_low.func @tables(
+glow_high.func @tables(%x: tensor<2x3xi8>, %t: tensor<256xui8>) -> tensor<2x3xui8> {
+  // CHECK: glow_high.lookup %x, %t : tensor<2x3xui8>
+  // LOW: glow_low.lookup @out %{{.*}}, @in %x, @in %t
+  %y = glow_high.lookup %x, %t : tensor<2x3xui8>
+  glow_high.return %y
+}

@@ -48,3 +48,17 @@ glow_high.func @main(%x: tensor<2xi32>, %m: tensor<f64>) {
   // expected-error@+1 {{multiplier and offset are f32}}
   %q = glow_high.rescale %x, %m {to = i8} : tensor<2xi8>
 }
+
+// -----
+
+glow_high.func @main(%x: tensor<2xi8>, %t: tensor<128xi8>) {
+  // expected-error@+1 {{a table has 256 entries, not 128}}
+  %q = glow_high.lookup %x, %t : tensor<2xi8>
+}
+
+// -----
+
+glow_high.func @main(%x: tensor<2xi32>, %t: tensor<256xi8>) {
+  // expected-error@+1 {{a table is of codes of 8 bits, not i32}}
+  %q = glow_high.lookup %x, %t : tensor<2xi8>
+}

@@ -1,0 +1,170 @@
+"""
+Operators of onnxruntime on codes (domain com.microsoft): what they are on numbers, between dequantization and
+quantization.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high import activations as act
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
+from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of, size_of
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.pooling import pool
+from glow_mlir.frontends.onnx.quantization import dequantized, dynamic_codes, integer_product, quantized
+from glow_mlir.ir.registry import onnx_operator
+
+DOMAIN = "com.microsoft"
+"""The operator set of onnxruntime's own operators."""
+
+
+def _requantized(node: Node, value: SSAValue, scale: int, code: int = 0) -> SSAValue:
+    """
+    Codes of a value, of the element type of the operand at `code`; its scale is the operand at `scale`, its zero point,
+    if there is one, the next.
+    """
+    return quantized(node, value, scale, scale + 1, node.element(code))
+
+
+def _of_two(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
+    """An operator of two operands, each with scale and zero point, and those of the result."""
+
+    def emitted(node: Node) -> SSAValue:
+        left, right = dequantized(node, 0, 1, 2), dequantized(node, 3, 4, 5)
+        return _requantized(node, node.emit(operator, left, right), 6)
+
+    return emitted
+
+
+for _name, _operator in {"QLinearAdd": binary.AddOp, "QLinearMul": binary.MulOp}.items():
+    onnx_operator(_name, domain=DOMAIN)(_of_two(_operator))
+
+
+@onnx_operator("QLinearSigmoid", domain=DOMAIN)
+def qlinear_sigmoid(node: Node) -> SSAValue:
+    """The codes of a sigmoid."""
+    return _requantized(node, node.emit(act.SigmoidOp, dequantized(node, 0, 1, 2)), 3)
+
+
+@onnx_operator("QLinearLeakyRelu", domain=DOMAIN)
+def qlinear_leaky_relu(node: Node) -> SSAValue:
+    """The codes of a ReLU with a slope on the left."""
+    value = node.emit(act.LeakyReluOp, dequantized(node, 0, 1, 2), alpha=node.float("alpha", 0.01))
+    return _requantized(node, value, 3)
+
+
+@onnx_operator("QLinearSoftmax", domain=DOMAIN)
+def qlinear_softmax(node: Node) -> SSAValue:
+    """The codes of a softmax along an axis, or, before opset 13 of ONNX, over all from that axis on."""
+    value = dequantized(node, 0, 1, 2)
+    shape, axis = shape_of(value), normalize_axis(node.int("axis", -1), rank_of(value))
+    if node.int("opset") >= 13:
+        return _requantized(node, node.emit(SoftmaxOp, value, axis=axis), 3)
+    lines = node.emit(ReshapeOp, value, shape=(*shape[:axis], math.prod(shape[axis:])))
+    result = node.emit(SoftmaxOp, lines, axis=axis)
+    return _requantized(node, node.emit(ReshapeOp, result, shape=shape), 3)
+
+
+@onnx_operator("QLinearConcat", domain=DOMAIN)
+def qlinear_concat(node: Node) -> SSAValue:
+    """The codes of operands one after the other, each with scale and zero point; those of the result come first."""
+    parts = [dequantized(node, first, first + 1, first + 2) for first in range(2, len(node.inputs), 3)]
+    if not parts:
+        raise node.unsupported("there is nothing to join")
+    axis = normalize_axis(node.int("axis"), rank_of(parts[0]))
+    return quantized(node, node.emit(ConcatOp, parts, axis=axis), 0, 1, node.element(2))
+
+
+@onnx_operator("QLinearWhere", domain=DOMAIN)
+def qlinear_where(node: Node) -> SSAValue:
+    """The codes of one operand where a condition holds, else of another."""
+    value = node.emit(binary.WhereOp, node.input(0), dequantized(node, 1, 2, 3), dequantized(node, 4, 5, 6))
+    return _requantized(node, value, 7, 1)
+
+
+@onnx_operator("QLinearAveragePool", domain=DOMAIN)
+def qlinear_average_pool(node: Node) -> SSAValue:
+    """The codes of the mean of each window."""
+    if node.flag("channels_last"):
+        raise node.unsupported("images have their channels first")
+    includes_pads = node.flag("count_include_pad")
+    result = pool(node, AvgPoolOp, dequantized(node, 0, 1, 2), count_include_pad=includes_pads)
+    return _requantized(node, result, 3)
+
+
+@onnx_operator("QLinearGlobalAveragePool", domain=DOMAIN)
+def qlinear_global_average_pool(node: Node) -> SSAValue:
+    """The codes of the mean of each channel."""
+    value = dequantized(node, 0, 1, 2)
+    rank, is_last = rank_of(value), node.flag("channels_last")
+    axes = range(1, rank - 1) if is_last else range(2, rank)
+    return _requantized(node, node.emit(ReduceMeanOp, value, axes=list(axes), keepdims=True), 3)
+
+
+# ---- products -----------------------------------------------------------------------------------------------------
+
+
+@onnx_operator("QGemm", domain=DOMAIN)
+def qgemm(node: Node) -> SSAValue:
+    """A product of matrices, with codes in the scale of its sums as bias; numbers where the result has no scale."""
+    is_turned, alpha, bias = node.flag("transB"), node.float("alpha", 1.0), node.optional(6)
+    left, right = dequantized(node, 0, 1, 2), _by_column(node, 3, is_turned)
+    if node.flag("transA"):
+        left = node.emit(TransposeOp, left, permutation=(1, 0))
+    result = node.emit(MatMulOp, left, right, transpose_right=is_turned)
+    if bias is not None:
+        scale = node.emit(binary.MulOp, _plain(node, 1), _plain(node, 4))
+        result = node.emit(binary.AddOp, result, node.emit(DequantizeOp, bias, scale))
+    if alpha != 1.0:
+        result = node.emit(binary.MulOp, result, node.constant(alpha, like=result))
+    return result if node.optional(7) is None else _requantized(node, result, 7)
+
+
+@onnx_operator("MatMulIntegerToFloat", domain=DOMAIN)
+def matmul_integer_to_float(node: Node) -> SSAValue:
+    """The numbers that a product of codes stands for, and a bias."""
+    sums = integer_product(node, node.input(0), node.input(1), node.optional(4), node.optional(5))
+    return _scaled(node, sums, _plain(node, 2), _plain(node, 3), 6)
+
+
+@onnx_operator("DynamicQuantizeMatMul", domain=DOMAIN)
+def dynamic_quantize_matmul(node: Node) -> SSAValue:
+    """A product of numbers, quantized by their range, and codes; and a bias."""
+    codes, scale, zero_point = dynamic_codes(node, node.input(0))
+    sums = integer_product(node, codes, node.input(1), zero_point, node.optional(3))
+    return _scaled(node, sums, scale, _plain(node, 2), 4)
+
+
+def _scaled(node: Node, sums: SSAValue, left: SSAValue, right: SSAValue, bias: int) -> SSAValue:
+    """Sums of products of codes as numbers, from the scales of both sides; `bias` is the position of an operand."""
+    result = node.emit(DequantizeOp, sums, node.emit(binary.MulOp, left, right))
+    addend = node.optional(bias)
+    return result if addend is None else node.emit(binary.AddOp, result, addend)
+
+
+def _plain(node: Node, position: int) -> SSAValue:
+    """A scale for all columns, or for each."""
+    value = node.input(position)
+    return node.emit(ReshapeOp, value, shape=()) if shape_of(value) == (1,) else value
+
+
+def _by_column(node: Node, code: int, is_turned: bool) -> SSAValue:
+    """The numbers of a matrix whose columns, or rows where it is turned, have scales and zero points of their own."""
+    count = size_of(node.input(code + 1))
+    if count == 1:
+        return dequantized(node, code, code + 1, code + 2)
+    operands = [node.optional(position) for position in (code + 1, code + 2)]
+    shape = (count, 1) if is_turned else (count,)
+    shaped = [None if value is None else node.emit(ReshapeOp, value, shape=shape) for value in operands]
+    return node.emit(DequantizeOp, node.input(code), *shaped)

@@ -1,0 +1,123 @@
+"""What numbers are in terms of codes: codes with a scale, and sums of such."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import NegOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.dialects.quant import parameters_of
+from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.ir.emitter import Emitter
+
+MOST_TERMS = 8
+"""How many operators of a sum are looked at."""
+
+
+class Codes(NamedTuple):
+    """Codes that stand for numbers: `value`, less the zero point in its type, times `scale`, a number or a value."""
+
+    value: SSAValue
+    scale: float | SSAValue
+
+
+def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
+    """The codes that a value of f32 is made of, where their zero point is in their type, or there is none."""
+    op = value.owner
+    if not isinstance(op, DequantizeOp) or element_of(op.result) != f32:
+        return None
+    if op.scale is None:
+        known = parameters_of(element_of(op.input))
+        assert known is not None
+        return Codes(op.input, known[0])
+    if op.zero_point is not None:
+        zero = storage.value_of(op.zero_point)
+        if zero is None or zero.any():
+            return None
+    return Codes(op.input, op.scale)
+
+
+def known_scale(scale: float | SSAValue, storage: Storage) -> np.ndarray | None:
+    """A scale as an array of f32; `None` where it is known at run time only."""
+    return storage.value_of(scale) if isinstance(scale, SSAValue) else np.asarray(scale, np.float32)
+
+
+def product_of_scales(left: float | SSAValue, right: float | SSAValue, emit: Emitter) -> SSAValue:
+    """The product of two scales, of f32: a constant where both are known."""
+    first, second = known_scale(left, emit.storage), known_scale(right, emit.storage)
+    if first is not None and second is not None:
+        return emit.constant(np.asarray(first * second), "scale")
+    values = [scale if isinstance(scale, SSAValue) else emit.splat(scale, f32) for scale in (left, right)]
+    return emit(MulOp, *values)
+
+
+def reshaped_scale(scale: SSAValue, shape: Shape, emit: Emitter) -> SSAValue:
+    """A scale in another shape: a constant where it is known."""
+    known = emit.known(scale)
+    return emit(ReshapeOp, scale, shape=shape) if known is None else emit.constant(known.reshape(shape), "scale")
+
+
+def transposed_scale(scale: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
+    """A scale with its axes in another order: a constant where it is known."""
+    known = emit.known(scale)
+    if known is None:
+        return emit(TransposeOp, scale, permutation=permutation)
+    return emit.constant(known.transpose(permutation), "scale")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A sum of codes, less their zero points, each times a factor, and of a number; factors and numbers broadcast."""
+
+    terms: tuple[tuple[SSAValue, np.ndarray], ...]
+    offset: np.ndarray | None = None
+
+    def times(self, factor: np.ndarray) -> Combination:
+        """The sum times a factor."""
+        terms = tuple((value, np.asarray(scale * factor)) for value, scale in self.terms)
+        return Combination(terms, None if self.offset is None else np.asarray(self.offset * factor))
+
+    def over(self, scale: float) -> Combination:
+        """The sum divided by a number."""
+        unit = np.float32(scale)
+        terms = tuple((value, np.asarray(factor / unit)) for value, factor in self.terms)
+        return Combination(terms, None if self.offset is None else np.asarray(self.offset / unit))
+
+    def plus(self, other: Combination) -> Combination:
+        """The sum of two sums."""
+        offsets = [offset for offset in (self.offset, other.offset) if offset is not None]
+        return Combination((*self.terms, *other.terms), np.asarray(sum(offsets)) if offsets else None)
+
+
+def combination_of(value: SSAValue, storage: Storage, limit: int = MOST_TERMS) -> Combination | None:
+    """What a value of f32 is as a sum of codes and a constant; `None` where it is something else."""
+    known = storage.value_of(value)
+    if known is not None:
+        return Combination((), known) if known.dtype == np.float32 else None
+    codes = codes_of(value, storage)
+    if codes is not None:
+        scale = known_scale(codes.scale, storage)
+        return None if scale is None else Combination(((codes.value, scale),))
+    op = value.owner
+    if not limit or not isinstance(op, AddOp | SubOp | MulOp | NegOp):
+        return None
+    parts = [combination_of(operand, storage, limit // 2) for operand in op.operands]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    first, last = found[0], found[-1]
+    if isinstance(op, MulOp):
+        sum_, factor = (last, first) if last.terms else (first, last)
+        return None if factor.terms or factor.offset is None else sum_.times(factor.offset)
+    minus = np.asarray(-1, np.float32)
+    if isinstance(op, NegOp):
+        return first.times(minus)
+    return first.plus(last if isinstance(op, AddOp) else last.times(minus))

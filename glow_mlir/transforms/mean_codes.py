@@ -1,0 +1,83 @@
+"""Means of numbers that codes stand for: sums of codes, in another scale."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, storage_of
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.quant import uniform, zero_point_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.windows import Window, is_channels_last, split_image
+from glow_mlir.ir.patterns import Pattern, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.transforms.codes import codes_of
+
+LONGEST_SUM = 1 << 16
+"""How many codes of 16 bits, and more than enough of 8, are summed in 32 bits."""
+
+
+class MeanOfCodes(Pattern):
+    """A mean of numbers that codes stand for is a sum of codes, in 32 bits, in the scale of one by their count."""
+
+    @rooted
+    def match_and_rewrite(self, op: ReduceMeanOp, rewriter: Rewriter, /) -> None:
+        codes = codes_of(op.input, rewriter.storage)
+        if codes is None or isinstance(codes.scale, SSAValue):
+            return
+        shape, element = shape_of(op.input), element_of(codes.value)
+        count = math.prod(shape[axis] for axis in op.reduced_axes())
+        if byte_width(element) > 2 or not 0 < count <= LONGEST_SUM // 2:
+            return
+        emit = rewriter.emit
+        wide = emit(CastOp, emit(StorageCastOp, codes.value, to=storage_of(element)), to=i32)
+        sums = emit(ReduceSumOp, wide, axes=op.axes, keepdims=op.keepdims)
+        to = uniform(i32, f32, codes.scale / count, zero_point_of(element) * count)
+        rewriter.replace(op, DequantizeOp.make(emit(StorageCastOp, sums, to=to)))
+
+
+class AverageCodes(Pattern):
+    """A mean of each window of codes is their sum, which a convolution with ones computes, by their count."""
+
+    @rooted
+    def match_and_rewrite(self, op: AvgPoolOp, rewriter: Rewriter, /) -> None:
+        codes = codes_of(op.input, rewriter.storage)
+        if codes is None or isinstance(codes.scale, SSAValue) or byte_width(element_of(codes.value)) > 1:
+            return
+        _, spatial, channels = split_image(op.input, op.layout)
+        window, is_last = op.window(), is_channels_last(op.layout)
+        plain = Window(window.kernel, window.strides, window.pads, window.dilations)
+        if plain.outputs(spatial) != window.outputs(spatial):
+            return
+        counts = _counts(plain, spatial, flag(op.count_include_pad))
+        if not counts.all():
+            return
+        emit = rewriter.emit
+        taps = (channels, *window.kernel, 1) if is_last else (channels, 1, *window.kernel)
+        ones = emit.constant(np.ones(taps, np.int8), "ones")
+        properties = {"strides": plain.strides, "pads": plain.pads, "dilations": plain.dilations}
+        sums = emit(ConvOp, codes.value, ones, group=channels, layout=op.layout, **properties)
+        scale = np.float32(codes.scale) / counts
+        shaped = scale[..., np.newaxis] if is_last and scale.ndim else scale
+        rewriter.replace(op, DequantizeOp.make(sums, emit.constant(shaped.astype(np.float32), "scale")))
+
+
+def _counts(window: Window, spatial: Shape, counts_padding: bool) -> np.ndarray:
+    """How many elements of an image each window has: a number, or one for each place."""
+    if counts_padding or not any(window.pads):
+        return np.asarray(math.prod(window.kernel), np.float32)
+    counts = np.ones((), np.float32)
+    for axis, size in enumerate(spatial):
+        starts = np.arange(window.output(axis, size)) * window.strides[axis] - window.padding(axis)[0]
+        taps = starts[:, np.newaxis] + np.arange(window.kernel[axis]) * window.dilations[axis]
+        counts = counts[..., np.newaxis] * ((taps >= 0) & (taps < size)).sum(axis=1).astype(np.float32)
+    return counts

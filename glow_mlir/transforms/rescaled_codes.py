@@ -1,0 +1,128 @@
+"""Quantizations of sums of codes: changes of scale, limits to a part of the range, and codes that are there already."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, storage_of
+from glow_mlir.dialects.glow_high.activations import ReluOp
+from glow_mlir.dialects.glow_high.canonicalization.clips import limits_of
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, BitwiseXorOp, ClipOp
+from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, RescaleOp, StorageCastOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp
+from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.target import REQUANTIZATIONS
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import Pattern, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.transforms.codes import Combination, combination_of
+from glow_mlir.transforms.integer_requantization import rescaled_by_integers
+
+
+class RescaleCodes(Pattern):
+    """
+    A quantization of sums of codes, or of what sums of products stand for, changes their scale at once.
+
+    Constants that are added become an offset, limits those of the codes. Of the same codes it is nothing.
+    """
+
+    @rooted
+    def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:
+        if not isinstance(op.to, UniformQuantizedType):
+            return
+        value, to = _limited(op.input, op.to)
+        found = combination_of(value, rewriter.storage)
+        if found is None or not found.terms:
+            return
+        emit = rewriter.emit
+        result = _same_codes(found, to, emit)
+        if result is None:
+            found = found.over(to.quantization[0][0])
+            is_integer = requantization_of(rewriter.function) == "integer"
+            result = rescaled_by_integers(found, to, emit) if is_integer else rescaled(found, to, emit)
+        if result is None:
+            return
+        rewriter.replace(op, (), [result if element_of(result) == op.to else emit(StorageCastOp, result, to=op.to)])
+
+
+def rescaled(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue:
+    """
+    The codes of a sum of codes, whose factors are relative to their scale: one is rescaled, the others are numbers in
+    its offset.
+    """
+    terms = sorted(found.terms, key=lambda term: -byte_width(element_of(term[0])))
+    number = np.asarray(0 if found.offset is None else found.offset, np.float32)
+    for value, multiplier in terms:
+        number = number - np.float32(zero_point_of(element_of(value))) * multiplier
+    (first, multiplier), *rest = [(value, emit.constant(factor, "multiplier")) for value, factor in terms]
+    offsets = [emit(DequantizeOp, _integers(value, emit), factor) for value, factor in rest]
+    if number.any():
+        offsets.append(emit.constant(np.asarray(number), "offset"))
+    offset = reduce(lambda a, b: emit(AddOp, a, b), offsets) if offsets else None
+    return emit(RescaleOp, first, multiplier, offset, to=to)
+
+
+def _integers(value: SSAValue, emit: Emitter) -> SSAValue:
+    element = element_of(value)
+    return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
+
+
+def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:
+    """Codes of the same scale and range that lie within the limits of a type, in integers; `None` for others."""
+    if len(found.terms) > 1 or found.offset is not None:
+        return None
+    value, factor = next(iter(found.terms))
+    element = element_of(value)
+    if not isinstance(element, UniformQuantizedType) or not np.array_equal(factor, np.float32(to.quantization[0][0])):
+        return None
+    stored, wanted = storage_of(element), to.storage
+    if byte_width(stored) != byte_width(wanted):
+        return None
+    lowest, _ = integer_bounds(element.storage)
+    if zero_point_of(to) - zero_point_of(element) != integer_bounds(wanted)[0] - lowest:
+        return None
+    codes = _integers(value, emit)
+    if stored != wanted:
+        # Integers with a sign become those without, and back, by their highest bit.
+        codes = emit(BitwiseXorOp, emit(BitCastOp, codes, to=wanted), emit.splat(_highest_bit(wanted), wanted))
+    bounds = integer_bounds(wanted)
+    limits = [
+        emit.splat(own, wanted) if own != bound else None
+        for own, bound in zip((to.least.data, to.most.data), bounds, strict=True)
+    ]
+    if any(limit is not None for limit in limits):
+        codes = emit(ClipOp, codes, *limits)
+    return emit(StorageCastOp, codes, to=to)
+
+
+def _highest_bit(element: Attribute) -> int:
+    least, most = integer_bounds(element)  # pyright: ignore[reportArgumentType]
+    return least or (most + 1) // 2
+
+
+def requantization_of(function: FunctionOp) -> str:
+    """How codes change their scale on the target of a function, one of `REQUANTIZATIONS`."""
+    return function.assigned.data.requantization if function.assigned is not None else REQUANTIZATIONS[0]
+
+
+def _limited(value: SSAValue, to: UniformQuantizedType) -> tuple[SSAValue, UniformQuantizedType]:
+    """What a value is limited from, and codes of a type with these limits."""
+    (scale, zero), *_ = to.quantization
+    while isinstance(value.owner, ReluOp | ClipOp):
+        limits = limits_of(value.owner)
+        if limits is None:
+            break
+        least, most = (
+            int(np.clip(float(np.rint(np.float32(limit) / np.float32(scale))) + zero, to.least.data, to.most.data))
+            for limit in (limits.low, limits.high)
+        )
+        if not least <= zero <= most or least == most:
+            break
+        to = UniformQuantizedType.of(to.storage, to.expressed, to.quantization, None, (least, most))
+        value = limits.input
+    return value, to
