@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
-from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, Signedness, f32
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -14,7 +15,9 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size_of
+from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -35,11 +38,12 @@ class MultiplyCodes(Pattern):
         left, right = (codes_of(value, rewriter.storage) for value in op.operands[:2])
         if left is None or right is None or (isinstance(left.scale, SSAValue) and size_of(left.scale) > 1):
             return
-        widths = {byte_width(element_of(codes.value)) for codes in (left, right)}
-        channels = shape_of(op.result)[-1]
+        is_last = not isinstance(op, ConvOp) or is_channels_last(op.layout)
+        if not is_last or not _fits(op, left.value, right.value):
+            return
         emit = rewriter.emit
-        scale = _channel_scale(op, right.scale, channels, emit)
-        if len(widths) > 1 or widths.pop() > 2 or scale is None:
+        scale = _channel_scale(op, right.scale, emit)
+        if scale is None:
             return
         if isinstance(op, ConvOp):
             properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
@@ -58,26 +62,41 @@ class MultiplyCodes(Pattern):
         rewriter.replace(op, (), [number if op.bias is None else emit(AddOp, number, op.bias)])
 
 
-def _channel_scale(op: Product, scale: float | SSAValue, channels: int, emit: Emitter) -> SSAValue | None:
+def _fits(op: Product, left: SSAValue, right: SSAValue) -> bool:
+    """Whether codes are as wide as each other, and their sums of products are within i32 whatever they are."""
+    kinds = element_of(left), element_of(right)
+    terms = op.arithmetic().operations // max(size_of(op.result), 1)
+    alike = byte_width(kinds[0]) == byte_width(kinds[1]) <= 2
+    return alike and terms * _largest(kinds[0]) * _largest(kinds[1]) < 1 << 31
+
+
+def _largest(element: Attribute) -> int:
+    """The largest distance of a code of a type from its zero point."""
+    if isinstance(element, UniformQuantizedType):
+        zero = zero_point_of(element)
+        return max(element.most.data - zero, zero - element.least.data)
+    least, most = integer_bounds(cast("IntegerType[int, Signedness]", element))
+    return max(-least, most)
+
+
+def _channel_scale(op: Product, scale: float | SSAValue, emit: Emitter) -> SSAValue | None:
     """The scale of the right operand for each channel of the result, or for all; `None` where neither."""
     if not isinstance(scale, SSAValue):
         return emit.splat(scale, f32)
     shape = shape_of(scale)
     if math.prod(shape) == 1:
         return reshaped_scale(scale, (), emit)
-    line = _channel_line(op, channels)
+    line = channel_line(op)
     fits = (*[1] * (len(line) - len(shape)), *shape) == line
-    return reshaped_scale(scale, (channels,), emit) if fits else None
+    return reshaped_scale(scale, (math.prod(line),), emit) if fits else None
 
 
-def _channel_line(op: Product, channels: int) -> Shape:
-    """The shape of a scale for each channel beside the right operand."""
-    rank = rank_of(op.operands[1])
-    if isinstance(op, ConvOp):
-        return (channels, *[1] * (rank - 1))
-    if isinstance(op, MatMulOp) and flag(op.transpose_right):
-        return (*[1] * (rank - 2), channels, 1)
-    return (*[1] * (rank - 1), channels)
+def channel_line(op: Product) -> Shape:
+    """The shape of a scale for each channel of the result, beside the right operand."""
+    shape = shape_of(op.operands[1])
+    is_transposed = isinstance(op, MatMulOp) and flag(op.transpose_right)
+    axis = 0 if isinstance(op, ConvOp) else len(shape) - 2 if is_transposed else len(shape) - 1
+    return tuple(size if place == axis else 1 for place, size in enumerate(shape))
 
 
 @dataclass(frozen=True)

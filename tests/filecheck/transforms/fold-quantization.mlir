@@ -145,3 +145,37 @@ glow_high.func @function(%x: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> tensor<
   %5 = glow_high.quantize %4 {to = !quant.uniform<u8:f32, 0.25>} : tensor<4x!quant.uniform<u8:f32, 0.25>>
   glow_high.return %5
 }
+
+// -----
+
+// Sums that might not fit into 32 bits stay those of floats: of wide codes, and of too many narrow ones.
+
+// CHECK-LABEL: glow_high.func @wide(
+// CHECK:         glow_high.matmul %{{.*}}, %{{.*}} : tensor<2x3xf32>
+// CHECK-LABEL: glow_high.func @many(
+// CHECK:         glow_high.matmul %{{.*}}, %{{.*}} : tensor<1x1xf32>
+glow_high.func @wide(%x: tensor<2x4x!quant.uniform<i16:f32, 0.5>>, %w: tensor<4x3x!quant.uniform<i16:f32, 0.5>>) -> tensor<2x3xf32> {
+  %0 = glow_high.dequantize %x : tensor<2x4xf32>
+  %1 = glow_high.dequantize %w : tensor<4x3xf32>
+  %2 = glow_high.matmul %0, %1 : tensor<2x3xf32>
+  glow_high.return %2
+}
+glow_high.func @many(%x: tensor<1x80000x!quant.uniform<u8:f32, 0.5>>, %w: tensor<80000x1x!quant.uniform<i8:f32, 0.5>>) -> tensor<1x1xf32> {
+  %0 = glow_high.dequantize %x : tensor<1x80000xf32>
+  %1 = glow_high.dequantize %w : tensor<80000x1xf32>
+  %2 = glow_high.matmul %0, %1 : tensor<1x1xf32>
+  glow_high.return %2
+}
+
+// -----
+
+// Where channels are not the last axis, scales and bias do not broadcast along them.
+
+// CHECK-LABEL: glow_high.func @channels_first(
+// CHECK:         glow_high.conv %{{.*}}, %{{.*}}, %{{.*}} {layout = "channels_first"} : tensor<1x2x2x2xf32>
+glow_high.func @channels_first(%x: tensor<1x3x2x2x!quant.uniform<u8:f32, 0.5>>, %w: tensor<2x3x1x1xi8>, %s: tensor<2x1x1x1xf32>, %b: tensor<2xf32>) -> tensor<1x2x2x2xf32> {
+  %0 = glow_high.dequantize %x : tensor<1x3x2x2xf32>
+  %1 = glow_high.dequantize %w, %s : tensor<2x3x1x1xf32>
+  %2 = glow_high.conv %0, %1, %b {layout = "channels_first"} : tensor<1x2x2x2xf32>
+  glow_high.return %2
+}
