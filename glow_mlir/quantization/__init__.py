@@ -1,0 +1,1 @@
+"""From numbers that were seen to codes: histograms, profiles, calibration, schemas."""

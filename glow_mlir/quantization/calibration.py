@@ -1,0 +1,107 @@
+"""
+Calibration: which range of numbers codes are for, given how often which number occurred.
+
+A narrower range has finer codes for the many numbers in its middle, and cuts off the few at its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from glow_mlir.quantization.histogram import Histogram
+from glow_mlir.quantization.schemas import Uniform, uniform_of
+
+KEPT = 0.9999
+"""The share of the numbers that calibration by percentile keeps."""
+
+STEPS = 128
+"""How many ranges a search tries."""
+
+_UNLIKELY = 1e-4
+"""The share of a bin that a distribution does not have at all; onnxruntime's and MXNet's."""
+
+Score = Callable[[Histogram, np.ndarray, Uniform], float]
+"""How bad codes are for a histogram, whose bins have these centers; the least is the best."""
+
+
+def calibrated(histogram: Histogram, calibration: str, schema: str, bits: int) -> Uniform:
+    """The codes for the numbers of a histogram, which has some, by one of `options.CALIBRATIONS`."""
+    return _CALIBRATIONS[calibration](histogram, schema, bits)
+
+
+def _min_max(histogram: Histogram, schema: str, bits: int) -> Uniform:
+    """The range of all numbers."""
+    return uniform_of(schema, bits, histogram.low, histogram.high)
+
+
+def _percentile(histogram: Histogram, schema: str, bits: int) -> Uniform:
+    """The range without an equal share of the smallest and of the largest numbers, to whole bins (arXiv 2004.09602)."""
+    shares = histogram.counts.cumsum() / histogram.total
+    tail = (1 - KEPT) / 2
+    ends = np.searchsorted(shares, [tail, 1 - tail], side="right").clip(max=histogram.bins - 1)
+    below, above = np.ldexp(histogram.first + ends + (0, 1), histogram.exponent)
+    return uniform_of(schema, bits, max(float(below), histogram.low), min(float(above), histogram.high))
+
+
+def _searched(score: Score) -> Callable[[Histogram, str, int], Uniform]:
+    """The best of `STEPS` limits of the magnitude, in equal steps; of equally good ones the widest."""
+
+    def best(histogram: Histogram, schema: str, bits: int) -> Uniform:
+        centers = histogram.centers()
+        low, high = histogram.low, histogram.high
+        limits = [max(-low, high) * step / STEPS for step in range(STEPS, 0, -1)]
+        found = [uniform_of(schema, bits, max(low, -limit), min(high, limit)) for limit in limits]
+        return min(found, key=lambda uniform: score(histogram, centers, uniform))
+
+    return best
+
+
+def mean_squared_error(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> float:
+    """The mean square of the distance between a number and what its code stands for."""
+    distances = uniform.numbers(uniform.codes(centers)) - centers
+    return float((histogram.counts * distances**2).sum() / histogram.total)
+
+
+def divergence(histogram: Histogram, centers: np.ndarray, uniform: Uniform) -> float:
+    """
+    The Kullback-Leibler divergence of the numbers as codes tell them from the numbers as they are, in nats.
+
+    This is TensorRT's calibration (Migacz, "8-bit inference with TensorRT", GTC 2017), and Glow's KLMinimization, on
+    the codes of any schema: what is cut off counts at the ends of the range of the reference, and not at all for the
+    codes, and the numbers of one code are spread over those of its bins that have any. The bin of 0, which has a code
+    under any scale, counts no more than those beside it: behind a ReLU it would outweigh all others.
+    """
+    ends = uniform.numbers(np.array([uniform.least - 0.5, uniform.most + 0.5]))
+    inside = np.flatnonzero((centers >= ends[0]) & (centers <= ends[1]))
+    if not inside.size:
+        return np.inf
+    counts = histogram.counts[inside].astype(np.float64)
+    zero = int(np.abs(centers[inside]).argmin())
+    beside = [counts[place] for place in (zero - 1, zero + 1) if 0 <= place < inside.size]
+    counts[zero] = min(counts[zero], max(beside, default=counts[zero]))
+    reference = counts.copy()
+    reference[0] += histogram.counts[: inside[0]].sum()
+    reference[-1] += histogram.counts[inside[-1] + 1 :].sum()
+    _, groups = np.unique(uniform.codes(centers[inside]), return_inverse=True)
+    members = np.bincount(groups, counts > 0)[groups]
+    spread = np.where(counts > 0, np.bincount(groups, counts)[groups] / np.maximum(members, 1), 0.0)
+    return _divergence(reference, spread)
+
+
+def _divergence(reference: np.ndarray, other: np.ndarray) -> float:
+    """The Kullback-Leibler divergence of two distributions, given as counts."""
+    seen = reference > 0
+    expected = reference[seen] / reference.sum()
+    found = np.maximum(other[seen] / max(other.sum(), 1.0), _UNLIKELY / reference.size)
+    return float((expected * np.log(expected / found)).sum())
+
+
+_CALIBRATIONS: dict[str, Callable[[Histogram, str, int], Uniform]] = {
+    "min-max": _min_max,
+    "percentile": _percentile,
+    "kl": _searched(divergence),
+    "mse": _searched(mean_squared_error),
+}
+"""Calibration → the codes for a histogram, a schema and so many bits."""

@@ -1,0 +1,79 @@
+"""What of a graph is profiled: the values that may become codes, by names that stay from compilation to compilation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SplatOp
+from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import operations, own_operations
+
+
+def observed_values(module: ModuleOp) -> dict[str, SSAValue]:
+    """
+    The values of f32 that operators with a form on codes read or write, without constants, in the order of the program.
+
+    A value is named as in Glow, by the nodes of its operator and a number that tells the results of these apart,
+    `conv1:0`. Values in branches and loops, of which there may be none or many, are left out.
+    """
+    storage, counts = Storage(module), Counter[str]()
+    found: dict[str, SSAValue] = {}
+    for function in high_functions(module):
+        concerned = {
+            value
+            for op in own_operations(function)
+            if isinstance(op, HighOp) and op.ON_CODES is not None
+            for value in (*op.operands, *op.results)
+        }
+        for op in own_operations(function):
+            for result in op.results:
+                nodes = _nodes(op, storage)
+                name = f"{nodes}:{counts[nodes]}"
+                counts[nodes] += 1
+                if result in concerned and element_of(result) == f32 and not storage.is_constant(result):
+                    found[name] = result
+    return {name: value for name, value in found.items() if has_static_shape(value)}
+
+
+def _nodes(op: Operation, storage: Storage) -> str:
+    """What names an operator: its nodes, the placeholder that it reads, or else its kind."""
+    read = storage.by_name.get(op.storage_name) if isinstance(op, GetOp) else None
+    if isinstance(read, PlaceholderOp):
+        return read.public_name
+    return location_name(op.location) or op.name.partition(".")[2]
+
+
+def graph_digest(module: ModuleOp) -> str:
+    """
+    What tells the graphs of a module from others: operators, their nodes, properties, operands and element types.
+
+    Constants do not count, nor do sizes: a profile fits other weights, and other batches with the same graph.
+    """
+    state = hashlib.sha256()
+    for line in _lines(module):
+        state.update(line.encode() + b"\n")
+    return f"sha256:{state.hexdigest()[:32]}"
+
+
+def _lines(module: ModuleOp) -> Iterator[str]:
+    """A line for each function of `glow_high`, and for each operation in it."""
+    for function in high_functions(module):
+        numbers: dict[SSAValue, int] = {}
+        yield function.sym_name.data
+        for op in operations(function):
+            values = [numbers.setdefault(value, len(numbers)) for value in (*op.operands, *op.results)]
+            types = [f"{element_of(result)} {rank_of(result)}" for result in op.results]
+            # What moves elements says sizes, and a splat is a constant.
+            is_plain = isinstance(op, HighOp) and not isinstance(op, DataMovement | SplatOp)
+            properties = {name: str(value) for name, value in op.properties.items()} if is_plain else {}
+            yield f"{op.name} {location_name(op.location)} {values} {types} {sorted(properties.items())}"

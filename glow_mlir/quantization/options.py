@@ -1,0 +1,67 @@
+"""How a model is quantized, as users say it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glow_mlir.errors import OptionError
+
+SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-power2-scale")
+"""How scale and zero point follow from a range."""
+
+PRECISIONS: dict[str, int] = {"int8": 8, "int16": 16}
+"""Precision → bits of a code."""
+
+BIASES: dict[str, int] = {"int32": 32, "int8": 8}
+"""Precision of a bias → bits of its codes."""
+
+CALIBRATIONS = ("min-max", "percentile", "kl", "mse")
+"""How a range follows from a histogram."""
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """
+    What the pass `quantize` is to do (docs/quantization.md): the options of `InferenceSession(quantize=...)`.
+
+    `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
+    that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. Raises `OptionError` for a
+    word that there is not.
+    """
+
+    profile: str | os.PathLike[str]
+    schema: str = SCHEMAS[0]
+    precision: str = "int8"
+    bias: str = "int32"
+    calibration: str = CALIBRATIONS[0]
+    per_channel: bool = True
+    keep: Sequence[str] = ()
+    assert_all: bool = False
+
+    def __post_init__(self) -> None:
+        words = {"schema": SCHEMAS, "precision": PRECISIONS, "bias": BIASES, "calibration": CALIBRATIONS}
+        for name, known in words.items():
+            if (given := getattr(self, name)) not in known:
+                raise OptionError(f"{name}='{given}' is not known", hint=f"one of {', '.join(known)}")
+        if isinstance(self.keep, str):
+            raise OptionError(f"keep='{self.keep}' is no list of nodes", hint=f"keep=['{self.keep}']")
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code."""
+        return PRECISIONS[self.precision]
+
+    def pass_options(self) -> dict[str, str | bool | tuple[str, ...]]:
+        """The options of the pass, as a pipeline has them."""
+        words: dict[str, str | bool | tuple[str, ...]] = {
+            "profile": os.fspath(self.profile),
+            "schema": self.schema,
+            "precision": self.precision,
+            "bias": self.bias,
+            "calibration": self.calibration,
+            "per_channel": self.per_channel,
+            "assert_all": self.assert_all,
+        }
+        return words | ({"keep": tuple(self.keep)} if self.keep else {})

@@ -1,0 +1,81 @@
+"""Profiles: which numbers the values of a graph had, in a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.quantization.histogram import BINS, LEAST_BINS, Histogram
+from glow_mlir.support.files import replaced
+from glow_mlir.support.json_text import parsed_json
+
+FORMAT = "glow-profile"
+VERSION = 1
+
+_HINT = "glow-profile writes profiles"
+
+
+@dataclass
+class Profile:
+    """Histograms of the values of a graph by name, and the digest that tells the graph."""
+
+    graph: str
+    bins: int = BINS
+    histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+
+    def add(self, values: Mapping[str, np.ndarray]) -> None:
+        """Count the numbers of some values; those that are not finite are left out."""
+        for name, array in values.items():
+            histogram = self.histograms.get(name) or Histogram(self.bins)
+            histogram.add(array)
+            if histogram.total:
+                self.histograms[name] = histogram
+
+    def merge(self, other: Profile) -> None:
+        """Count the numbers of another profile, too; raises `OptionError` for one of another graph, or other bins."""
+        if other.graph != self.graph:
+            raise OptionError("profiles of different graphs cannot be merged", hint=_HINT)
+        if other.bins != self.bins:
+            raise OptionError(f"profiles with {self.bins} and {other.bins} bins cannot be merged", hint=_HINT)
+        for name, histogram in other.histograms.items():
+            self.histograms.setdefault(name, Histogram(self.bins)).merge(histogram)
+
+    def check_graph(self, graph: str, path: Path) -> None:
+        """Raise `ModelError` where the profile, of that file, is not of the graph with that digest."""
+        if graph != self.graph:
+            reason = "is the profile of another graph"
+            raise ModelError(reason, file=str(path), hint="profile this model, with the same sizes and options")
+
+    def write(self, path: Path) -> None:
+        """Write the profile, as a whole or not at all; raises `OptionError` where that is impossible."""
+        head = {"format": FORMAT, "version": VERSION, "graph": self.graph, "bins": self.bins}
+        values = {name: histogram.to_json() for name, histogram in self.histograms.items()}
+        # One value a line, so that people can search and compare.
+        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
+        with replaced(path) as file:
+            file.write(f'{json.dumps(head)[:-1]}, "values": {{\n{lines}\n}}}}\n'.encode())
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile in a file; raises `InputError` where there is none."""
+    try:
+        data: Any = parsed_json(path.read_bytes())
+        if data["format"] != FORMAT:
+            raise ValueError("another format")
+        if data["version"] != VERSION:
+            raise InputError(f"is a profile of version {data['version']}, not {VERSION}", file=str(path), hint=_HINT)
+        graph, bins = data["graph"], data["bins"]
+        if not isinstance(graph, str) or not isinstance(bins, int) or bins < LEAST_BINS:
+            raise ValueError("a profile has a graph and bins")
+        found = {str(name): Histogram.from_json(value, bins) for name, value in data["values"].items()}
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError("is no profile, or is damaged", file=str(path), hint=_HINT) from error
+    return Profile(graph, bins, found)
