@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute
@@ -12,6 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high import activation_functions as functions
 from glow_mlir.dialects.glow_high.elementwise import Binary, Unary
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import POSITIVE, SIGNED_UNIT, UNIT, Range, above_zero
 from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
@@ -22,6 +24,8 @@ from glow_mlir.dialects.shapes import require
 class Activation(Unary):
     """An activation function: one float operand."""
 
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
+
     input = operand_def(FLOATS)
 
 
@@ -30,6 +34,7 @@ class ReluOp(Unary):
     """max(x, 0) (ONNX Relu)."""
 
     name = "glow_high.relu"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.relu(b, x)
@@ -236,6 +241,7 @@ class PReluOp(Binary):
     """x, below zero `slope`·x (ONNX PRelu)."""
 
     name = "glow_high.prelu"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar, slope: Scalar) -> Scalar:
         return b.select(x < 0, x * slope, x)

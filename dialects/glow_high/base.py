@@ -34,7 +34,7 @@ from glow_mlir.dialects.attribute_syntax import (
     print_properties,
     to_attribute,
 )
-from glow_mlir.dialects.glow_high.interfaces import LinearForm, Workload
+from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
@@ -68,6 +68,9 @@ class HighOp(IRDLOperation, Workload):
 
     COMBINES_ROWS: ClassVar[bool] = False
     """Whether algorithms for it may combine rows of its result: places in all axes but the last."""
+
+    ON_CODES: ClassVar[OnCodes | None] = None
+    """What it is where numbers are quantized; `None` for an operator that stays in floats."""
 
     FAILURE: ClassVar[str] = ""
     """What is wrong with operands on which it fails when it is executed; empty where it never does."""

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.glow_high.windowed import Windowed
@@ -48,6 +48,7 @@ class ConvOp(Windowed):
 
     name = "glow_high.conv"
     COMBINES_ROWS: ClassVar[bool] = True
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
 
     input = operand_def(FACTORS.from_rank(3))
     filter = operand_def(FACTORS.from_rank(3))

@@ -13,6 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
 from glow_mlir.dialects.glow_high.samples import (
     Samples,
@@ -52,6 +53,8 @@ from glow_mlir.dialects.sizes import Size, smallest
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
     """An operator that moves elements; where it moves none, its first operand takes its place."""
+
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.MOVEMENT
 
     def is_identity(self) -> bool:
         """Whether the result always equals the first operand."""

@@ -12,6 +12,7 @@ from xdsl.traits import Commutative
 from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.elementwise import Binary, Elementwise
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, NEGATIVE, POSITIVE, Range, joined
 from glow_mlir.dialects.operand_types import BOOLS, INTEGERS, NUMBERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
@@ -24,6 +25,7 @@ class AddOp(Binary):
     """Sum (ONNX Add); wraps for integers."""
 
     name = "glow_high.add"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -39,6 +41,7 @@ class SubOp(Binary):
     """Difference (ONNX Sub); wraps for integers."""
 
     name = "glow_high.sub"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     def scalar(self, b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         return x - y
@@ -49,6 +52,7 @@ class MulOp(Binary):
     """Product (ONNX Mul); wraps for integers."""
 
     name = "glow_high.mul"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -116,6 +120,7 @@ class MaxOp(Binary):
     """The larger of two (ONNX Max); NaN if either is."""
 
     name = "glow_high.max"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -131,6 +136,7 @@ class MinOp(Binary):
     """The smaller of two (ONNX Min); NaN if either is."""
 
     name = "glow_high.min"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     traits = traits_def(Commutative())
 
@@ -341,6 +347,7 @@ class ClipOp(Elementwise):
     """x limited to [`low`, `high`]; either limit may be absent (ONNX Clip)."""
 
     name = "glow_high.clip"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     input = operand_def(NUMBERS)
     low = opt_operand_def(NUMBERS)

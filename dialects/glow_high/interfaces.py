@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.shapes import Shape, size_of
+
+
+class OnCodes(Enum):
+    """What an operator on numbers is where these are quantized: how scales of its operands and results relate."""
+
+    PRODUCT = "product"
+    """Products of the first two operands are summed in integers; a constant second one may have a scale a channel."""
+    MOVEMENT = "movement"
+    """Elements of the result are elements of operands: all have one scale and zero point."""
+    ARITHMETIC = "arithmetic"
+    """Each operand and result has parameters of its own."""
 
 
 class Arithmetic(NamedTuple):

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FACTORS, FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
@@ -51,6 +51,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
 
     name = "glow_high.matmul"
     COMBINES_ROWS: ClassVar[bool] = True
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
 
     left = operand_def(FACTORS.from_rank(2))
     right = operand_def(FACTORS.from_rank(2))
@@ -118,6 +119,7 @@ class FullyConnectedOp(HighOp):
     """
 
     name = "glow_high.fully_connected"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
 
     input = operand_def(FACTORS.of_rank(2))
     weights = operand_def(FACTORS.of_rank(2))

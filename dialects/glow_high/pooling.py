@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -11,6 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
@@ -107,6 +109,7 @@ class MaxPoolOp(Pool):
     """
 
     name = "glow_high.max_pool"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.MOVEMENT
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if meets_input(self.window()) else ANY
@@ -124,6 +127,7 @@ class AvgPoolOp(Pool):
     """
 
     name = "glow_high.avg_pool"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     input = operand_def(FLOATS.from_rank(3))
     count_include_pad = flag_prop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
@@ -10,6 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
@@ -97,6 +99,7 @@ class ReduceMeanOp(Reduction):
     """The mean (ONNX ReduceMean, GlobalAveragePool); for integers, their wrapped sum over the count, truncated."""
 
     name = "glow_high.reduce_mean"
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY

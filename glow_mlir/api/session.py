@@ -14,7 +14,7 @@ import numpy as np
 from glow_mlir.api.model_identity import is_ir, model_backend, model_identity
 from glow_mlir.api.session_entry import NodeArg, SessionEntry, as_array
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, installed_packages, loader_of
-from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.executable import Executable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from glow_mlir.driver.compiler import Observer
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.frontends.onnx.importer import ModelSource
+    from glow_mlir.quantization.options import Quantization
 
 MOST_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
@@ -65,7 +66,8 @@ class InferenceSession:
     caller's among them; 0 stands for the number of cores. Results do not depend on it. With `tune`, kernels are chosen
     by measuring them; last digits then depend on what was measured, though not on `threads` (docs/tuning.md). `entry`
     names the function that `run` calls where a module has several; by default that is the only one, or `main`. All
-    share constants and state. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
+    share constants and state. `quantize` says by which profile, and how, numbers become codes (docs/quantization.md).
+    Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
     whose code this machine cannot run, or a number of threads that there cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
@@ -90,6 +92,7 @@ class InferenceSession:
         accuracy: str | None = None,
         tune: bool = False,
         entry: str | None = None,
+        quantize: Quantization | None = None,
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
@@ -99,7 +102,7 @@ class InferenceSession:
         self._backend = model_backend(source) if backend is None else backend
         self._target, self._profile = target, profile
         self._pipeline, self._disable = pipeline, _names(disable)
-        self._accuracy, self._tune = accuracy, tune
+        self._accuracy, self._tune, self._quantize = accuracy, tune, quantize
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
@@ -189,15 +192,25 @@ class InferenceSession:
         for _ in range(MOST_ATTEMPTS):
             files = Snapshot(cache.contents)
             identity, source = model_identity(model, files)
-            key = self._key(identity)
+            key = self._key(identity, self._profile_identity(files))
             found = cache.load(key) or self._stored(source, key, cache, files)
             if found is not None:
                 return found
         hint = "wait until whoever writes it is done"
         raise ModelError("its files change while it is compiled", file=str(model), hint=hint)
 
-    def _key(self, identity: bytes | str) -> str:
-        """The key of the artifact that this session makes of a model of that identity."""
+    def _profile_identity(self, files: Snapshot) -> str:
+        """The digest of the profile that numbers are quantized by; raises `InputError` where it cannot be read."""
+        if self._quantize is None:
+            return ""
+        path = Path(self._quantize.profile)
+        try:
+            return files.digest(path)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+
+    def _key(self, identity: bytes | str, profile: str) -> str:
+        """The key of the artifact that this session makes of a model, and a profile, of that identity."""
         from glow_mlir.runtime.host import host_name
 
         return cache_key(
@@ -207,6 +220,7 @@ class InferenceSession:
             # How fast several threads are depends on the cores that they share.
             f"{self._tune} {usable_cores() if self._tune and self._threads != 1 else ''}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
+            f"{profile} {self._quantize and self._quantize.pass_options()}",
             host_name(),
             _versions(),
             source_stamp(),
@@ -234,24 +248,36 @@ class InferenceSession:
         # Who looks at modules finds the same digests each time.
         by_content = bool(self._observers or self._pass_observers)
         module = import_any(model, self._dimensions, by_content, get_backend(self._backend).KEEPS_MODULE)
+        pipeline = self._pipeline if self._quantize is None else self._quantizing(self._quantize, module)
         compilation = Compilation(
             module,
             self._backend,
             self._target,
             self._profile,
-            pipeline=self._pipeline,
+            pipeline=pipeline,
             disable=self._disable,
             observers=self._observers,
             runner=PassRunner(observers=self._pass_observers),
             accuracy=self._accuracy,
             threads=self._threads,
             tune=self._tune,
-            as_given=self._pipeline is None and is_ir(model),
+            as_given=pipeline is None and is_ir(model),
         )
         compilation.seconds["import"] = time.perf_counter() - start
         artifact = compilation.artifact(room)
         self.compile_seconds = compilation.seconds
         return artifact
+
+    def _quantizing(self, options: Quantization, module: ModuleOp) -> Pipeline:
+        """The pipeline with quantization in it; raises `OptionError` for a module that is behind that."""
+        from glow_mlir.backends.interface import get_backend
+        from glow_mlir.driver.compiler import stage_of
+        from glow_mlir.driver.pipelines import IMPORTED, quantizing
+
+        if (stage := stage_of(module)) not in ("", IMPORTED.name):
+            raise OptionError(f"a module at stage '{stage}' cannot be quantized", hint="quantize it as it was imported")
+        whole = self._pipeline or get_backend(self._backend).pipeline(self._target, self._profile)
+        return quantizing(whole, options.pass_options())
 
 
 def _check_pipeline(pipeline: Pipeline, target: str | None, profile: bool) -> None:

@@ -7,14 +7,14 @@ see, change and extend them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import ArgSpec, ParameterType
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
@@ -26,6 +26,12 @@ ASSIGN = "assign-target"
 
 SELECT = "select"
 """The pass that chooses kernels."""
+
+SIMPLIFY = "simplify-convolutions"
+"""
+The pass in front of which graphs are profiled and quantized: weights have taken in what they can, and nothing depends
+on the machine yet.
+"""
 
 ESSENTIAL = frozenset(
     {
@@ -398,6 +404,19 @@ def llvm(profile: bool) -> Stage:
 
 OPTIMIZE = Pipeline("optimize", (IMPORTED, OPTIMIZED))
 """Optimization of a graph for any backend."""
+
+
+def profiling(pipeline: Pipeline) -> Pipeline:
+    """A pipeline whose compilations save, besides, what the pass `quantize` asks a profile about."""
+    return pipeline.before(SIMPLIFY, "instrument-profile", stage=OPTIMIZED.name)
+
+
+def quantizing(pipeline: Pipeline, options: Mapping[str, ParameterType | tuple[str, ...]]) -> Pipeline:
+    """A pipeline whose compilations quantize, with those options of the pass `quantize`."""
+    parameters: dict[str, ParameterListType] = {
+        name: value if isinstance(value, tuple) else (value,) for name, value in options.items()
+    }
+    return pipeline.before(SIMPLIFY, ArgSpec("quantize", parameters), "fold-quantization", stage=OPTIMIZED.name)
 
 
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:

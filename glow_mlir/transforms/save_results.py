@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.hints import isa
 
@@ -63,13 +63,21 @@ def _label(op: Operation, result: SSAValue, position: int) -> str:
 
 def _save(function: FuncOp, storage: Storage, value: SSAValue, wish: str, taken: Collection[str]) -> str:
     """Save `value` in a new output of the function, by a name that callers do not know yet; returns that."""
+    while (name := storage.unique_name(wish)) in taken:
+        wish += "_"
+    save_as_output(function, storage, value, name)
+    return name
+
+
+def save_as_output(function: FuncOp, storage: Storage, value: SSAValue, name: str, label: str | None = None) -> None:
+    """Save `value` in a new output of the function, of that unique name; callers name it `label`, if that is given."""
     type_: Attribute = value.type
     assert isa(type_, TensorType)
     producer = value.owner
     assert isinstance(producer, Operation)
-    while (name := storage.unique_name(wish)) in taken:
-        wish += "_"
-    storage.add(PlaceholderOp.bound(name, type_, "output", producer.location))
+    output = PlaceholderOp.bound(name, type_, "output", producer.location)
+    if label is not None:
+        output.label = StringAttr(label)
+    storage.add(output)
     function.block.insert_op_after(SaveOp.to(value, name, producer.location), producer)
     function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(name)])
-    return name

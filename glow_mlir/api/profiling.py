@@ -1,0 +1,80 @@
+"""Profiles of models: runs on a data set, in which it is counted which values have which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.api.model_identity import model_backend
+from glow_mlir.api.session import InferenceSession, accepted_model
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.driver.pipelines import PassObserver, profiling
+from glow_mlir.errors import OptionError
+from glow_mlir.quantization.histogram import BINS, LEAST_BINS
+from glow_mlir.quantization.observed import graph_digest
+from glow_mlir.quantization.profile import Profile
+from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
+
+if TYPE_CHECKING:
+    from glow_mlir.api.session_entry import NodeArg
+
+
+class _Graph(PassObserver):
+    """Takes the digest of the graph that is profiled."""
+
+    digest = ""
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        if isinstance(item, InstrumentProfilePass):
+            self.digest = graph_digest(module)
+
+
+class Profiler:
+    """
+    A model whose runs are counted in a profile.
+
+    `model` and options are those of `InferenceSession`, in any backend; `bins` is the number of bins of each histogram.
+    Memory grows with one run and the number of values, not with the number of runs. Raises `GlowError` as the session.
+    """
+
+    def __init__(self, model: Any, *, bins: int = BINS, backend: str | None = None, **options: Any) -> None:
+        if bins < LEAST_BINS:
+            raise OptionError(f"a histogram cannot have {bins} bins", hint=f"at least {LEAST_BINS}")
+        chosen = model_backend(accepted_model(model)) if backend is None else backend
+        pipeline = profiling(get_backend(chosen).pipeline(options.pop("target", None)))
+        graph = _Graph()
+        self.session = InferenceSession(
+            model, backend=chosen, pipeline=pipeline, cache=False, pass_observers=[graph], **options
+        )
+        if not graph.digest:
+            reason = "the module has gone past the stage at which it is profiled"
+            raise OptionError(reason, hint="profile it as it was imported")
+        self.profile = Profile(graph.digest, bins)
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs of the model, in order."""
+        return self.session.get_inputs()
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Run the model and count its values; its own outputs by name. Raises `GlowError` as the session does."""
+        names = [argument.name for argument in self.session.get_outputs()]
+        found = dict(zip(names, self.session.run(None, inputs), strict=True))
+        values = {name.removeprefix(PREFIX): array for name, array in found.items() if name.startswith(PREFIX)}
+        self.profile.add(values)
+        return {name: array for name, array in found.items() if not name.startswith(PREFIX)}
+
+
+def profiled(
+    model: Any, samples: Iterable[Mapping[str, np.ndarray]], tell: Callable[[int], None] | None = None, **options: Any
+) -> Profile:
+    """The profile of a model on the inputs of some runs; `tell` is called behind each with their number so far."""
+    profiler = Profiler(model, **options)
+    for number, inputs in enumerate(samples, 1):
+        profiler.run(inputs)
+        if tell is not None:
+            tell(number)
+    return profiler.profile

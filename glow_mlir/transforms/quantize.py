@@ -1,0 +1,183 @@
+"""`quantize`: numbers become codes, by what a profile says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp
+from glow_mlir.dialects.quant import parameters_of
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.errors import OptionError
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.rewriting import erase_dead, high_functions
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.quantization.calibration import calibrated
+from glow_mlir.quantization.histogram import Histogram
+from glow_mlir.quantization.observed import graph_digest, observed_values
+from glow_mlir.quantization.options import BIASES, Quantization
+from glow_mlir.quantization.profile import Profile, read_profile
+from glow_mlir.quantization.schemas import Uniform
+from glow_mlir.quantization.weights import bias_codes, weight_codes
+from glow_mlir.transforms.fold_quantization import Product, channel_line
+from glow_mlir.transforms.quantization_plan import Plan, floats_of
+
+
+@dataclass(frozen=True)
+class QuantizePass(ModulePass):
+    """
+    Quantize what a profile knows, and put a dequantization behind (Glow's quantization procedure, paper §4.5).
+
+    Each value between operators that have a form on codes becomes `dequantize(quantize(value))`, weights become
+    `dequantize(codes)`, so that the meaning stands in the graph before `fold-quantization` brings the operators onto
+    the codes. Options are those of `Quantization`; which values become codes is in `quantization_plan.py`.
+    """
+
+    name = "quantize"
+
+    profile: str = ""
+    schema: str = "asymmetric"
+    precision: str = "int8"
+    bias: str = "int32"
+    calibration: str = "min-max"
+    per_channel: bool = True
+    keep: tuple[str, ...] = ()
+    assert_all: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.profile:
+            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
+        profile = read_profile(Path(self.profile))
+        profile.check_graph(graph_digest(op), Path(self.profile))
+        known = _histograms(op, profile)
+        kept = _kept(op, self.keep)
+        storage = Storage(op)
+        plans = [Plan(function, storage, known, kept) for function in high_functions(op)]
+        if self.assert_all:
+            _check_all(plans, kept)
+        for plan in plans:
+            Quantizing(plan, self._options).run()
+
+    @cached_property
+    def _options(self) -> Quantization:
+        """The options in one value, whose words are checked."""
+        return Quantization(
+            self.profile,
+            self.schema,
+            self.precision,
+            self.bias,
+            self.calibration,
+            self.per_channel,
+            self.keep,
+            self.assert_all,
+        )
+
+
+def _histograms(module: ModuleOp, profile: Profile) -> dict[SSAValue, Histogram]:
+    """Value → what the profile has of it."""
+    observed = observed_values(module)
+    return {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
+
+
+def _kept(module: ModuleOp, patterns: tuple[str, ...]) -> set[Operation]:
+    """The operators of those nodes or kinds; raises `OptionError` for a pattern that none fits."""
+    unused, found = set(patterns), set[Operation]()
+    for function in high_functions(module):
+        for op in own_operations(function):
+            names = (op.name.partition(".")[2], *location_names(op.location))
+            fitting = {pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)}
+            if fitting:
+                found.add(op)
+            unused -= fitting
+    if unused:
+        listed = ", ".join(sorted(f"'{pattern}'" for pattern in unused))
+        hint = "names of ONNX nodes, or kinds of operators such as conv"
+        raise OptionError(f"no node to keep in floats is called {listed}", hint=hint)
+    return found
+
+
+def _check_all(plans: list[Plan], kept: set[Operation]) -> None:
+    """Raise `OptionError` with a list of what stays in floats and is not among those kept."""
+    left = [op for plan in plans for op in floats_of(plan) if op not in kept]
+    if left:
+        listed = ", ".join(f"{op.name.partition('.')[2]} ('{'+'.join(location_names(op.location))}')" for op in left)
+        plural, what = ("operators", "them") if len(left) > 1 else ("operator", "it")
+        hint = f"keep {what} in floats by name or kind"
+        raise OptionError(f"{len(left)} {plural} cannot be quantized: {listed}", hint=hint)
+
+
+@dataclass
+class Quantizing:
+    """The rewriting of one function by its plan."""
+
+    plan: Plan
+    options: Quantization
+    _types: dict[SSAValue, Uniform] = field(default_factory=dict[SSAValue, Uniform], init=False)
+    """The codes of each group of values with one scale, by its first."""
+
+    def run(self) -> None:
+        """Quantize all that the plan says."""
+        for value in self.plan.values:
+            self._quantize(value)
+            statistics.count("values quantized")
+        for op in self.plan.operators:
+            if isinstance(op, Product) and self.plan.storage.is_constant(op.operands[1]):
+                self._quantize_weights(op)
+                statistics.count("weights quantized")
+        erase_dead(self.plan.function)
+
+    def _uniform(self, value: SSAValue) -> Uniform:
+        """The codes of a value, which are those of its group."""
+        group = self.plan.group(value)
+        if group[0] not in self._types:
+            options, histogram = self.options, self.plan.histogram(group)
+            self._types[group[0]] = calibrated(histogram, options.calibration, options.schema, options.bits)
+        return self._types[group[0]]
+
+    def _quantize(self, value: SSAValue) -> None:
+        """Put a pair of quantization and dequantization behind a value, and let it be read there."""
+        producer = value.owner
+        assert isinstance(producer, Operation)
+        assert producer.next_op is not None
+        emit = Emitter(producer.next_op, self.plan.storage, location=producer.location)
+        readers = [use for use in value.uses if self.plan.reads_codes(value, use)]
+        result = emit(DequantizeOp, emit(QuantizeOp, value, to=self._uniform(value).type()))
+        result.name_hint = value.name_hint
+        for use in readers:
+            use.operation.operands[use.index] = result
+
+    def _quantize_weights(self, op: Product) -> None:
+        """Let a product read its constant operand, and a constant bias, as what codes stand for."""
+        storage, options = self.plan.storage, self.options
+        emit = Emitter(op, storage)
+        weights = storage.value_of(op.operands[1])
+        assert weights is not None
+        hint = op.operands[1].name_hint or "weights"
+        line = channel_line(op) if options.per_channel else ()
+        found = weight_codes(weights, line, options.schema, options.bits)
+        codes, scales = emit.constant(found.codes, hint), emit.constant(found.scales, f"{hint}_scale")
+        op.operands[1] = emit(DequantizeOp, codes, scales)
+        bias = None if op.bias is None else storage.value_of(op.bias)
+        if bias is not None:
+            products = found.scales.reshape(-1).astype(np.float64) * _scale_of(op.operands[0])
+            rounded = bias_codes(bias, products, options.schema, BIASES[options.bias]).numbers()
+            op.operands[2] = emit.constant(rounded, op.operands[2].name_hint or "bias")
+
+
+def _scale_of(value: SSAValue) -> float:
+    """The scale of the codes that a value was made of."""
+    assert isinstance(value.owner, DequantizeOp)
+    known = parameters_of(element_of(value.owner.input))
+    assert known is not None
+    return known[0]
