@@ -56,7 +56,9 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="+",
         default=list(WORKLOADS),
         metavar="MODEL",
-        help="names, ONNX files, or zoo for networks of further families (the default: " + ", ".join(WORKLOADS) + ")",
+        help="names, ONNX files, zoo for networks of further families, or int8 for quantized ones (the default: "
+        + ", ".join(WORKLOADS)
+        + ")",
     )
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="ENGINE")
     parser.add_argument("--rounds", type=count, default=9, help="rounds of timing (9)")

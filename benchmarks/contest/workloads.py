@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from models import GraphBuilder, bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18, seeded_light_model
 from onnx import TensorProto, numpy_helper
 
-from contest import zoo
+from contest import quantized, zoo
 from contest.operations import flops
 
 ELEMENTS = 1 << 24
@@ -73,7 +73,10 @@ WORKLOADS: dict[str, Callable[[], onnx.ModelProto]] = {
 """Name → what builds the model. All have 32-bit floats, and one example unless the name has another number."""
 
 
-BUILT = WORKLOADS | zoo.ZOO
+GROUPS = {"zoo": zoo.ZOO, "int8": quantized.QUANTIZED}
+"""Name of further models together → the models."""
+
+BUILT = WORKLOADS | zoo.ZOO | quantized.QUANTIZED
 """All models that are built here."""
 
 
@@ -96,11 +99,12 @@ class NotAWorkload(ValueError):
 
 
 def names_of(asked: Sequence[str]) -> list[str]:
-    """Names and files of models, with `zoo` for all of its networks; raises `NotAWorkload` for what is neither."""
-    names = [name for one in asked for name in (zoo.ZOO if one == "zoo" else (one,))]
+    """Names and files of models, those of `GROUPS` for all of theirs; raises `NotAWorkload` for what is neither."""
+    names = [name for one in asked for name in GROUPS.get(one, (one,))]
     for name in names:
         if name not in BUILT and not Path(name).is_file():
-            raise NotAWorkload(f"{name} is neither a file nor one of {', '.join((*WORKLOADS, 'zoo', *zoo.ZOO))}")
+            known = ", ".join((*WORKLOADS, *(word for group, models in GROUPS.items() for word in (group, *models))))
+            raise NotAWorkload(f"{name} is neither a file nor one of {known}")
     short = Counter(map(short_name, names))
     if double := [name for name, count in short.items() if count > 1]:
         raise NotAWorkload(f"{short[double[0]]} models are called {double[0]}; rename a file")
@@ -162,6 +166,12 @@ def _from_file(path: Path) -> onnx.ModelProto:
 def sources_digest() -> str:
     """A digest of what decides how the models come out."""
     digest = hashlib.sha256(f"{np.__version__} {onnx.__version__}".encode())
-    for path in (Path(models.__file__), Path(__file__), Path(zoo.__file__), Path(__file__).with_name("operations.py")):
+    here = Path(__file__)
+    sources = (
+        here,
+        here.with_name("operations.py"),
+        *(Path(str(module.__file__)) for module in (models, zoo, quantized)),
+    )
+    for path in sources:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from models import GraphBuilder, he
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from contest.operations import flops
+from contest.quantized import QUANTIZED, quantized
 from contest.workloads import NotAWorkload, names_of, write_workload
 from contest.zoo import ZOO
 
@@ -74,6 +77,18 @@ def test_networks_of_the_zoo_are_valid(name: str):
     model = ZOO[name]()
     onnx.checker.check_model(model, full_check=True)
     assert flops(model)
+
+
+def test_quantized_networks_have_codes_around_each_product():
+    g = GraphBuilder(0)
+    weights, bias = g.weight(he(g.rng, (8, 3, 3, 3), 27)), g.weight(np.zeros(8, np.float32))
+    x = g.node("Conv", "input", weights, bias, pads=[1] * 4)
+    model = g.model({"input": (TensorProto.FLOAT, [1, 3, 8, 8])}, {g.node("Relu", x): [1, 8, 8, 8]})
+    found = quantized(lambda: model)
+    onnx.checker.check_model(found, full_check=True)
+    kinds = Counter(node.op_type for node in found.graph.node)
+    assert (kinds["Conv"], kinds["DequantizeLinear"]) == (1, 4)
+    assert names_of(["int8"]) == list(QUANTIZED)
 
 
 def test_operations_of_unknown_shapes_are_unknown():
