@@ -43,14 +43,19 @@ class ProductSignature:
     def of(left: SSAValue, right: SSAValue, bias: SSAValue | None = None) -> ProductSignature:
         """The signature of a product of these operands; raises `VerifyException` where their element types differ."""
         first, second = element_of(left), element_of(right)
-        signature = _signature(first, second)
+        signature = ProductSignature.of_elements(first, second)
         if bias is not None:
             added = element_of(bias)
             require(added == signature.output, f"the bias of a product of {signature.output} cannot be {added}")
         return signature
 
+    @staticmethod
+    @cache
+    def of_elements(left: Attribute, right: Attribute) -> ProductSignature:
+        """The signature of a product of such elements; raises `VerifyException` where they differ."""
+        return _signature(left, right)
 
-@cache
+
 def _signature(left: Attribute, right: Attribute) -> ProductSignature:
     narrow = is_integer(storage_of(left)) and byte_width(left) < 4
     if narrow and is_integer(storage_of(right)) and byte_width(right) == byte_width(left):

@@ -22,6 +22,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernels.convolution import ConvShape, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
+from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -75,7 +76,7 @@ def test_gemm(name: str, kind: Any, dynamic: bool):
     def body(b: Builder, arguments: list[Value]) -> None:
         c, a, w, bias, *extents = arguments
         m, n, k = extents
-        emit_gemm(b, ProductOperands(c, a, w, bias, element), m, n, k, k, n)
+        emit_gemm(b, ProductOperands(c, a, w, bias, multiply_adds(element)), m, n, k, k, n)
 
     run = compiled(target, 4, 3, body, verify=True) if dynamic else None
     for m, n, k in sizes:
@@ -85,7 +86,7 @@ def test_gemm(name: str, kind: Any, dynamic: bool):
 
         def fixed(b: Builder, arguments: list[Value], m: int = m, n: int = n, k: int = k) -> None:
             c, a, w, bias = arguments[:4]
-            emit_gemm(b, ProductOperands(c, a, w, bias, element), m, n, k, k, n)
+            emit_gemm(b, ProductOperands(c, a, w, bias, multiply_adds(element)), m, n, k, k, n)
 
         result = guarded(m * n, kind)
         packed = aligned(pack_panels(matrix, tile_for(target, element).panel))
@@ -263,7 +264,9 @@ def test_convolution(name: str, seed: int, depthwise: bool):
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, bias = arguments
-        (emit_depthwise if depthwise else emit_conv)(b, ProductOperands(out, inp, w, bias, element), shape)
+        (emit_depthwise if depthwise else emit_conv)(
+            b, ProductOperands(out, inp, w, bias, multiply_adds(element)), shape
+        )
 
     panel = tile_for(target, element).panel
     packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)

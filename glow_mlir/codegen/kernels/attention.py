@@ -25,6 +25,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.attention_in_place import InPlace, Rows
+from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.matmul import batch_strides
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
@@ -242,7 +243,7 @@ class _Head:
             return
         queries, pitch = self._queries(first, rows)
         scores, keys = (self.scratch[name].pointer for name in ("scores", "keys"))
-        operands = ProductOperands(scores, queries, keys, element=plan.element)
+        operands = ProductOperands(scores, queries, keys, dot=multiply_adds(plan.element))
         emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, plan.pitch)
 
     def _means(self, first: Index, rows: int, limit: Index) -> None:
@@ -260,7 +261,7 @@ class _Head:
                 into.pointer.at(columns.start, element),
                 self.scratch["scores"].pointer,
                 columns.weights,
-                element=element,
+                dot=multiply_adds(element),
                 epilogue=_scaling(element),
                 planes=(Plane(factors, element, (1, 0)),),
             )

@@ -17,6 +17,7 @@ from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
+from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
@@ -44,7 +45,7 @@ from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm
-from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.element_types import is_float, signless
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -56,22 +57,25 @@ from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 
 
 def accepts_conv(op: Operation) -> bool:
-    """Whether `op` is a convolution of floats, channels last, whose input holds its own border."""
+    """Whether `op` is a convolution, channels last, whose input holds its own border."""
     if kind_of(op) is not ConvOp:
         return False
     layout, pads = op.properties["layout"], op.properties.get("pads")
     assert isinstance(layout, StringAttr)
-    element = element_of(getattr(op, "input"))
     dense = all(is_dense(value) for value in (getattr(op, "filter"), getattr(op, "bias")) if value is not None)
     return (
         layout.data == CHANNELS_LAST
         and dense
         and has_unit_stride(getattr(op, "result"))
         and not any(ints(pads))
-        and is_float(element)
-        and byte_width(element) >= 4
+        and multiplies(getattr(op, "input"), getattr(op, "filter"))
         and not is_empty(getattr(op, "filter"))
     )
+
+
+def dot_of(op: Operation, target: Target) -> DotProduct:
+    """How a machine computes the products of a convolution."""
+    return dot_product(getattr(op, "input"), getattr(op, "filter"), target)
 
 
 def group_of(op: Operation) -> int:
@@ -164,7 +168,7 @@ class DepthwiseConvKernel(Kernel):
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plain = channels, *taps, _ = filter_shape(op)
-        shape, element = (*taps, channels), element_of(getattr(op, "input"))
+        shape, element = (*taps, channels), dot_of(op, target).right
         blocks = Blocks(axis=0, unit=1, target=len(taps), shape=shape)
         moves = partial(depthwise_moves, channels, tuple(taps))
         return {"filter": PackedForm("depthwise", plain, shape, element, pack_depthwise, blocks, moves=moves)}
@@ -178,7 +182,7 @@ class DepthwiseConvKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         packed = self._packed(call)
         if call.runs("images", "lines"):
-            operands = ProductOperands.of(call, "input", packed)
+            operands = ProductOperands.of(call, "input", packed, dot_of(call.op, call.target))
             emit_depthwise(
                 call.b, operands, shape_of_call(call), images=call.share("images"), lines=call.share("lines")
             )
@@ -201,10 +205,10 @@ class DepthwiseConvKernel(Kernel):
         scratch, b = call.many("scratch")[0], call.b
         if not call.runs("pack"):
             return scratch.pointer
-        taps, channels = scratch.shape
+        (taps, channels), element = scratch.shape, signless(scratch.element)
         with b.loop(0, taps, 1) as tap, b.loop(0, channels, 1) as channel:
-            value = filter_.pointer.at(channel * taps + tap, scratch.element).load(scratch.element)
-            scratch.pointer.at(tap * channels + channel, scratch.element).store(value)
+            value = filter_.pointer.at(channel * taps + tap, element).load(element)
+            scratch.pointer.at(tap * channels + channel, element).store(value)
         return scratch.pointer
 
 
@@ -371,25 +375,27 @@ class ConvKernel(Kernel):
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op):
             return False
-        even = has_unit_stride(getattr(op, "input"))
-        return even and is_pointwise(op) if has_prologue(op) else even or reads_by_channel(op)
+        even, source = has_unit_stride(getattr(op, "input")), element_of(getattr(op, "input"))
+        if has_prologue(op):
+            return even and is_pointwise(op) and is_float(source)
+        return even or reads_by_channel(op)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         filters, *rest = filter_shape(op)
         if reads_by_channel(op) and shape_of(getattr(op, "input"))[-1] > kernel_costs(target).plane_channels:
             return ()
-        outputs, element = shape_of(getattr(op, "result"))[1:-1], element_of(getattr(op, "filter"))
+        outputs, dot = shape_of(getattr(op, "result"))[1:-1], dot_of(op, target)
         if has_prologue(op):
             outputs = (block_lines(outputs, target), *outputs[1:])
         # A prologue leaves the pixels that are read beside each other.
         step = shape_of(getattr(op, "input"))[-1] * (1 if has_prologue(op) else math.prod(_strides_of(op)))
-        found = product_tiles(target, element, math.prod(outputs), filters // group_of(op), math.prod(rest), step)
+        found = product_tiles(target, dot, math.prod(outputs), filters // group_of(op), math.prod(rest), step)
         # A prologue is applied to blocks, whose size is that of the scratch buffer.
         return [tiles for tiles in found if not has_prologue(op) or tiles.get("rows") == found[0].get("rows")]
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        group, element = group_of(op), element_of(getattr(op, "input"))
-        panel = tile_for(target, element).panel
+        group, dot = group_of(op), dot_of(op, target)
+        panel = tile_for(target, dot.sums).panel
         plain = filters, *rest = filter_shape(op)
         taps, channels = math.prod(rest[:-1]), rest[-1]
         form, pack, depth = "filters", pack_filters, [(taps * channels, 1)]
@@ -400,7 +406,7 @@ class ConvKernel(Kernel):
         unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
         shape = (group, -(-filters // group // panel), math.prod(rest), panel)
         found = PackedForm(
-            *(form, plain, shape, element),
+            *(form, plain, shape, dot.right),
             lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit),
             Blocks(axis=0, unit=unit, target=target_axis, shape=shape),
             {"panel": panel, "groups": group},
@@ -412,7 +418,7 @@ class ConvKernel(Kernel):
         element = element_of(getattr(op, "filter"))
         found: list[Buffer] = []
         if op.properties.get("packing") is None:
-            group, panel = group_of(op), tile_for(target, element).panel
+            group, panel = group_of(op), tile_for(target, dot_of(op, target).sums).panel
             filters, *rest = filter_shape(op)
             found.append(((group, -(-filters // group // panel), math.prod(rest), panel), element))
         if has_prologue(op):
@@ -428,7 +434,7 @@ class ConvKernel(Kernel):
         if has_prologue(op):
             outputs = shape_of(getattr(op, "result"))[1:-1]
             return {**pack, "blocks": -(-outputs[0] // block_lines(outputs, target))}
-        axis, steps = conv_cut(shape_of_conv(op), tile_for(target, element_of(getattr(op, "filter"))), target)
+        axis, steps = conv_cut(shape_of_conv(op), tile_for(target, dot_of(op, target).sums), target)
         return {**pack, axis: steps}
 
     def private(self, op: Instruction) -> Sequence[int]:
@@ -438,7 +444,8 @@ class ConvKernel(Kernel):
         packed, prologue = self._packed(call), prologue_of(call)
         if not call.runs(*self.AXES[1:]):
             return
-        operands, shape = ProductOperands.of(call, "input", packed), shape_of_call(call)
+        operands = ProductOperands.of(call, "input", packed, dot_of(call.op, call.target))
+        shape = shape_of_call(call)
         if prologue is None:
             shares = (call.share(axis) for axis in ("rows", "columns", "images"))
             emit_conv(call.b, operands, shape, options=GemmOptions.of(tiles_of(call.op), *shares))
@@ -474,5 +481,6 @@ class ConvKernel(Kernel):
                 per_group,
                 depth,
                 channels=filter_.shape[-1] if reads_by_channel(call.op) else 1,
+                tile=tile_for(call.target, dot_of(call.op, call.target).sums),
             )
         return scratch.pointer

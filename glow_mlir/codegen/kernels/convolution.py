@@ -17,6 +17,7 @@ from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import (
     Ahead,
     GemmOptions,
@@ -64,6 +65,10 @@ class ConvShape:
         """How many products make one output: kernel elements times channels."""
         return self.channels * math.prod(self.kernel)
 
+    def panel_rows(self, dot: DotProduct) -> Index:
+        """How many rows a panel of the filters has."""
+        return self.depth if dot.group == 1 else dot.panel_rows(self.depth, self.segments()[1])
+
     def segments(self) -> tuple[list[tuple[Index, Index]], Index]:
         """
         Return the loops over the kernel as (count, stride in the input), and the length of a contiguous run.
@@ -100,6 +105,11 @@ class _Nest:
     kernel: MicroKernel
     options: GemmOptions
 
+    @property
+    def panel_rows(self) -> Index:
+        """How many rows a panel of the filters has."""
+        return self.shape.panel_rows(self.kernel.dot)
+
 
 def placed(shape: ConvShape, planes: Sequence[Plane], offsets: Places, index: Index, axis: int) -> Places:
     """Where output and planes are, `index` steps along a spatial axis further."""
@@ -114,11 +124,11 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     The weights are filters, `[groups, ceil(filters / panel), depth, panel]` as `packing.pack_filters` makes them; the
     bias has one element per filter of all groups. Planes are over batch, spatial dimensions, and filters of all groups.
     """
-    options, element, planes = options or GemmOptions(), operands.element, operands.planes
-    tile = options.tile or tile_for(b.target, element)
+    options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
+    tile = options.tile or tile_for(b.target, dot.sums)
     loops, _ = shape.segments()
     kernel = MicroKernel(
-        element,
+        dot,
         tile,
         tile.rows,
         tile.vectors,
@@ -132,7 +142,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
-    group_size = panels * shape.depth * tile.panel
+    group_size = panels * shape.panel_rows(dot) * tile.panel
     images = options.images.of(shape.batch) if isinstance(shape.batch, int) else (0, shape.batch)
     with b.loop(*images) as image, b.loop(0, shape.groups) as group:
         steps = (shape.output_image, *(plane.strides[0] for plane in planes))
@@ -141,7 +151,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
             0,
             image * shape.input_image + group * (shape.channels * shape.channel_pitch),
             tuple(image * step for step in steps),
-            operands.weights.at(group * group_size, element),
+            operands.weights.at(group * group_size, dot.right_cell),
             group * shape.filters,
         )
 
@@ -257,7 +267,7 @@ class _Bound:
 
         def block(first: Index, rows: Index) -> None:
             def panel(columns: Columns) -> None:
-                ahead = Ahead(columns, nest.shape.depth, rows)
+                ahead = Ahead(columns, nest.panel_rows, rows)
 
                 def tile(row: Index, count: int) -> None:
                     self._tile(columns, count, pixels.at(0, row), pixels, ahead, row - first, {})
@@ -276,7 +286,7 @@ class _Bound:
         def block(first: Index, lines: Index) -> None:
             def panel(columns: Columns) -> None:
                 every = lines * pixels.width
-                ahead = Ahead(columns, nest.shape.depth, every)
+                ahead = Ahead(columns, nest.panel_rows, every)
                 with nest.b.loop(0, lines) as step:
                     line = step + first
 
@@ -302,7 +312,7 @@ class _Bound:
     def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: _Pixels) -> None:
         """Multiply a block of pixels that runs on from line to line with a panel."""
         nest = self.nest
-        ahead = Ahead(columns, nest.shape.depth, rows)
+        ahead = Ahead(columns, nest.panel_rows, rows)
 
         def tile(row: Index, count: int) -> None:
             position, line = row % pixels.width, row // pixels.width
@@ -324,7 +334,8 @@ class _Bound:
         nest = self.nest
         shape, kernel = nest.shape, nest.kernel
         columns = nest.options.columns
-        emit_panels(nest.b, self.filters, shape.filters, shape.depth, kernel.tile, kernel.element, body, columns)
+        cell = kernel.dot.right_cell
+        emit_panels(nest.b, self.filters, shape.filters, nest.panel_rows, kernel.tile, cell, body, columns)
 
     def _tile(
         self,
@@ -357,7 +368,7 @@ class _Bound:
         variant.call(
             nest.b,
             output=operands.out.at(output + column, nest.kernel.output_element),
-            input=operands.inp.at(at[0] + self.source, nest.kernel.element),
+            input=operands.inp.at(at[0] + self.source, nest.kernel.dot.memory),
             weights=columns.weights,
             bias=operands.bias_at(column),
             depth=run,

@@ -24,10 +24,11 @@ from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
+from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.element_types import bit_width, is_unsigned, signless
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class DepthwiseKernel(SharedFunction):
     of the filter `dilations` pixels. Where `whole`, the channels are a multiple of the vector.
     """
 
-    element: Attribute
+    dot: DotProduct
     lanes: int
     rows: int
     pixels: int
@@ -71,6 +72,11 @@ class DepthwiseKernel(SharedFunction):
         ]
 
     @property
+    def element(self) -> Attribute:
+        """The element type of the sums."""
+        return self.dot.sums
+
+    @property
     def output_element(self) -> Attribute:
         """The element type of the output."""
         return self.element if self.epilogue is None else self.epilogue.element
@@ -80,7 +86,7 @@ class DepthwiseKernel(SharedFunction):
         """What the function is called."""
         tile, filter_ = f"{self.rows}x{self.pixels}", f"{self.slices}x{self.height}x{self.width}"
         strides, dilations = ("x".join(map(str, pair)) for pair in (self.strides, self.dilations))
-        return f"depthwise.{self.element}.{tile}.{filter_}.s{strides}.d{dilations}"
+        return f"depthwise.{self.dot.readable}.{tile}.{filter_}.s{strides}.d{dilations}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         channels, lanes = given["channels"], self.lanes
@@ -107,20 +113,21 @@ class _Channels:
         """Compute and store."""
         kernel = self.kernel
         type_ = vector(kernel.element, kernel.lanes)
-        start = self._read(self.given["bias"]) if kernel.bias else self.b.constant(0.0, type_)
+        start = self._read(self.given["bias"], kernel.element) if kernel.bias else self.b.constant(0.0, type_)
         sums = [[start] * kernel.pixels for _ in range(kernel.rows)]
         for index in range(kernel.slices):
             offset = self.given[f"slice{index}"] if index else 0
-            self._slice(index, self.given["input"].at(offset, kernel.element), sums)
+            self._slice(index, self.given["input"].at(offset, kernel.dot.memory), sums)
         for row, line in enumerate(sums):
             for pixel, total in enumerate(line):
                 self._store(row, pixel, total)
 
-    def _read(self, pointer: Value, offset: Index = 0) -> Value:
-        kernel = self.kernel
-        type_ = vector(kernel.element, kernel.lanes)
-        address = pointer.at(self.channel + offset, kernel.element)
-        return address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
+    def _read(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
+        """Elements of some type of the channels, as that of the sums."""
+        type_, in_memory = vector(signless(element), self.kernel.lanes), signless(element)
+        address = pointer.at(self.channel + offset, in_memory)
+        value = address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
+        return self.b.cast(value, self.kernel.element, signed=not is_unsigned(element))
 
     def _slice(self, index: int, source: Value, sums: list[list[Value]]) -> None:
         """Add the products of one slice of the filter, input line by input line: each pixel is loaded once."""
@@ -131,12 +138,13 @@ class _Channels:
                 users.setdefault(row * kernel.strides[0] + y * kernel.dilations[0], []).append((row, y))
         for line, pairs in sorted(users.items()):
             filter_ = {y: self._filter_line(index * kernel.height + y) for _, y in pairs}
-            start = source.at(self.given["input_line"] * line, kernel.element)
+            start = source.at(self.given["input_line"] * line, kernel.dot.memory)
             self._line(start, [(sums[row], filter_[y]) for row, y in pairs])
 
     def _filter_line(self, line: int) -> list[Value]:
         first, width = self.given["weights"], self.kernel.width
-        return [self._read(first, self.given["channels"] * (line * width + x)) for x in range(width)]
+        element = self.kernel.dot.right
+        return [self._read(first, element, self.given["channels"] * (line * width + x)) for x in range(width)]
 
     def _line(self, source: Value, users: list[tuple[list[Value], list[Value]]]) -> None:
         """Add the products of an input line to the sums of rows of the tile, each with its line of the filter."""
@@ -146,10 +154,10 @@ class _Channels:
             for x in range(kernel.width):
                 takers.setdefault(pixel * kernel.strides[1] + x * kernel.dilations[1], []).append((pixel, x))
         for place, pairs in sorted(takers.items()):
-            value = self._read(source, self.given["input_step"] * place)
+            value = self._read(source, kernel.dot.left, self.given["input_step"] * place)
             for sums, elements in users:
                 for pixel, x in pairs:
-                    sums[pixel] = self.b.fma(value, elements[x], sums[pixel])
+                    sums[pixel] = kernel.dot.multiply_add(self.b, value, elements[x], sums[pixel])
 
     def _store(self, row: int, pixel: int, total: Value) -> None:
         """Pass one vector of channels of a pixel through the epilogue and store it."""
@@ -180,10 +188,10 @@ def emit_depthwise(
     """
     if shape.channels != 1 or shape.filters != 1:
         raise ValueError("a depthwise convolution has one channel and one filter per group")
-    flat, element, planes = _planar(shape), operands.element, operands.planes
-    lanes, costs = b.target.vector_width(element), kernel_costs(b.target)
+    flat, dot, planes = _planar(shape), operands.dot, operands.planes
+    lanes, costs = b.target.vector_width(dot.sums), kernel_costs(b.target)
     kernel = DepthwiseKernel(
-        element=element,
+        dot=dot,
         lanes=lanes,
         rows=costs.depthwise_lines,
         pixels=costs.depthwise_pixels,
@@ -275,7 +283,7 @@ class _Nest:
         dataclasses.replace(self.kernel, rows=rows, pixels=pixels).call(
             self.b,
             output=operands.out.at(output, self.kernel.output_element),
-            input=operands.inp.at(place, self.kernel.element),
+            input=operands.inp.at(place, self.kernel.dot.memory),
             weights=operands.weights,
             bias=operands.bias_at(0),
             channels=shape.groups,

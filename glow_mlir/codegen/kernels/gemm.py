@@ -19,6 +19,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
@@ -39,7 +40,7 @@ def emit_panels(
     share: Partition = ALL,
 ) -> None:
     """
-    Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]`.
+    Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]` of cells of type `element`.
 
     The last panel may have fewer columns; it then uses as few vectors as they need. A share is one of the panels, of
     which Python has to know the number.
@@ -162,7 +163,7 @@ class GemmOptions:
 
 
 def product_tiles(
-    target: Target, element: Attribute, rows: int, columns: int, depth: int, row_step: int
+    target: Target, dot: DotProduct, rows: int, columns: int, depth: int, row_step: int
 ) -> list[dict[str, int]]:
     """
     The `rows` of a block and whether to `prefetch` the next panel, for a product with rows `row_step` elements apart.
@@ -171,10 +172,10 @@ def product_tiles(
     weights alone; fetching ahead for few rows, and weights that the cache cannot hold. Others are blocks of half, twice
     and four times as many rows.
     """
-    tile, costs = tile_for(target, element), kernel_costs(target)
+    tile, costs = tile_for(target, dot.sums), kernel_costs(target)
     if rows <= tile.rows:
         return [{}]
-    half = target.l2_bytes * 4 // bit_width(element)
+    half = target.l2_bytes * 4 // bit_width(dot.left)
     weights = columns * depth
     guess = {
         "rows": min(rows, costs.block_rows) if weights <= half < rows * row_step else rows,
@@ -209,10 +210,10 @@ def emit_gemm(
     `[ceil(n / panel), k, panel]` as `packing.pack_panels` makes them. With `accumulate` the product is added to C, and
     the bias is not read.
     """
-    options, element, planes = options or GemmOptions(), operands.element, operands.planes
-    tile = options.tile or tile_for(b.target, element)
+    options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
+    tile = options.tile or tile_for(b.target, dot.sums)
     kernel = MicroKernel(
-        element,
+        dot,
         tile,
         tile.rows,
         tile.vectors,
@@ -228,7 +229,7 @@ def emit_gemm(
         def panel(columns: Columns) -> None:
             nest.panel(columns, first, rows)
 
-        emit_panels(b, operands.weights, n, k, tile, element, panel, options.columns)
+        emit_panels(b, operands.weights, n, dot.panel_rows(k, k), tile, dot.right_cell, panel, options.columns)
 
     emit_blocks(b, m, tile.rows, options.block_rows, block, options.rows)
 
@@ -247,15 +248,15 @@ class _Nest:
 
     def panel(self, columns: Columns, first: Index, rows: Index) -> None:
         """Multiply a block of rows with one panel of columns."""
-        kernel, operands, element = self.kernel, self.operands, self.kernel.element
-        ahead = Ahead(columns, self.k, rows)
+        kernel, operands, dot = self.kernel, self.operands, self.kernel.dot
+        ahead = Ahead(columns, dot.panel_rows(self.k, self.k), rows)
 
         def tile(row: Index, count: int) -> None:
             variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows), self.b.target)
             variant.call(
                 self.b,
                 output=operands.out.at(row * self.ldc + columns.start, kernel.output_element),
-                input=operands.inp.at(row * self.lda, element),
+                input=operands.inp.at(row * self.lda, dot.memory),
                 weights=columns.weights,
                 bias=operands.bias_at(columns.start) if kernel.bias else operands.out,
                 depth=self.k,
@@ -283,7 +284,7 @@ class Ahead:
     """
     What the tiles of one panel fetch of the next one, which they share by their rows.
 
-    `rows` are those of all tiles, `depth` is that of the panel.
+    `rows` are those of all tiles, `depth` are the rows of the panel.
     """
 
     columns: Columns
@@ -291,14 +292,16 @@ class Ahead:
     rows: Index
 
     def step(self, kernel: MicroKernel) -> int:
-        """How many elements the tile of a kernel fetches while it takes one row of the panel; 0 for none."""
+        """How many cells the tile of a kernel fetches while it takes one row of the panel; 0 for none."""
         if not kernel.prefetch or not isinstance(self.rows, int):
             return 0
         return -(-kernel.tile.panel * kernel.rows // self.rows)
 
     def applied(self, kernel: MicroKernel, target: Target) -> MicroKernel:
         """The variant that fetches all lines of the cache on its way, not some of them."""
-        return dataclasses.replace(kernel, prefetch=-(-self.step(kernel) // line_elements(target, kernel.element)))
+        return dataclasses.replace(
+            kernel, prefetch=-(-self.step(kernel) // line_elements(target, kernel.dot.right_cell))
+        )
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
         """What the tile from a row on is told."""
@@ -306,5 +309,5 @@ class Ahead:
         if not step:
             return {}
         size = self.depth * kernel.tile.panel
-        following = self.columns.weights.at(size, kernel.element)
-        return {"ahead": following.at(row * size // self.rows, kernel.element), "ahead_step": step}
+        following = self.columns.weights.at(size, kernel.dot.right_cell)
+        return {"ahead": following.at(row * size // self.rows, kernel.dot.right_cell), "ahead_step": step}

@@ -1,4 +1,4 @@
-"""Kernels of matrix products: batches of packed, register-tiled products, and a plain one for integers."""
+"""Kernels of matrix products: batches of packed, register-tiled products."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
-from glow_mlir.codegen.builder.types import f32, vector
+from glow_mlir.codegen.builder.nests import Index, linear, nest
+from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -40,7 +40,7 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.packing import pack_panels
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned, signless
+from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -146,7 +146,7 @@ class StrassenMatMulKernel(StrassenKernel):
 @kernel("matmul")
 class MatMulKernel(Kernel):
     """
-    Floating-point products of batches. The right operand is read in packed panels: packed before the run where it is a
+    Products of batches. The right operand is read in packed panels: packed before the run where it is a
     matrix of a constant or of state, else into scratch, once where it is not batched and once a batch where it is.
     """
 
@@ -158,25 +158,24 @@ class MatMulKernel(Kernel):
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
             return False
         left, right = (getattr(op, name) for name in ("left", "right"))
-        wide = is_float(element_of(left)) and byte_width(element_of(left)) >= 4
-        return wide and not is_empty(right) and _has_rows(op)
+        return multiplies(left, right) and not is_empty(right) and _has_rows(op)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         rows, columns, depth = _sizes(op)
         if not _is_matrix(op) or whole_storage(getattr(op, "right"), storage) is None:
             rows = shape_of(getattr(op, "result"))[-2]
-        return product_tiles(target, element_of(getattr(op, "left")), rows, columns, depth, depth)
+        return product_tiles(target, _dot(op, target), rows, columns, depth, depth)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        plain, element, transposed = _right_shape(op), element_of(getattr(op, "left")), _flag(op, "transpose_right")
+        plain, dot, transposed = _right_shape(op), _dot(op, target), _flag(op, "transpose_right")
         if len(plain) != 2:
             return {}
-        panel = tile_for(target, element).panel
+        panel = tile_for(target, dot.sums).panel
         columns, depth = plain if transposed else plain[::-1]
         shape = (-(-columns // panel), depth, panel)
         column_step, row_step = (depth, 1) if transposed else (1, columns)
         found = PackedForm(
-            *("panels_transposed" if transposed else "panels", plain, shape, element),
+            *("panels_transposed" if transposed else "panels", plain, shape, dot.right),
             lambda m: pack_panels(m.T if transposed else m, panel),
             Blocks(axis=0 if transposed else 1, unit=panel, target=0, shape=shape),
             {"panel": panel},
@@ -191,7 +190,7 @@ class MatMulKernel(Kernel):
         depth, columns = shape_of(right)[-2:]
         if _flag(op, "transpose_right"):
             depth, columns = columns, depth
-        panel = tile_for(target, element_of(right)).panel
+        panel = tile_for(target, _dot(op, target).sums).panel
         return [((-(-columns // panel), depth, panel), element_of(right))]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
@@ -199,7 +198,7 @@ class MatMulKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         *batch, rows, columns = shape_of(getattr(op, "result"))
-        tile = tile_for(target, element_of(getattr(op, "left")))
+        tile = tile_for(target, _dot(op, target).sums)
         packed = op.properties.get("packing") is not None
         if not packed and _is_batched(op):
             return {"batches": math.prod(batch)}
@@ -220,7 +219,7 @@ class MatMulKernel(Kernel):
         batch = result.shape[:-2]
         packing = call.op.properties.get("packing")
         right = call.one("right")
-        operands = ProductOperands.of(call, "left", right.pointer)
+        operands = ProductOperands.of(call, "left", right.pointer, _dot(call.op, call.target))
         planes = operands.planes
         options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         batches = call.share("batches")
@@ -231,8 +230,8 @@ class MatMulKernel(Kernel):
         steps = [batch_strides(operand, batch) if batch else () for operand in (result, left)]
 
         def product(indices: list[Index], packed: Value) -> None:
-            c = result.pointer.at(linear(indices, steps[0]), result.element)
-            a = left.pointer.at(linear(indices, steps[1]), left.element)
+            c = result.pointer.at(linear(indices, steps[0]), operands.output_element)
+            a = left.pointer.at(linear(indices, steps[1]), operands.dot.memory)
             moved = tuple(plane.moved(linear(indices, plane.strides[:-2] if batch else ())) for plane in planes)
             matrices = replace(operands, out=c, inp=a, weights=packed, planes=moved)
             pitches = left.strides[-2], result.strides[-2]
@@ -260,13 +259,20 @@ class MatMulKernel(Kernel):
         self, call: KernelCall, right: Operand, offset: Index, scratch: Operand, columns: int, depth: int
     ) -> None:
         share, pitch = call.share("pack"), right.strides[-2]
+        tile, element = tile_for(call.target, _dot(call.op, call.target).sums), signless(right.element)
         if _flag(call.op, "transpose_right"):
             matrix = Box(right, (pitch, 1), offset)
-            emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, share=share)
+            emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, tile=tile, share=share)
             return
-        source = right.pointer.at(offset, right.element)
-        packed, element = scratch.pointer, right.element
-        emit_pack_panels(call.b, packed, source, columns, depth, pitch, element=element, share=share)
+        source = right.pointer.at(offset, element)
+        emit_pack_panels(
+            call.b, scratch.pointer, source, columns, depth, pitch, element=element, tile=tile, share=share
+        )
+
+
+def _dot(op: Operation, target: Target) -> DotProduct:
+    """How a machine computes the products of an instruction."""
+    return dot_product(getattr(op, "left"), getattr(op, "right"), target)
 
 
 def _is_batched(op: Instruction) -> bool:
@@ -295,64 +301,3 @@ def _merged_rows(shapes: Sequence[Shape], strides: Sequence[Shape]) -> int | Non
             total *= size
     counts = {math.prod(shape[:-1]) for shape in shapes}
     return counts.pop() if len(counts) == 1 else None
-
-
-@kernel("matmul-plain")
-class PlainMatMulKernel(Kernel):
-    """Products of integers, which wrap in the result: its row is a sum of rows of the right operand, in vectors."""
-
-    name = "matmul-plain"
-
-    def accepts(self, op: Operation) -> bool:
-        transposed = kind_of(op) is MatMulOp and (_flag(op, "transpose_left") or _flag(op, "transpose_right"))
-        return (
-            kind_of(op) is MatMulOp
-            and not transposed
-            and not is_float(element_of(getattr(op, "left")))
-            and _has_rows(op)
-        )
-
-    def emit(self, call: KernelCall) -> None:
-        b, result, left, right = call.b, call.result, call.one("left"), call.one("right")
-        batch = result.shape[:-2]
-        rows, columns = result.shape[-2:]
-        element = signless(result.element)
-        lanes = max(1, call.target.vector_bits // (8 * byte_width(element)))
-        steps = [batch_strides(operand, batch) for operand in (result, left, right)]
-        bias = call.maybe("bias")
-
-        def row(indices: list[Index]) -> None:
-            *outer, m = indices
-            c, a, right_base = (
-                operand.pointer.at(linear(outer, step), signless(operand.element))
-                for operand, step in zip((result, left, right), steps, strict=True)
-            )
-
-            def cell(n: Index, width: int) -> None:
-                type_ = vector(element, width)
-                start = b.constant(0, type_) if bias is None else bias.pointer.at(n, element).load(type_)
-                total = _sum(b, a, right_base, left, right, m, n, width, start)
-                c.at(n * result.strides[-1] + m * result.strides[-2], element).store(total)
-
-            vector_loop(b, columns, lanes, cell)
-
-        nest(b, (*batch, rows), row)
-
-
-def _sum(
-    b: Builder, a: Value, base: Value, left: Operand, right: Operand, m: Index, n: Index, width: int, start: Value
-) -> Value:
-    """The sum over the inner axis for `width` columns of one row, in the type of `start`."""
-    accumulator = start.info.element
-
-    def factor_of(pointer: Value, operand: Operand, lanes: int) -> Value:
-        loaded = pointer.load(vector(signless(operand.element), lanes))
-        return b.cast(loaded, accumulator, signed=not is_unsigned(operand.element))
-
-    with b.loop(0, left.shape[-1], 1, carried=[start]) as loop:
-        k = loop.index
-        factor = factor_of(a.at(k * left.strides[-1] + m * left.strides[-2], signless(left.element)), left, 1)
-        line = factor_of(base.at(n * right.strides[-1] + k * right.strides[-2], signless(right.element)), right, width)
-        spread = b.splat(factor, width) if width > 1 else factor
-        loop.set(loop.values[0] + spread * line)
-    return loop.results[0]

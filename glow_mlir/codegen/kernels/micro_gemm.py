@@ -116,14 +116,14 @@ class MicroKernel(StoredTile, SharedFunction):
         flags = ("narrow", "partial", "bias", "accumulate", "wraps", "prefetch")
         words = [
             "gemm",
-            str(self.element),
+            self.dot.readable,
             f"{self.rows}x{self.vectors}",
             *(flag for flag in flags if getattr(self, flag)),
         ]
         return ".".join([*words, "epilogue"] if self.epilogue else words)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        inputs = row_addresses(b, self, given, "input", self.element)
+        inputs = row_addresses(b, self, given, "input", self.dot.memory)
         masks = _masks(b, self, given)
         sums = _sum(b, self, given, inputs, _initial(b, self, given, masks))
         TileStore(b, self, given, masks).run(sums)
@@ -174,7 +174,7 @@ def _sum(
 
     def segments(loop: int, start: Value, state: Sequence[Value]) -> list[Value]:
         if loop == kernel.segment_loops:
-            return _run(b, kernel, given, [row.at(start, kernel.element) for row in inputs], state)
+            return _run(b, kernel, given, [row.at(start, kernel.dot.memory) for row in inputs], state)
         with b.loop(0, given[f"count{loop}"], carried=state) as steps:
             steps.set(*segments(loop + 1, start + steps.index * given[f"stride{loop}"], steps.values))
         return steps.results
@@ -207,25 +207,24 @@ def _step(
     b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], loop: Loop, elements: int
 ) -> list[Value]:
     """Return the state after some elements: for each a row of the panel, and one spread input per row."""
-    lanes, element, panel = kernel.tile.lanes, kernel.element, kernel.tile.panel
-    types = [vector(element, kernel.lanes_of(v)) for v in range(kernel.vectors)]
+    lanes, dot, cell, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_cell, kernel.tile.panel
     size = kernel.rows * kernel.vectors
     sums, (weights, *ahead) = list(loop.values[: size * kernel.ways]), loop.values[size * kernel.ways :]
     for way in range(elements):
         columns = [
-            weights.at(way * panel + v * lanes, element).load(type_, align=kernel.lanes_of(v) * bit_width(element) // 8)
-            for v, type_ in enumerate(types)
+            dot.columns(b, weights.at(way * panel + v * lanes, cell), kernel.lanes_of(v)) for v in range(kernel.vectors)
         ]
         for row, address in enumerate(inputs):
-            value = address.at(loop.index + way, element).load(element)
+            value = dot.read(b, address.at(loop.index + way, dot.left_cell))
             spread = {
-                width: b.splat(value, width) for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))
+                width: dot.spread(b, value, width)
+                for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))
             }
             for v, column in enumerate(columns):
                 place = way * size + row * kernel.vectors + v
-                sums[place] = b.fma(spread[kernel.lanes_of(v)], column, sums[place])
+                sums[place] = dot.multiply_add(b, spread[kernel.lanes_of(v)], column, sums[place])
     if ahead:
         for line in range(kernel.prefetch):
-            b.prefetch(ahead[0].at(line * line_elements(b.target, element), element), level=2)
-        ahead = [ahead[0].at(given["ahead_step"] * elements, element)]
-    return [*sums, weights.at(elements * panel, element), *ahead]
+            b.prefetch(ahead[0].at(line * line_elements(b.target, cell), cell), level=2)
+        ahead = [ahead[0].at(given["ahead_step"] * elements, cell)]
+    return [*sums, weights.at(elements * panel, cell), *ahead]

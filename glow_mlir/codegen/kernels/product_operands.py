@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane, epilogue_of
-from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32, DotProduct
 from glow_mlir.codegen.selection.kernel import KernelCall
 
 
@@ -18,24 +18,29 @@ class ProductOperands:
     Where a product has its operands: the first result, the first element that it reads, the packed weights, aligned to
     a whole vector, and a bias with one element a column, or none.
 
-    `element` is that of what is read and summed. The epilogue is applied to each result; `planes` are its operands.
+    `dot` says how they are multiplied and summed. The epilogue is applied to each result; `planes` are its operands.
     """
 
     out: Value
     inp: Value
     weights: Value
     bias: Value | None = None
-    element: Attribute = f32
+    dot: DotProduct = MULTIPLY_ADDS_F32
     epilogue: Epilogue | None = None
     planes: tuple[Plane, ...] = ()
 
     @staticmethod
-    def of(call: KernelCall, name: str, weights: Value) -> ProductOperands:
+    def of(call: KernelCall, name: str, weights: Value, dot: DotProduct = MULTIPLY_ADDS_F32) -> ProductOperands:
         """Those of a call, of which the operand of that name is multiplied with weights that are packed."""
         source, bias = call.one(name), call.maybe("bias")
         epilogue, planes = epilogue_of(call)
         start = None if bias is None else bias.pointer
-        return ProductOperands(call.result.pointer, source.pointer, weights, start, source.element, epilogue, planes)
+        return ProductOperands(call.result.pointer, source.pointer, weights, start, dot, epilogue, planes)
+
+    @property
+    def element(self) -> Attribute:
+        """The element type of what is summed."""
+        return self.dot.sums
 
     @property
     def output_element(self) -> Attribute:

@@ -24,6 +24,7 @@ from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.row_product import RowProduct
@@ -255,7 +256,7 @@ class Step:
         plan, pitch = self.plan, self.call.many("scratch")[SUMS].strides[0]
 
         def tile(row: Index, rows: int) -> None:
-            MicroKernel(plan.element, plan.tile, rows, plan.tile.vectors).call(
+            MicroKernel(multiply_adds(plan.element), plan.tile, rows, plan.tile.vectors).call(
                 self.b,
                 output=output.at(row * pitch, plan.element),
                 input=source.at(row * plan.hidden, plan.element),

@@ -29,6 +29,7 @@ from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
@@ -447,7 +448,7 @@ class _Nest(TiledProduct):
                 self.scratch[1].at(product * cut.product_step, element),
                 sums.at(product * cut.sum_step, element),
                 weights.at(product * (cut.depth * cut.panel), element),
-                element=element,
+                dot=multiply_adds(element),
             )
             options = GemmOptions(prefetch=cut.prefetch, whole_rows=part.block.upper)
             emit_gemm(b, operands, part.rows, cut.panel, cut.depth, cut.row_step, cut.panel, options=options)

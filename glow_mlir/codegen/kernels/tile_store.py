@@ -11,6 +11,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
 
@@ -31,13 +32,13 @@ class PlaneKind:
 @dataclass(frozen=True)
 class StoredTile:
     """
-    What it depends on how a tile is stored: `rows` and `vectors` of it have sums, of elements of one type.
+    What it depends on how a tile is computed and stored: `rows` and `vectors` of it have sums of some products.
 
     Where it is `partial`, only its first `columns` exist; where it `wraps`, it runs on from line to line. `planes` are
     the further operands of the epilogue, those that it writes first.
     """
 
-    element: Attribute
+    dot: DotProduct
     tile: Tile
     rows: int
     vectors: int
@@ -45,6 +46,11 @@ class StoredTile:
     wraps: bool = False
     epilogue: Epilogue | None = None
     planes: tuple[PlaneKind, ...] = ()
+
+    @property
+    def element(self) -> Attribute:
+        """The element type of the sums."""
+        return self.dot.sums
 
     @property
     def output_element(self) -> Attribute:

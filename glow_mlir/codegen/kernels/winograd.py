@@ -29,6 +29,7 @@ from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_gemm, emit_panels
 from glow_mlir.codegen.kernels.image_tiles import (
     GRID,
@@ -419,7 +420,7 @@ class _Nest(TiledProduct):
                 products.at(point * cut.product_step, element),
                 inputs.at(point * cut.input_step, element),
                 columns.weights.at(weight * (channels * panel), element),
-                element=element,
+                dot=multiply_adds(element),
             )
             options = GemmOptions(prefetch=cut.prefetch, whole_rows=cut.tiles)
             emit_gemm(b, operands, tiles, columns.count, channels, channels, panel, options=options)
