@@ -8,12 +8,14 @@ if TYPE_CHECKING:
     from glow_mlir.api import onnx_backend
     from glow_mlir.api.session import InferenceSession
     from glow_mlir.errors import GlowError
+    from glow_mlir.quantization.options import Quantization
 
-__all__ = ["GlowError", "InferenceSession", "onnx_backend"]
+__all__ = ["GlowError", "InferenceSession", "Quantization", "onnx_backend"]
 
 _HOMES = {
     "GlowError": "glow_mlir.errors:GlowError",
     "InferenceSession": "glow_mlir.api.session:InferenceSession",
+    "Quantization": "glow_mlir.quantization.options:Quantization",
     "onnx_backend": "glow_mlir.api.onnx_backend",
 }
 """Public name → the module that it is, or that has it."""

@@ -16,6 +16,7 @@ from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.quantization_arguments import chosen_quantization
 from glow_mlir.tools.run_arguments import COMPILED, HOST, PROGRAM, is_measured, is_silent, parse_arguments
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class Run:
             "threads": args.threads,
             "tune": args.tune,
             "entry": args.entry,
+            "quantize": chosen_quantization(args),
         }
 
     @property

@@ -12,6 +12,7 @@ from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds,
 from glow_mlir.tools.command_line import ArgumentGroup, check_files, new_parser
 from glow_mlir.tools.ladder_arguments import add_disable_argument
 from glow_mlir.tools.log_output import add_log_arguments
+from glow_mlir.tools.quantization_arguments import DEPENDENT, add_quantization_arguments
 
 PROGRAM = "glow-run"
 HOST = "host"
@@ -36,6 +37,7 @@ REQUIRED: dict[str, str] = {
     "stddev": "image",
     "values_of": "dump_values",
     "dot_stage": "dump_dot",
+    **dict.fromkeys(DEPENDENT, "load_profile"),
 }
 """Option → the option without which it means nothing."""
 
@@ -86,6 +88,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         parser.add_argument_group("inputs (NAME= may be left out where there is one; all random if none is given)")
     )
     _add_compilation(parser.add_argument_group("compilation"))
+    add_quantization_arguments(parser.add_argument_group("quantization"))
     _add_check(parser.add_argument_group("check"))
     _add_measurement(parser.add_argument_group("measurement"))
     _add_files(parser.add_argument_group("files (- is stdout, which then has nothing else)"))
@@ -104,14 +107,7 @@ def _add_inputs(group: ArgumentGroup) -> None:
         metavar="NAME=FILE",
         help="an image: PNG, JPEG and so on with Pillow, PGM, PPM or .npy without; several of one name are a batch",
     )
-    group.add_argument("--layout", choices=("NCHW", "NHWC"), help="the axes of an image input (default: NCHW)")
-    group.add_argument(
-        "--image-mode",
-        choices=("0to1", "neg1to1", "0to255", "neg128to127"),
-        help="the range of pixels (default: 0to1 for floats, 0to255 for integers)",
-    )
-    group.add_argument("--mean", type=numbers, metavar="M,...", help="subtracted from each channel, in that range")
-    group.add_argument("--stddev", type=deviations, metavar="S,...", help="what each channel is then divided by")
+    add_image_arguments(group)
     group.add_argument("--seed", type=natural, metavar="N", help="draw all inputs that no file gives (default: 0)")
     group.add_argument(
         "--bind",
@@ -121,6 +117,18 @@ def _add_inputs(group: ArgumentGroup) -> None:
         metavar="NAME=SIZE",
         help="the size of a free dimension of an ONNX model",
     )
+
+
+def add_image_arguments(group: ArgumentGroup) -> None:
+    """Add the options that say how images become inputs."""
+    group.add_argument("--layout", choices=("NCHW", "NHWC"), help="the axes of an image input (default: NCHW)")
+    group.add_argument(
+        "--image-mode",
+        choices=("0to1", "neg1to1", "0to255", "neg128to127"),
+        help="the range of pixels (default: 0to1 for floats, 0to255 for integers)",
+    )
+    group.add_argument("--mean", type=numbers, metavar="M,...", help="subtracted from each channel, in that range")
+    group.add_argument("--stddev", type=deviations, metavar="S,...", help="what each channel is then divided by")
 
 
 def _add_compilation(group: ArgumentGroup) -> None:
@@ -215,12 +223,14 @@ def _check(args: Namespace) -> None:
     if [getattr(args, name) for name in STDOUT_OPTIONS].count("-") > 1:
         names = ", ".join(f"--{spelled(name)}" for name in STDOUT_OPTIONS)
         raise OptionError(f"only one of {names} can go to stdout")
+    if args.check is not None and args.load_profile is not None:
+        raise OptionError("--check compares with floats, and --load-profile rounds them to codes")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
     if "-" in [getattr(args, name) for name in FILE_OPTIONS]:
         names = ", ".join(f"--{spelled(name)}" for name in FILE_OPTIONS)
         raise OptionError(f"{names} need a file")
-    inputs = [args.model, *([args.inputs] if args.inputs else [])]
+    inputs = [args.model, *filter(None, (args.inputs, args.load_profile))]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
     written = [getattr(args, name) for name in (*STDOUT_OPTIONS, *FILE_OPTIONS)]
     check_files(inputs, [path for path in written if path is not None])

@@ -85,8 +85,12 @@ def read_inputs(args: Namespace) -> Inputs:
     images: dict[str, list[Image]] = {}
     for name, path in _named(args.image):
         images.setdefault(name, []).append(Image(path))
-    normalization = Normalization(args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,))
-    return Inputs(arrays, images, normalization, args.seed)
+    return Inputs(arrays, images, normalization_of(args), args.seed)
+
+
+def normalization_of(args: Namespace) -> Normalization:
+    """How the options say that pixels become numbers."""
+    return Normalization(args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,))
 
 
 def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:

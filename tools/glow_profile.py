@@ -1,0 +1,123 @@
+"""`glow-profile`: run a model on a data set, and write which numbers its values have."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
+from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.run_arguments import add_image_arguments, binding
+
+if TYPE_CHECKING:
+    from glow_mlir.quantization.profile import Profile
+
+PROGRAM = "glow-profile"
+DESCRIPTION = "Run a model on a data set, and write which numbers its values have, as glow-run --load-profile takes it."
+EXAMPLES = """
+glow-profile model.onnx --dataset samples.npz
+glow-profile resnet50.onnx --dataset images --mean 0.485,0.456,0.406 --stddev 0.229,0.224,0.225 -o resnet50.json
+glow-profile model.onnx --dataset more.npz --merge model.profile.json -o model.profile.json
+"""
+
+BAR = 30
+"""Characters of the progress bar."""
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """The options; raises `OptionError` for what makes no sense."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument("model", help="an .onnx file, or a .mlir file of the stage imported")
+    parser.add_argument(
+        "--dataset",
+        required=True,
+        metavar="FILE.npz|DIR",
+        help="arrays by the names of the inputs, whose first axis is one of samples; or a folder of such files, of "
+        ".npy files for a model with one input, or of images",
+    )
+    parser.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        help="where to write the profile (default: the model's name with .profile.json)",
+    )
+    parser.add_argument(
+        "--merge", action="append", default=[], metavar="FILE", help="count what another profile of the model has, too"
+    )
+    parser.add_argument("--bins", type=count, metavar="N", help="bins of each histogram (default: 2048)")
+    parser.add_argument(
+        "--bind",
+        action="append",
+        default=[],
+        type=binding,
+        metavar="NAME=SIZE",
+        help="the size of a free dimension of an ONNX model",
+    )
+    parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
+    parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
+    add_image_arguments(parser.add_argument_group("images"))
+    args = parser.parse_args(arguments)
+    check_files([args.model, args.dataset], [output_path(args)])
+    return args
+
+
+def output_path(args: Namespace) -> str:
+    """Where to write."""
+    return args.output_file or str(Path(Path(args.model).name).with_suffix(".profile.json"))
+
+
+def bar(share: float) -> str:
+    """A share from 0 to 1 as a bar and a number."""
+    done = round(share * BAR)
+    return f"[{'#' * done}{'.' * (BAR - done)}] {share:4.0%}"
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    args = parse_arguments(arguments)
+    progress = Progress()
+    try:
+        runs, profile = profiled(args, progress)
+    finally:
+        progress.clear()
+    path = Path(output_path(args))
+    profile.write(path)
+    print(f"{path}: {len(profile.histograms)} values in {runs} run{'s' if runs != 1 else ''}")
+    return EXIT_OK
+
+
+def profiled(args: Namespace, progress: Progress) -> tuple[int, Profile]:
+    """The number of runs, and the profile that they and those to merge give."""
+    from glow_mlir.api.profiling import Profiler
+    from glow_mlir.quantization.histogram import BINS
+    from glow_mlir.quantization.profile import read_profile
+    from glow_mlir.tools.datasets import read_dataset
+    from glow_mlir.tools.run_inputs import normalization_of
+
+    others = [read_profile(Path(name)) for name in args.merge]
+    dataset = read_dataset(Path(args.dataset), normalization_of(args))
+    progress.say("compiling")
+    bins = args.bins or (others[0].bins if others else BINS)
+    profiler = Profiler(args.model, bins=bins, backend=args.backend, dimensions=dict(args.bind), threads=args.threads)
+    for other in others:
+        profiler.profile.merge(other)
+    runs = 0
+    for inputs, share in dataset.runs(profiler.get_inputs()):
+        profiler.run(inputs)
+        progress.say(f"profiling {bar(share)}")
+        runs += 1
+    return runs, profiler.profile
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-profile`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

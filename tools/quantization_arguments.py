@@ -1,0 +1,67 @@
+"""The options that say how a model is quantized, under Glow's names."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from glow_mlir.quantization.options import BIASES, CALIBRATIONS, PRECISIONS, SCHEMAS, Quantization
+from glow_mlir.tools.command_line import ArgumentGroup
+from glow_mlir.tools.ladder_arguments import names
+
+DEPENDENT = (
+    "quantization_schema",
+    "quantization_precision",
+    "quantization_precision_bias",
+    "quantization_calibration",
+    "keep_original_precision_for_nodes",
+    "disable_channelwise",
+    "assert_all_nodes_quantized",
+)
+"""Options that mean nothing without a profile."""
+
+
+def add_quantization_arguments(group: ArgumentGroup) -> None:
+    """Add `--load-profile`, and what depends on it."""
+    group.add_argument("--load-profile", metavar="FILE", help="quantize the model by a profile that glow-profile wrote")
+    words = {
+        "--quantization-schema": ("how scale and zero point follow from a range", SCHEMAS),
+        "--quantization-precision": ("integers that codes are stored in", tuple(PRECISIONS)),
+        "--quantization-precision-bias": ("integers that a bias is rounded to", tuple(BIASES)),
+        "--quantization-calibration": ("how a range follows from a histogram", CALIBRATIONS),
+    }
+    for option, (text, choices) in words.items():
+        group.add_argument(option, choices=choices, help=f"{text} (default: {choices[0]})")
+    group.add_argument(
+        "--disable-channelwise",
+        action="store_const",
+        const=True,
+        help="one scale for all weights of a node, instead of one for each channel of its result",
+    )
+    group.add_argument(
+        "--keep-original-precision-for-nodes",
+        type=names,
+        metavar="NAMES",
+        help="nodes or kinds of operators that stay in floats, with * and ?, between commas",
+    )
+    group.add_argument(
+        "--assert-all-nodes-quantized",
+        action="store_const",
+        const=True,
+        help="fail, with a list, where nodes that are not kept stay in floats",
+    )
+
+
+def chosen_quantization(args: Namespace) -> Quantization | None:
+    """What the options ask for; `None` without a profile."""
+    if args.load_profile is None:
+        return None
+    return Quantization(
+        args.load_profile,
+        args.quantization_schema or SCHEMAS[0],
+        args.quantization_precision or next(iter(PRECISIONS)),
+        args.quantization_precision_bias or next(iter(BIASES)),
+        args.quantization_calibration or CALIBRATIONS[0],
+        not args.disable_channelwise,
+        args.keep_original_precision_for_nodes or (),
+        bool(args.assert_all_nodes_quantized),
+    )
