@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,11 +11,11 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp
-from glow_mlir.dialects.quant import parameters_of
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
+from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of, zero_point_of
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.ir.emitter import Emitter
 
@@ -71,6 +72,16 @@ def transposed_scale(scale: SSAValue, permutation: Shape, emit: Emitter) -> SSAV
     if known is None:
         return emit(TransposeOp, scale, permutation=permutation)
     return emit.constant(known.transpose(permutation), "scale")
+
+
+def with_zeros(value: SSAValue, pads: Sequence[int], emit: Emitter) -> SSAValue:
+    """A tensor within a border of zeros, or of the codes of 0; `pads` are those of `PadOp`."""
+    element = element_of(value)
+    if not isinstance(element, UniformQuantizedType):
+        return emit(PadOp, value, pads=pads)
+    stored = element.storage
+    integers, zero = emit(StorageCastOp, value, to=stored), emit.splat(zero_point_of(element), stored)
+    return emit(StorageCastOp, emit(PadOp, integers, zero, pads=pads), to=element)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from xdsl.ir import SSAValue
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, may_be_empty, shape_of
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.transforms.codes import with_zeros
 
 IMAGE_AXES = 2
 
@@ -103,7 +104,7 @@ def _images(of: Convolution, emit: Emitter) -> list[SSAValue]:
     image = of.image
     if before or after:
         none = [0] * (len(shape) - 2)
-        image = emit(PadOp, image, pads=(0, before, *none, 0, after, *none))
+        image = with_zeros(image, (0, before, *none, 0, after, *none), emit)
     count, stride = window.output(0, shape[1]), window.strides[0]
     starts, ends, steps = [0] * len(shape), list(shape_of(image)), [1] * len(shape)
     found: list[SSAValue] = []

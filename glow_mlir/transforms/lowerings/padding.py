@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.properties import integer
@@ -16,6 +16,7 @@ from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.transforms.codes import with_zeros
 
 
 @lowering(ConvOp)
@@ -39,7 +40,7 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
     if any(window.pads):
         rank = len(window.kernel)
         before, after = window.pads[:rank], window.pads[rank:]
-        padded = emit(PadOp, op.input, pads=(0, *before, 0, 0, *after, 0))
+        padded = with_zeros(op.input, (0, *before, 0, 0, *after, 0), emit)
         return emit(ConvOp, padded, op.filter, op.bias, **_without(op, "pads"))
     return _grouped(op, emit, rank_of(op.input) - 1)
 

@@ -95,3 +95,17 @@ glow_high.func @stay(@image, @volume, @first, @w2, @few, @w3, @groups, @w1, @a, 
   %5 = glow_high.conv %first, %w1 {layout = "channels_first"} : tensor<1x32x2x4x4xf32>
   glow_high.save %5, @e
 }
+
+// -----
+
+// A border of codes is of those of 0.
+
+// CHECK-LABEL: glow_high.func @codes(
+// CHECK:         %[[I:.*]] = glow_high.storage_cast %x {to = ui8}
+// CHECK-NEXT:    %[[Z:.*]] = glow_high.splat {value = 7 : ui8}
+// CHECK-NEXT:    %[[P:.*]] = glow_high.pad %[[I]], %[[Z]] {pads = [0, 1, 0, 0, 0, 0, 1, 0, 0, 0]} : tensor<1x4x4x4x4xui8>
+// CHECK-NEXT:    glow_high.storage_cast %[[P]] {to = !quant.uniform<u8:f32, 0.5:7>}
+glow_high.func @codes(%x: tensor<1x2x4x4x4x!quant.uniform<u8:f32, 0.5:7>>, %w: tensor<8x1x3x3x4xi8>) -> tensor<1x4x2x2x8xi32> {
+  %y = glow_high.conv %x, %w {pads = [1, 0, 0, 1, 0, 0]} : tensor<1x4x2x2x8xi32>
+  glow_high.return %y
+}

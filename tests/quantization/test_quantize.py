@@ -1,0 +1,151 @@
+"""Quantized models: as accurate as their floats, whatever the graph, and cached by all that decides what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkout import ROOT
+from models import random_inputs
+from random_networks import network
+from train_digits import load
+
+from glow_mlir import InferenceSession, Quantization
+from glow_mlir.api.profiling import profiled
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.quantization.options import CALIBRATIONS, SCHEMAS
+
+DIGITS = ROOT / "examples" / "digits.onnx"
+BOUNDS = {schema: 0.005 for schema in SCHEMAS} | {"symmetric-with-power2-scale": 0.01}
+"""Schema → the share of images by which accuracy may be worse than that of floats."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a profile of the digits example, on images that it was trained with."""
+    folder = tmp_path_factory.mktemp("profiles")
+    train, _, _, _ = load()
+    inputs = [{"image": train[:256]}]
+    profiled(DIGITS, inputs, dimensions={"N": 256}, backend="interpreter").write(folder / "digits.json")
+    return folder
+
+
+def probabilities(quantize: Quantization | None, backend: str = "interpreter") -> tuple[np.ndarray, np.ndarray]:
+    """What the digits example says of the images held back, and what they are."""
+    _, _, images, labels = load()
+    session = InferenceSession(DIGITS, dimensions={"N": len(images)}, backend=backend, quantize=quantize, cache=False)
+    return session.run(None, {"image": images})[0], labels
+
+
+def accuracy(quantize: Quantization | None) -> float:
+    found, labels = probabilities(quantize)
+    return float((found.argmax(1) == labels).mean())
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_digits_are_as_well_told(folder: Path, schema: str, calibration: str) -> None:
+    quantize = Quantization(folder / "digits.json", schema=schema, calibration=calibration)
+    assert accuracy(quantize) >= accuracy(None) - BOUNDS[schema]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_machine_code_says_what_the_interpreter_says(folder: Path, schema: str) -> None:
+    quantize = Quantization(folder / "digits.json", schema=schema)
+    machine, _ = probabilities(quantize, "cpu")
+    interpreted, _ = probabilities(quantize)
+    np.testing.assert_allclose(machine, interpreted, atol=1e-5)
+
+
+@pytest.mark.parametrize(("option", "value"), [("bias", "int8"), ("per_channel", False), ("keep", ["conv1"])])
+def test_digits_are_as_well_told_with_options(folder: Path, option: str, value: Any) -> None:
+    assert accuracy(Quantization(folder / "digits.json", **{option: value})) >= accuracy(None) - 0.005
+
+
+def test_sixteen_bits_are_nearly_floats(folder: Path) -> None:
+    wide, _ = probabilities(Quantization(folder / "digits.json", precision="int16"))
+    floats, _ = probabilities(None)
+    assert 0 < np.abs(wide - floats).max() < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_codes_of_sixteen_bits_change_little_in_any_network(tmp_path: Path, seed: int) -> None:
+    """With hardly any rounding, a wrong place, scale or group would show."""
+    model = network(seed)
+    inputs = random_inputs(model, np.random.default_rng(seed))
+    profiled(model, [inputs], backend="interpreter").write(tmp_path / "p.json")
+    floats = InferenceSession(model, backend="interpreter").run(None, inputs)
+    for schema in SCHEMAS:
+        options = Quantization(tmp_path / "p.json", schema=schema, precision="int16")
+        found = InferenceSession(model, backend="interpreter", quantize=options).run(None, inputs)
+        for expected, actual in zip(floats, found, strict=True):
+            np.testing.assert_allclose(actual, expected, atol=5e-3 * max(1.0, float(np.abs(expected).max())), rtol=0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_operators_on_codes_give_what_those_on_numbers_give(tmp_path: Path, seed: int) -> None:
+    model = network(seed)
+    inputs = random_inputs(model, np.random.default_rng(seed))
+    profiled(model, [inputs], backend="interpreter").write(tmp_path / "p.json")
+    options = Quantization(tmp_path / "p.json")
+    numbers, codes = (
+        InferenceSession(model, backend="interpreter", quantize=options, disable=disable).run(None, inputs)
+        for disable in (["fold-quantization"], [])
+    )
+    for expected, actual in zip(numbers, codes, strict=True):
+        # Sums in another order may fall on the other side of the middle between two codes.
+        far = np.abs(actual.astype(np.float64) - expected) > 0.02 * max(1.0, float(np.abs(expected).max()))
+        assert far.mean() <= 0.02
+
+
+def test_another_profile_under_the_same_name_is_another_model(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
+    (path := tmp_path / "p.json").write_text((folder / "digits.json").read_text())
+
+    def is_compiled(quantize: Quantization | None) -> bool:
+        return bool(InferenceSession(DIGITS, dimensions={"N": 1}, quantize=quantize).compile_seconds)
+
+    assert is_compiled(None)
+    assert is_compiled(Quantization(path))
+    assert not is_compiled(Quantization(path))
+    assert is_compiled(Quantization(path, schema="symmetric"))
+    path.write_text((folder / "digits.json").read_text() + " ")
+    assert is_compiled(Quantization(path))
+    assert not is_compiled(None)
+
+
+def test_a_module_past_its_place_is_not_quantized(folder: Path) -> None:
+    module = import_model(DIGITS, {"N": 1})
+    Compilation(module, "interpreter").run("optimized")
+    quantize = Quantization(folder / "digits.json")
+    with pytest.raises(OptionError, match="a module at stage 'optimized' cannot be quantized"):
+        InferenceSession(module, backend="interpreter", quantize=quantize)
+
+
+def test_a_module_of_ours_is_quantized_as_onnx_is(folder: Path) -> None:
+    _, _, images, _ = load()
+    quantize = Quantization(folder / "digits.json")
+    module = import_model(DIGITS, {"N": len(images)})
+    found = InferenceSession(module, backend="interpreter", quantize=quantize).run(None, {"image": images})
+    np.testing.assert_array_equal(found[0], probabilities(quantize)[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schema": "odd"}, "schema='odd' is not known"),
+        ({"precision": "int4"}, "precision='int4' is not known"),
+        ({"bias": "int16"}, "bias='int16' is not known"),
+        ({"calibration": "none"}, "calibration='none' is not known"),
+        ({"keep": "conv1"}, "keep='conv1' is no list of nodes"),
+    ],
+)
+def test_words_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Quantization("p.json", **options)
