@@ -137,6 +137,7 @@ class Run:
             "dimensions": dict(args.bind),
             "disable": args.disable,
             "accuracy": args.accuracy,
+            "precision": args.precision,
             "threads": args.threads,
             "tune": args.tune,
             "entry": args.entry,

@@ -154,6 +154,12 @@ def _add_compilation(group: ArgumentGroup) -> None:
         help="strict: no kernel whose rounding errors are larger than those of plain sums",
     )
     group.add_argument(
+        "--precision",
+        choices=("f32", "bf16", "f16"),
+        default="f32",
+        help="what floats of f32 are computed and stored in (default: f32)",
+    )
+    group.add_argument(
         "--threads",
         type=natural,
         metavar="N",

@@ -149,8 +149,13 @@ class HighOp(IRDLOperation, Workload):
         """Build the operator from flat operands and complete properties; raises `VerifyException` like `make`."""
         placeholders = [NoneAttr()] * len(cls.get_irdl_definition().results)
         op = cls.create(operands=operands, result_types=placeholders, properties=properties, location=location)
-        verify_operands(op, cls)
-        op.results = SSAValues(OpResult(type_, op, index) for index, type_ in enumerate(op.infer_types()))
+        try:
+            verify_operands(op, cls)
+            types = op.infer_types()
+        except VerifyException:
+            op.drop_all_references()  # The operands have no user that is nowhere.
+            raise
+        op.results = SSAValues(OpResult(type_, op, index) for index, type_ in enumerate(types))
         return op
 
     def verify_(self) -> None:

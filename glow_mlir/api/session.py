@@ -50,6 +50,10 @@ def _versions() -> str:
     return ", ".join(found)
 
 
+FULL_PRECISION = "f32"
+"""The precision in which models compute as they are."""
+
+
 class InferenceSession:
     """
     A model, compiled and ready to run.
@@ -67,6 +71,8 @@ class InferenceSession:
     by measuring them; last digits then depend on what was measured, though not on `threads` (docs/tuning.md). `entry`
     names the function that `run` calls where a module has several; by default that is the only one, or `main`. All
     share constants and state. `quantize` says by which profile, and how, numbers become codes (docs/quantization.md).
+    With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and stored in that; inputs and
+    outputs keep their types.
     Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
     whose code this machine cannot run, or a number of threads that there cannot be.
 
@@ -93,6 +99,7 @@ class InferenceSession:
         tune: bool = False,
         entry: str | None = None,
         quantize: Quantization | None = None,
+        precision: str = FULL_PRECISION,
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
@@ -103,6 +110,7 @@ class InferenceSession:
         self._target, self._profile = target, profile
         self._pipeline, self._disable = pipeline, _names(disable)
         self._accuracy, self._tune, self._quantize = accuracy, tune, quantize
+        self._precision = precision
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
@@ -220,7 +228,7 @@ class InferenceSession:
             # How fast several threads are depends on the cores that they share.
             f"{self._tune} {usable_cores() if self._tune and self._threads != 1 else ''}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
-            f"{profile} {self._quantize and self._quantize.pass_options()}",
+            f"{profile} {self._quantize and self._quantize.pass_options()} {self._precision}",
             host_name(),
             _versions(),
             source_stamp(),
@@ -248,7 +256,7 @@ class InferenceSession:
         # Who looks at modules finds the same digests each time.
         by_content = bool(self._observers or self._pass_observers)
         module = import_any(model, self._dimensions, by_content, get_backend(self._backend).KEEPS_MODULE)
-        pipeline = self._pipeline if self._quantize is None else self._quantizing(self._quantize, module)
+        pipeline = self._rewriting(module)
         compilation = Compilation(
             module,
             self._backend,
@@ -268,16 +276,25 @@ class InferenceSession:
         self.compile_seconds = compilation.seconds
         return artifact
 
-    def _quantizing(self, options: Quantization, module: ModuleOp) -> Pipeline:
-        """The pipeline with quantization in it; raises `OptionError` for a module that is behind that."""
+    def _rewriting(self, module: ModuleOp) -> Pipeline | None:
+        """
+        The pipeline with quantization and conversion in it; `None` is the backend's.
+
+        Raises `OptionError` for a module that is behind these, and for a precision that there is not.
+        """
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.compiler import stage_of
-        from glow_mlir.driver.pipelines import IMPORTED, quantizing
+        from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing
 
+        if self._quantize is None and self._precision == FULL_PRECISION:
+            return self._pipeline
         if (stage := stage_of(module)) not in ("", IMPORTED.name):
-            raise OptionError(f"a module at stage '{stage}' cannot be quantized", hint="quantize it as it was imported")
+            what = "quantized" if self._quantize else "converted"
+            raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint=f"{what} is it as it was imported")
         whole = self._pipeline or get_backend(self._backend).pipeline(self._target, self._profile)
-        return quantizing(whole, options.pass_options())
+        if self._quantize is not None:
+            whole = quantizing(whole, self._quantize.pass_options())
+        return whole if self._precision == FULL_PRECISION else converting(whole, self._precision)
 
 
 def _check_pipeline(pipeline: Pipeline, target: str | None, profile: bool) -> None:

@@ -419,6 +419,12 @@ def quantizing(pipeline: Pipeline, options: Mapping[str, ParameterType | tuple[s
     return pipeline.before(SIMPLIFY, ArgSpec("quantize", parameters), "fold-quantization", stage=OPTIMIZED.name)
 
 
+def converting(pipeline: Pipeline, precision: str, keep: tuple[str, ...] = ()) -> Pipeline:
+    """A pipeline whose compilations compute in that precision but for the nodes or kinds in `keep`."""
+    spec = ArgSpec("convert-precision", {"to": (precision,), **({"keep": keep} if keep else {})})
+    return pipeline.before("deduplicate", spec, "canonicalize", stage=OPTIMIZED.name)
+
+
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:
     """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
     stages = (LOWERED, SCHEDULED, INSTRUCTIONS, STACKED, SELECTED, ALLOCATED)

@@ -24,6 +24,7 @@ PASSES: dict[str, str] = {
     "apply-patterns": "glow_mlir.transforms.apply_patterns:ApplyPatternsPass",
     "assign-target": "glow_mlir.transforms.assign_target:AssignTargetPass",
     "canonicalize": "glow_mlir.transforms.canonicalize:CanonicalizePass",
+    "convert-precision": "glow_mlir.transforms.convert_precision:ConvertPrecisionPass",
     "decompose-data-movement": "glow_mlir.transforms.decompose_data_movement:DecomposeDataMovementPass",
     "deduplicate": "glow_mlir.transforms.deduplicate:DeduplicatePass",
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",

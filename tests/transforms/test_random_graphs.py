@@ -109,10 +109,17 @@ LOW = (
 )
 CONVERT = "glow-high-to-glow-low,verify-low"
 ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
-ELSEWHERE = {"apply-patterns", "glow-low-to-llvm", "instrument-debug", "verify-lowered", "verify-selected"}
+ELSEWHERE = {
+    "apply-patterns",
+    "convert-precision",
+    "glow-low-to-llvm",
+    "instrument-debug",
+    "verify-lowered",
+    "verify-selected",
+}
 """
 Passes whose result the interpreter does not run, that change nothing and need a backend's support, or that add outputs
-and have their own test.
+or round and have their own test.
 """
 
 OF_CODES = ("fold-quantization", "lower-quantization")
