@@ -9,9 +9,12 @@ from models import bert_encoder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from glow_mlir import InferenceSession
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.dialects.glow_low.memory import FillOp
+from glow_mlir.driver import pass_runner
 from glow_mlir.driver.compiler import STAGE, Compilation
-from glow_mlir.errors import CompilerBugError, ModelError
+from glow_mlir.errors import CompilerBugError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -71,3 +74,26 @@ def test_instructions_that_a_pass_breaks_are_a_bug(tmp_path: Path, monkeypatch: 
     with pytest.raises(CompilerBugError, match="pass 'verify-low' failed, a bug of ours: CheckFailed"):
         Compilation(parse_module(written, new_context()), disable=["eliminate-copies"]).run()
     assert list(tmp_path.iterdir())
+
+
+def test_failure_is_told_where_no_reproducer_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(self: SchedulePass, ctx: Context, op: ModuleOp) -> None:
+        raise RuntimeError("out of luck")
+
+    def refuse(*_: object, **__: object) -> Path:
+        raise OptionError("cannot be written: Read-only file system", file="x.mlir")
+
+    monkeypatch.setattr(SchedulePass, "apply", crash)
+    monkeypatch.setattr(pass_runner, "write_reproducer", refuse)
+    with pytest.raises(CompilerBugError, match="RuntimeError: out of luck") as caught:
+        Compilation(import_model(bert_encoder(layers=1, length=8))).run()
+    assert "there is no reproducer, since x.mlir cannot be written: Read-only file system" in caught.value.hint
+
+
+def test_failure_of_the_last_stage_is_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(self: GlowLowToLlvmPass, ctx: Context, op: ModuleOp) -> None:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(GlowLowToLlvmPass, "apply", crash)
+    with pytest.raises(CompilerBugError, match="stage 'llvm' failed, a bug of ours: RuntimeError: out of luck"):
+        InferenceSession(bert_encoder(layers=1, length=8), cache=False)

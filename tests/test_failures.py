@@ -209,3 +209,49 @@ def test_state_that_a_failed_call_wrote_is_packed_again() -> None:
         session.run(None, {"i": np.array([1] * 7 + [8])}, entry="rows")
     np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ session.get_state()["w"], rtol=1e-5)
     session.run(None, {"i": np.arange(8)}, entry="rows")
+
+
+ENDLESS = """
+glow_high.func @main(%x: tensor<3xi64>, %first: tensor<1xi64>, %goes_on: tensor<i1>) -> tensor<1xi64> {
+  %0 = glow_high.loop %trip while %goes_on (%i = %first) {
+    %v = glow_high.gather %x, %i {axis = 0} : tensor<1xi64>
+    %zero = glow_high.splat {value = 0 : i64} : tensor<i64>
+    %one = glow_high.splat {value = 1 : i64} : tensor<1xi64>
+    %positive = glow_high.greater %v, %zero : tensor<1xi1>
+    %again = glow_high.reshape %positive {shape = []} : tensor<i1>
+    %next = glow_high.add %i, %one : tensor<1xi64>
+    glow_high.yield %again, %next
+  } : tensor<1xi64>
+  glow_high.return %0
+}
+"""
+"""A loop that ends where the table has no positive number."""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_loop_whose_condition_failed_ends(backend: str) -> None:
+    session = InferenceSession(parse_module(ENDLESS, new_context()), backend=backend, cache=False)
+    given = {"first": np.zeros(1, np.int64), "goes_on": np.array(True)}
+    np.testing.assert_array_equal(session.run(None, {"x": np.array([5, 0, 5]), **given})[0], [2])
+    with pytest.raises(ExecutionError, match="an index is out of range"):
+        session.run(None, {"x": np.array([1, 2, 3]), **given})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_loop_whose_trip_count_failed_has_no_trips(backend: str) -> None:
+    text = """
+    glow_high.func @main(%counts: tensor<3xi64>, %at: tensor<1xi64>, %x: tensor<4xf32>) -> tensor<4xf32> {
+      %list = glow_high.gather %counts, %at {axis = 0} : tensor<1xi64>
+      %count = glow_high.reshape %list {shape = []} : tensor<i64>
+      %0 = glow_high.loop %trip = %count (%a = %x) {
+        %b = glow_high.add %a, %x : tensor<4xf32>
+        glow_high.yield %b
+      } : tensor<4xf32>
+      glow_high.return %0
+    }
+    """
+    session = InferenceSession(parse_module(text, new_context()), backend=backend, cache=False)
+    counts, x = np.array([1 << 40, 2, 3]), np.ones(4, np.float32)
+    np.testing.assert_array_equal(session.run(None, {"counts": counts, "at": np.array([2]), "x": x})[0], 4 * x)
+    with pytest.raises(ExecutionError, match="an index is out of range"):
+        session.run(None, {"counts": counts, "at": np.array([3]), "x": x})

@@ -228,6 +228,7 @@ class PlaceholderOp(ContentOp):
         require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'")
         require(not self.has_content or self.state is not None, "only state has an initial value")
         require(self.trainable is None or self.state is not None, "only state is trainable")
+        require(self.packed_by is None or self.label is None, "nobody calls packed state by a label")
 
 
 class FunctionOp(IRDLOperation):

@@ -197,11 +197,18 @@ class FunctionEmission:
         with b.when(failed.ne(0) & self.status.load(i32).eq(0)):
             self.status.store(b.constant(status, i32))
 
+    def _has_succeeded(self, b: Builder) -> Value:
+        """Whether no instruction has failed so far."""
+        assert self.status is not None
+        return self.status.load(i32).eq(0)
+
     def _loop(self, b: Builder, op: LoopOp, run: Callable[[Block], Sequence[Value]]) -> None:
         """Run the body of a loop as often as it says."""
         trips: Index | None = op.static_trips
         if op.trip_count is not None:
             trips = self._pointer(b, op.trip_count).load(i64)
+            if self.status is not None:  # What a failed instruction leaves may be any number.
+                trips = b.select(self._has_succeeded(b), trips, 0)
         if op.condition is None:
             assert trips is not None
             with b.loop(0, trips) as index:
@@ -212,6 +219,8 @@ class FunctionEmission:
         def again(index: Value) -> Value:
             assert op.condition is not None
             goes_on = self._holds(b, op.condition)
+            if self.status is not None:
+                goes_on = goes_on & self._has_succeeded(b)
             return goes_on if trips is None else (index < trips) & goes_on
 
         def trip(index: Value) -> Sequence[Value]:

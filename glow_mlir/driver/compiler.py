@@ -18,9 +18,10 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given, check_sizes
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
 from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, Pipeline, Stage
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.text import one_line
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
@@ -83,7 +84,14 @@ class Compilation:
     def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
         """Let `make` run the passes of the last stage on the module, and give what it makes of it."""
         start, last = time.perf_counter(), self.ladder.stages[-1]
-        made = make(last.passes())
+        try:
+            made = make(last.passes())
+        except (GlowError, MemoryError):
+            raise
+        except Exception as error:
+            reason = f"stage '{last.name}' failed, a bug of ours: {type(error).__name__}: {one_line(error)}"
+            hint = "please report it with what 'glow-opt --stop-after allocated' writes of the module"
+            raise CompilerBugError(reason, hint=hint) from error
         self.seconds["code"] = time.perf_counter() - start
         for observer in self.observers:
             observer(last, self.module, self.seconds["code"])

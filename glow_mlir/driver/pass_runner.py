@@ -67,11 +67,11 @@ class PassRun:
             self._apply(item)
         except ShrinkException:
             raise
-        except MemoryError as error:
-            raise out_of_memory(self.original, error) from error
         except Exception as error:
             for observer in self.runner.observers:
                 observer.failed(item, self.module)
+            if isinstance(error, MemoryError):
+                raise out_of_memory(self.original, error) from error
             raise self._explained(item, error) from error
 
     def _apply(self, item: ModulePass) -> None:
@@ -89,14 +89,13 @@ class PassRun:
 
     def _explained(self, item: ModulePass, error: Exception) -> GlowError:
         """The error to report for the failure of a pass, the last that ran."""
-        path = self.runner.reproducer
+        hint, path = "", self.runner.reproducer
         is_ours = self.is_checked and isinstance(error, VerifyException) and not isinstance(error, GlowError)
         is_bug = is_ours or is_compiler_bug(item, error)
         if is_bug or path is not None:
-            path = write_reproducer(self.original, self._passes, error, path, verify_each=self.runner.verify_each)
+            hint = self._reproduced(error, path)
         if is_bug:
             reason = error.reason if isinstance(error, GlowError) else f"{type(error).__name__}: {one_line(error)}"
-            hint = f"please report it with the reproducer {path}; 'glow-opt {path} --run-reproducer' shows it again"
             return CompilerBugError(f"pass '{item.name}' failed, a bug of ours: {reason}", hint=hint)
         if isinstance(error, GlowError):
             return error
@@ -104,6 +103,14 @@ class PassRun:
             location = error.op.location
             return ParseFailure(f"{item.name}: {error}", file=position_of(location), node=location_name(location))
         return ParseFailure(f"{item.name}: {one_line(error)}")
+
+    def _reproduced(self, error: Exception, path: Path | None) -> str:
+        """Write a reproducer of the last pass that ran; what to tell about it."""
+        try:
+            path = write_reproducer(self.original, self._passes, error, path, verify_each=self.runner.verify_each)
+        except GlowError as failure:
+            return f"please report it; there is no reproducer, since {failure.file or path} {failure.reason}"
+        return f"please report it with the reproducer {path}; 'glow-opt {path} --run-reproducer' shows it again"
 
 
 def is_compiler_bug(item: ModulePass, error: Exception) -> bool:

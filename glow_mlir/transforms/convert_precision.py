@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -28,7 +29,7 @@ from glow_mlir.transforms.kept_operators import kept_operators
 PRECISIONS: dict[str, Attribute] = {"bf16": bf16, "f16": f16}
 """What the option `to` may be."""
 
-MOST_F16 = 65504.0
+MOST_F16 = float(np.finfo(np.float16).max)
 """The largest number of f16."""
 
 AS_THEY_ARE = (CastOp, GetOp, SaveOp, SplatOp, QuantizeOp, DequantizeOp, RescaleOp, IntegerRescaleOp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 
 from xdsl.context import Context
@@ -132,6 +132,19 @@ class FunctionCheck:
             return False
         return storage.role == "output" or storage.packing_function == self.function.sym_name.data
 
+    def _check_target(self, op: Instruction, root: SSAValue) -> None:
+        """Check that a function that packs state writes no state: what it packs would be old at once."""
+        storage = self.storage.by_name.get(root.owner.storage_name) if isinstance(root.owner, WeightOp) else None
+        if self._is_packing and isinstance(storage, PlaceholderOp):
+            require_at(op, self._is_output(storage), f"a function that packs @{storage.sym_name.data} writes it")
+
+    @cached_property
+    def _is_packing(self) -> bool:
+        """Whether the function packs state."""
+        bound = (self.storage.by_name.get(name) for name in self.function.binding_names)
+        name = self.function.sym_name.data
+        return any(isinstance(op, PlaceholderOp) and op.packing_function == name for op in bound)
+
     def _check_output(self, name: str) -> None:
         """Check that an output is written, all of it."""
         storage, weight = self.storage.by_name[name], self.declared.get(name)
@@ -154,6 +167,7 @@ class FunctionCheck:
             # What scratch is left with means nothing.
             if qualifier in (Qualifier.OUT, Qualifier.INOUT):
                 root = root_of(value)
+                self._check_target(op, root)
                 self.written.add(root, region_of(value.type))
                 if isinstance(value.owner, WindowOp):
                     moved.append((root, value))

@@ -43,21 +43,27 @@ def dequantize_linear(node: Node) -> SSAValue:
     return node.emit(CastOp, result, to=element_of_onnx(kind, "the result of DequantizeLinear")) if kind else result
 
 
-def quantized(node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute) -> SSAValue:
-    """The codes of a value, as integers of a type; `scale` and `zero_point` are positions of operands."""
+def quantized(
+    node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None = None
+) -> SSAValue:
+    """
+    The codes of a value, as integers of a type; `scale` and `zero_point` are positions of operands.
+
+    Lists of these are for `axis`, by default that of the node.
+    """
     known = _known_type(node, scale, zero_point, element)
     if known is not None:
         return node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=element)
-    return node.emit(QuantizeOp, value, *_operands(node, shape_of(value), scale, zero_point), to=element)
+    return node.emit(QuantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point), to=element)
 
 
-def dequantized(node: Node, code: int, scale: int, zero_point: int) -> SSAValue:
-    """The numbers that integers stand for; all three are positions of operands."""
+def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | None = None) -> SSAValue:
+    """The numbers that integers stand for; all three are positions of operands. `axis` is that of `quantized`."""
     value = node.input(code)
     known = _known_type(node, scale, zero_point, element_of(value))
     if known is not None:
         return node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known))
-    return node.emit(DequantizeOp, value, *_operands(node, shape_of(value), scale, zero_point))
+    return node.emit(DequantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point))
 
 
 def _check_integer(node: Node, element: Attribute) -> None:
@@ -75,18 +81,25 @@ def _known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> 
     return uniform(element, element_of(node.input(scale)), ratio, zero) if is_scale else None
 
 
-def _operands(node: Node, shape: tuple[int, ...], *positions: int) -> list[SSAValue | None]:
+def _operands(
+    node: Node, shape: tuple[int, ...], axis: int | None, scale: int, zero_point: int
+) -> list[SSAValue | None]:
     """Scale and zero point in a form that broadcasts with what they are for."""
-    return [None if node.optional(position) is None else _spread(node, position, shape) for position in positions]
+    if axis is None:
+        axis = node.int("axis", 1 if len(shape) > 1 else 0)
+    present = ((position, node.optional(position)) for position in (scale, zero_point))
+    return [None if value is None else _spread(node, position, shape, axis) for position, value in present]
 
 
-def _spread(node: Node, position: int, shape: tuple[int, ...]) -> SSAValue:
-    """A parameter for a whole tensor, for each index of `axis`, or for each block of `block_size` along it."""
+def _spread(node: Node, position: int, shape: tuple[int, ...], axis: int) -> SSAValue:
+    """A parameter for a whole tensor, for each index of an axis, or for each block of `block_size` along it."""
     value = node.input(position)
     given = shape_of(value)
     if given == () or (given == (1,) and len(shape) != 1):
         return node.emit(ReshapeOp, value, shape=()) if given else value
-    axis, block = normalize_axis(node.int("axis", 1 if len(shape) > 1 else 0), len(shape)), node.int("block_size", 0)
+    axis, block = normalize_axis(axis, len(shape)), node.int("block_size", 0)
+    if not block and len(given) == len(shape) > 1:
+        return value
     if not block:
         line = [size if place == axis else 1 for place, size in enumerate(shape)]
         return node.emit(ReshapeOp, value, shape=line)
@@ -162,11 +175,15 @@ def _less(node: Node, position: int, line: tuple[int, ...]) -> SSAValue:
     return wide if zero_point is None else node.emit(SubOp, wide, zero_point)
 
 
+ROWS, COLUMNS = -2, -1
+"""The axes of matrices."""
+
+
 @onnx_operator("QLinearMatMul", since=10)
 def qlinear_matmul(node: Node) -> SSAValue:
     """The codes of a product of what codes stand for."""
-    product = node.emit(MatMulOp, dequantized(node, 0, 1, 2), dequantized(node, 3, 4, 5))
-    return quantized(node, product, 6, 7, node.element(7))
+    product = node.emit(MatMulOp, dequantized(node, 0, 1, 2, ROWS), dequantized(node, 3, 4, 5, COLUMNS))
+    return quantized(node, product, 6, 7, node.element(7), ROWS)
 
 
 @onnx_operator("QLinearConv", since=10)

@@ -377,3 +377,15 @@ glow_low.func @other(@s, @p) {
   %p = glow_low.weight @p {mutable} : memref<4xf32>
   glow_low.fill @out %p {value = 0.0}
 }
+
+// -----
+
+glow_high.placeholder @s : tensor<4xf32> {state}
+glow_high.placeholder @p : tensor<4xf32> {packed_by = @pack}
+glow_low.func @pack(@s, @p) {
+  %s = glow_low.weight @s {mutable} : memref<4xf32>
+  %p = glow_low.weight @p {mutable} : memref<4xf32>
+  glow_low.copy @out %p, @in %s
+  // expected-error@+1 {{a function that packs @s writes it}}
+  glow_low.fill @out %s {value = 7.0}
+}

@@ -68,3 +68,8 @@ glow_high.func @fine() {
 
 // expected-error@+1 {{has at most 32 axes, not 33}}
 glow_high.placeholder @wide : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32> {input}
+
+// -----
+
+// expected-error@+1 {{nobody calls packed state by a label}}
+glow_high.placeholder @p : tensor<4xf32> {packed_by = @pack, label = "p"}
