@@ -23,11 +23,13 @@ from glow_mlir.dialects.glow_high.quantization import (
     RescaleOp,
     StorageCastOp,
 )
+from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import element_of, has_one_element, sizes_of
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.transforms.rescaled_codes import requantization_of
+from glow_mlir.transforms.codes import combination_of
+from glow_mlir.transforms.rescaled_codes import limited, requantization_of
 
 MOST_OPERATORS = 64
 """How many operators of a function are looked at."""
@@ -55,15 +57,16 @@ class TabulateCodes(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:
-        if byte_width(op.to) > 1:
+        if byte_width(op.to) > 1 or not isinstance(op.to, UniformQuantizedType):
             return
         search = Search(rewriter.storage)
         code = search.origin(op.result)
         if code is None or code is op.result or sizes_of(code) != sizes_of(op.result):
             return
-        is_cheap = all(isinstance(inner, CHEAP) for inner in search.between(op.result, code))
-        if is_cheap and requantization_of(rewriter.function) == "float":
-            return
+        if all(isinstance(inner, CHEAP) for inner in search.between(op.result, code)):
+            is_sum = combination_of(limited(op.input, op.to)[0], rewriter.storage) is not None
+            if is_sum or requantization_of(rewriter.function) == "float":
+                return
         emit = rewriter.emit
         table = emit.constant(tabulated(op.result, code, rewriter.storage), "table")
         rewriter.replace(op, StorageCastOp.make(emit(LookupOp, code, table), to=op.to))

@@ -46,6 +46,16 @@ def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
     return Codes(op.input, op.scale)
 
 
+def known_codes(codes: Codes, storage: Storage) -> np.ndarray | None:
+    """The numbers, of f32, that constant codes stand for; `None` where codes or scale are known at run time only."""
+    source = codes.value.owner.input if isinstance(codes.value.owner, StorageCastOp) else codes.value
+    integers, scale = storage.value_of(source), known_scale(codes.scale, storage)
+    if integers is None or scale is None:
+        return None
+    less = integers.astype(np.int64) - zero_point_of(element_of(codes.value))
+    return np.asarray(less.astype(np.float32) * scale)
+
+
 def known_scale(scale: float | SSAValue, storage: Storage) -> np.ndarray | None:
     """A scale as an array of f32; `None` where it is known at run time only."""
     return storage.value_of(scale) if isinstance(scale, SSAValue) else np.asarray(scale, np.float32)
@@ -115,7 +125,9 @@ def combination_of(value: SSAValue, storage: Storage, limit: int = MOST_TERMS) -
         return Combination((), known) if known.dtype == np.float32 else None
     codes = codes_of(value, storage)
     if codes is not None:
-        scale = known_scale(codes.scale, storage)
+        scale, numbers = known_scale(codes.scale, storage), known_codes(codes, storage)
+        if numbers is not None:
+            return Combination((), numbers)
         return None if scale is None else Combination(((codes.value, scale),))
     op = value.owner
     if not limit or not isinstance(op, AddOp | SubOp | MulOp | NegOp):

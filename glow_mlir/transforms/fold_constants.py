@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import bytes_of, element_of
+from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.emitter import Emitter
@@ -86,8 +86,12 @@ class FoldConstantsPass(PatternPass):
 
 
 def is_expansion(op: HighOp) -> bool:
-    """Whether an operator makes wider numbers of codes."""
-    return isinstance(op, DequantizeOp) and byte_width(element_of(op.input)) < byte_width(element_of(op.result))
+    """Whether an operator makes wider numbers of codes, more than one."""
+    return (
+        isinstance(op, DequantizeOp)
+        and not has_one_element(op.result)
+        and byte_width(element_of(op.input)) < byte_width(element_of(op.result))
+    )
 
 
 def is_typing(op: HighOp) -> bool:

@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, Signedness, f32
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
@@ -22,7 +23,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.transforms.code_tables import TabulateCodes
-from glow_mlir.transforms.codes import codes_of, product_of_scales, reshaped_scale
+from glow_mlir.transforms.codes import codes_of, known_codes, product_of_scales, reshaped_scale
 from glow_mlir.transforms.mean_codes import AverageCodes, MeanOfCodes
 from glow_mlir.transforms.moved_codes import MoveCodes, QuantizeMoved
 from glow_mlir.transforms.rescaled_codes import RescaleCodes
@@ -79,6 +80,30 @@ def _largest(element: Attribute) -> int:
     return max(-least, most)
 
 
+class MultiplyElements(Pattern):
+    """A product of two numbers that codes of 8 bits stand for is one of integers."""
+
+    @rooted
+    def match_and_rewrite(self, op: MulOp, rewriter: Rewriter, /) -> None:
+        left, right = (codes_of(value, rewriter.storage) for value in op.operands)
+        if left is None or right is None:
+            return
+        for codes in (left, right):
+            if byte_width(element_of(codes.value)) > 1 or known_codes(codes, rewriter.storage) is not None:
+                return
+        emit = rewriter.emit
+        product = emit(MulOp, _centred(left.value, emit), _centred(right.value, emit))
+        rewriter.replace(op, DequantizeOp.make(product, product_of_scales(left.scale, right.scale, emit)))
+
+
+def _centred(codes: SSAValue, emit: Emitter) -> SSAValue:
+    """Codes less their zero point, as i32."""
+    element, zero = element_of(codes), zero_point_of(element_of(codes))
+    integers = codes if storage_of(element) == element else emit(StorageCastOp, codes, to=storage_of(element))
+    wide = emit(CastOp, integers, to=i32)
+    return emit(SubOp, wide, emit.splat(zero, i32)) if zero else wide
+
+
 def _channel_scale(op: Product, scale: float | SSAValue, emit: Emitter) -> SSAValue | None:
     """The scale of the right operand for each channel of the result, or for all; `None` where neither."""
     if not isinstance(scale, SSAValue):
@@ -114,11 +139,12 @@ class FoldQuantizationPass(PatternPass):
             (
                 MoveCodes(),
                 MultiplyCodes(),
+                MultiplyElements(),
                 AverageCodes(),
                 MeanOfCodes(),
                 QuantizeMoved(),
-                RescaleCodes(),
                 TabulateCodes(),
+                RescaleCodes(),
             ),
             recursive=True,
         ),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement, PadOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement, PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
-from glow_mlir.dialects.shapes import element_of, rank_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -59,8 +61,21 @@ def _moved_scale(op: HighOp, scale: float | SSAValue, emit: Emitter) -> float | 
         return scale
     if size_of(scale) == 1:
         return reshaped_scale(scale, (), emit)
+    if isinstance(op, ReshapeOp):
+        shape = _reshaped(shape_of(scale), shape_of(op.input), shape_of(op.result))
+        return None if shape is None else reshaped_scale(scale, shape, emit)
     if isinstance(op, TransposeOp) and rank_of(scale) == rank_of(op.input):
         return transposed_scale(scale, ints(op.permutation), emit)
+    return None
+
+
+def _reshaped(scale: Shape, before: Shape, after: Shape) -> Shape | None:
+    """The shape of a scale for each index of an axis behind a reshape; `None` where that axis does not stay one."""
+    full = (*[1] * (len(before) - len(scale)), *scale)
+    axis = next(axis for axis, size in enumerate(full) if size > 1)
+    for place, size in enumerate(after):
+        if size == full[axis] == math.prod(full) and math.prod(after[:place]) == math.prod(before[:axis]):
+            return (*[1] * place, size, *[1] * (len(after) - place - 1))
     return None
 
 

@@ -35,7 +35,7 @@ class RescaleCodes(Pattern):
     def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:
         if not isinstance(op.to, UniformQuantizedType):
             return
-        value, to = _limited(op.input, op.to)
+        value, to = limited(op.input, op.to)
         found = combination_of(value, rewriter.storage)
         if found is None or not found.terms:
             return
@@ -110,7 +110,7 @@ def requantization_of(function: FunctionOp) -> str:
     return function.assigned.data.requantization if function.assigned is not None else REQUANTIZATIONS[0]
 
 
-def _limited(value: SSAValue, to: UniformQuantizedType) -> tuple[SSAValue, UniformQuantizedType]:
+def limited(value: SSAValue, to: UniformQuantizedType) -> tuple[SSAValue, UniformQuantizedType]:
     """What a value is limited from, and codes of a type with these limits."""
     (scale, zero), *_ = to.quantization
     while isinstance(value.owner, ReluOp | ClipOp):

@@ -179,3 +179,30 @@ glow_high.func @channels_first(%x: tensor<1x3x2x2x!quant.uniform<u8:f32, 0.5>>, 
   %2 = glow_high.conv %0, %1, %b {layout = "channels_first"} : tensor<1x2x2x2xf32>
   glow_high.return %2
 }
+
+// -----
+
+// A product of two codes is one of integers; a scale for each filter stays with its axis where filters are reshaped.
+
+// CHECK-LABEL: glow_high.func @products(
+// CHECK:         %[[P:.*]] = glow_high.mul %{{.*}}, %{{.*}} : tensor<4xi32>
+// CHECK:         %[[R:.*]] = glow_high.rescale %[[P]], %{{.*}} {to = !quant.uniform<i8:f32, 0.5>}
+// CHECK:         %[[M:.*]] = glow_high.matmul %v, %{{.*}} {transpose_right = true} : tensor<2x8xi32>
+// CHECK:         %[[S:.*]] = glow_high.rescale %[[M]], %{{.*}} {to = !quant.uniform<i8:f32, 0.5>}
+// CHECK-NEXT:    glow_high.return %[[R]], %[[S]]
+glow_high.constant @w : tensor<8x4x1x1xi8> {value = dense<1> : tensor<8x4x1x1xi8>}
+glow_high.constant @s : tensor<8x1x1x1xf32> {value = dense<0.25> : tensor<8x1x1x1xf32>}
+glow_high.func @products(%x: tensor<4x!quant.uniform<i8:f32, 0.5:3>>, %y: tensor<4x!quant.uniform<u8:f32, 0.25>>, %v: tensor<2x4x!quant.uniform<i8:f32, 0.5:3>>) -> (tensor<4x!quant.uniform<i8:f32, 0.5>>, tensor<2x8x!quant.uniform<i8:f32, 0.5>>) {
+  %0 = glow_high.dequantize %x : tensor<4xf32>
+  %1 = glow_high.dequantize %y : tensor<4xf32>
+  %2 = glow_high.mul %0, %1 : tensor<4xf32>
+  %3 = glow_high.quantize %2 {to = !quant.uniform<i8:f32, 0.5>} : tensor<4x!quant.uniform<i8:f32, 0.5>>
+  %w = glow_high.get @w : tensor<8x4x1x1xi8>
+  %s = glow_high.get @s : tensor<8x1x1x1xf32>
+  %4 = glow_high.dequantize %w, %s : tensor<8x4x1x1xf32>
+  %5 = glow_high.reshape %4 {shape = [8, 4]} : tensor<8x4xf32>
+  %6 = glow_high.dequantize %v : tensor<2x4xf32>
+  %7 = glow_high.matmul %6, %5 {transpose_right = true} : tensor<2x8xf32>
+  %8 = glow_high.quantize %7 {to = !quant.uniform<i8:f32, 0.5>} : tensor<2x8x!quant.uniform<i8:f32, 0.5>>
+  glow_high.return %3, %8
+}
