@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import onnxruntime
@@ -58,7 +58,7 @@ def _is_float(op: Operation) -> bool:
 
 def reference(network: str, scheme: str, inputs: dict[str, np.ndarray]) -> np.ndarray:
     """What onnxruntime computes, each operator as it stands."""
-    options = onnxruntime.SessionOptions()
+    options: Any = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     text = quantized_model(network, scheme).SerializeToString()
     session = onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
