@@ -327,11 +327,11 @@ OPTIMIZED = Stage.of(
 
 LOWERED = Stage.of(
     "lowered",
+    "lower-quantization",  # Products of codes in products of integers, which backends execute.
     "lower",  # What the backend does not execute, in simpler operators.
     "expand-powers",  # Cheaper than the functions that kernels have for them.
     "sink-transposes",  # Those of lowerings that need another layout.
     "canonicalize",  # Lowerings emit general forms.
-    "lower-quantization",  # Products of codes in products of integers.
     configured("fold-constants", codes=True),  # What lowerings compute from weights, and codes that no kernel reads.
     "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
     "cse",  # Equal parts of lowered operators.

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.quantization import StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
@@ -22,6 +22,9 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.transforms.lowerings.padding import padded_image
+
+Product = ConvOp | FullyConnectedOp | MatMulOp
 
 
 class ProductOfIntegers(Pattern):
@@ -32,21 +35,21 @@ class ProductOfIntegers(Pattern):
     """
 
     @rooted
-    def match_and_rewrite(self, op: ConvOp | MatMulOp, rewriter: Rewriter, /) -> None:
+    def match_and_rewrite(self, op: Product, rewriter: Rewriter, /) -> None:
         left, right = op.operands[:2]
         if not any(isinstance(element_of(value), UniformQuantizedType) for value in (left, right)):
             return
         emit = rewriter.emit
         zero, shift = zero_point_of(element_of(left)), zero_point_of(element_of(right))
+        properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
+        if isinstance(op, ConvOp) and zero and any(op.window().pads):
+            left = padded_image(op, emit)
+            del properties["pads"]
         codes, weights = _integers(left, emit), _integers(right, emit)
         if shift:
             weights = emit(SubOp, emit(CastOp, weights, to=i16), emit.splat(shift, i16))
             codes = emit(CastOp, codes, to=i16)
-        properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
-        if isinstance(op, ConvOp) and zero and any(op.window().pads):
-            codes = _padded(op, codes, zero, emit)
-            del properties["pads"]
-        sums = emit(type(op), codes, weights, op.bias, **properties)
+        sums = emit(ConvOp if isinstance(op, ConvOp) else MatMulOp, codes, weights, op.bias, **properties)
         if zero:
             total = emit(MulOp, _total(op, weights, emit), emit.splat(zero, i32))
             sums = emit(SubOp, sums, total)
@@ -58,23 +61,14 @@ def _integers(value: SSAValue, emit: Emitter) -> SSAValue:
     return emit(StorageCastOp, value, to=storage_of(element)) if storage_of(element) != element else value
 
 
-def _padded(op: ConvOp, codes: SSAValue, zero: int, emit: Emitter) -> SSAValue:
-    """The image of a convolution within a border of its zero point."""
-    pads = op.window().pads
-    before, after = pads[: len(pads) // 2], pads[len(pads) // 2 :]
-    front = (0, *before, 0) if is_channels_last(op.layout) else (0, 0, *before)
-    back = (0, *after, 0) if is_channels_last(op.layout) else (0, 0, *after)
-    return emit(PadOp, codes, emit.splat(zero, element_of(codes)), pads=[*front, *back])
-
-
-def _total(op: ConvOp | MatMulOp, weights: SSAValue, emit: Emitter) -> SSAValue:
+def _total(op: Product, weights: SSAValue, emit: Emitter) -> SSAValue:
     """The sum of the right operand for each channel of the result, in a form that broadcasts with it."""
     wide, rank = emit(CastOp, weights, to=i32), rank_of(weights)
-    if isinstance(op, MatMulOp):
-        axis = rank - 1 if flag(op.transpose_right) else rank - 2
-        line = emit(ReduceSumOp, wide, axes=[axis], keepdims=True)
+    if not isinstance(op, ConvOp):
+        is_turned = isinstance(op, MatMulOp) and flag(op.transpose_right)
+        line = emit(ReduceSumOp, wide, axes=[rank - 1 if is_turned else rank - 2], keepdims=True)
         shape = shape_of(line)
-        return emit(ReshapeOp, line, shape=(*shape[:-2], 1, shape[-2])) if flag(op.transpose_right) else line
+        return emit(ReshapeOp, line, shape=(*shape[:-2], 1, shape[-2])) if is_turned else line
     total = emit(ReduceSumOp, wide, axes=list(range(1, rank)), keepdims=False)
     if is_channels_last(op.layout):
         return total

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import onnxruntime
 import pytest
+from execute import compile_module
 from models import random_inputs
 from quantized_models import NETWORKS, quantized_model
 from xdsl.dialects.builtin import ModuleOp, f32
@@ -16,7 +17,9 @@ from xdsl.ir import Operation
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
+from glow_mlir.dialects.glow_low.memory import AllocOp
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.target import REQUANTIZATIONS
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
@@ -35,11 +38,11 @@ registers.
 """
 
 
-def optimized(network: str, scheme: str, requantization: str) -> ModuleOp:
-    """A network in the operators that are left of it."""
+def compiled(network: str, scheme: str, requantization: str, stage: str = "optimized") -> ModuleOp:
+    """A network at a stage of its compilation for this machine."""
     module = import_model(quantized_model(network, scheme))
     pipeline = get_backend("cpu").pipeline().with_options("assign-target", requantization=requantization)
-    Compilation(module, pipeline=pipeline).run(until="optimized")
+    Compilation(module, pipeline=pipeline).run(until=stage)
     return module
 
 
@@ -58,7 +61,7 @@ def _is_float(op: Operation) -> bool:
 
 def reference(network: str, scheme: str, inputs: dict[str, np.ndarray]) -> np.ndarray:
     """What onnxruntime computes, each operator as it stands."""
-    options: Any = onnxruntime.SessionOptions()
+    options = cast(Any, onnxruntime.SessionOptions())
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     text = quantized_model(network, scheme).SerializeToString()
     session = onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
@@ -70,7 +73,7 @@ def reference(network: str, scheme: str, inputs: dict[str, np.ndarray]) -> np.nd
 def test_network_computes_on_codes(network: str, scheme: str) -> None:
     """Most results are the same codes; a tie that goes the other way may change some by a few hundredths."""
     inputs = random_inputs(quantized_model(network, scheme), np.random.default_rng(5))
-    module, expected = optimized(network, scheme, "float"), reference(network, scheme, inputs)
+    module, expected = compiled(network, scheme, "float"), reference(network, scheme, inputs)
     assert of_floats(module) <= FLOATS[network]
     (result,) = run_function(module, inputs).values()
     assert np.std(expected) > 0.01
@@ -83,7 +86,21 @@ def test_network_computes_on_codes(network: str, scheme: str) -> None:
 def test_network_computes_by_integers_alone(network: str, scheme: str) -> None:
     """With integer requantization, only the result is dequantized; codes differ where floats are near a tie."""
     inputs = random_inputs(quantized_model(network, scheme), np.random.default_rng(5))
-    module, expected = optimized(network, scheme, "integer"), reference(network, scheme, inputs)
+    module, expected = compiled(network, scheme, "integer"), reference(network, scheme, inputs)
     assert of_floats(module) == {"dequantize"}
     (result,) = run_function(module, inputs).values()
     np.testing.assert_allclose(result, expected, atol=0.04 * float(np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("scheme", ["qdq-i8", "qoperator"])
+@pytest.mark.parametrize("requantization", REQUANTIZATIONS)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_machine_code_computes_the_same_codes(network: str, requantization: str, scheme: str) -> None:
+    """Between the first quantization and the last dequantization, no buffer of a network of images holds floats."""
+    inputs = random_inputs(quantized_model(network, scheme), np.random.default_rng(7))
+    expected = run_function(compiled(network, scheme, requantization), inputs)
+    module = compiled(network, scheme, requantization, "stacked")
+    buffers = {element_of(op.results[0]) for op in module.walk() if isinstance(op, AllocOp)}
+    assert network == "encoder" or f32 not in buffers
+    for name, array in compile_module(module).run(inputs).items():
+        np.testing.assert_array_equal(array, expected[name])

@@ -38,11 +38,17 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
         wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.input, op.filter, op.bias)]
         return emit(CastOp, emit(ConvOp, *wide, **_without(op)), to=element)
     if any(window.pads):
-        rank = len(window.kernel)
-        before, after = window.pads[:rank], window.pads[rank:]
-        padded = with_zeros(op.input, (0, *before, 0, 0, *after, 0), emit)
-        return emit(ConvOp, padded, op.filter, op.bias, **_without(op, "pads"))
+        return emit(ConvOp, padded_image(op, emit), op.filter, op.bias, **_without(op, "pads"))
     return _grouped(op, emit, rank_of(op.input) - 1)
+
+
+def padded_image(op: ConvOp, emit: Emitter) -> SSAValue:
+    """The image of a convolution within its border of zeros, or of the codes of 0."""
+    pads = op.window().pads
+    before, after = pads[: len(pads) // 2], pads[len(pads) // 2 :]
+    last = is_channels_last(op.layout)
+    front, back = ((0, *part, 0) if last else (0, 0, *part) for part in (before, after))
+    return with_zeros(op.input, [*front, *back], emit)
 
 
 def _sum_of_nothing(op: ConvOp, emit: Emitter, last: bool) -> SSAValue:

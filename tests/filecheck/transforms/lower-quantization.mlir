@@ -30,6 +30,18 @@ glow_high.func @symmetric(%x: tensor<1x6x6x4x!quant.uniform<u8:f32, 0.5>>) -> te
   glow_high.return %y
 }
 
+// A fully connected layer is a matrix product.
+
+// CHECK-LABEL: glow_high.func @fully_connected(
+// CHECK:         %[[S:.*]] = glow_high.matmul %{{.*}}, %{{.*}}, %b : tensor<2x4xi32>
+// CHECK:         glow_high.sub %[[S]], %{{.*}} : tensor<2x4xi32>
+glow_high.constant @v : tensor<3x4xi8> {value = dense<1> : tensor<3x4xi8>}
+glow_high.func @fully_connected(%x: tensor<2x3x!quant.uniform<u8:f32, 0.5:7>>, %b: tensor<4xi32>) -> tensor<2x4xi32> {
+  %v = glow_high.get @v : tensor<3x4xi8>
+  %y = glow_high.fully_connected %x, %v, %b : tensor<2x4xi32>
+  glow_high.return %y
+}
+
 // A zero point of the right operand takes 16 bits.
 
 // CHECK-LABEL: glow_high.func @matmul(
