@@ -14,34 +14,31 @@ from glow_mlir.constants.winograd import TileForm
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.ir.registry import Numbers
 
-INTERLEAVE = "interleave"
-"""The number of neighbours along the depth of a product that lie together in its panels; 1 where it is absent."""
-
 
 @packed_form("panels")
 def panels(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """A matrix [K, N]."""
     rows, columns = shape
-    return packing.unpack_panels(packed, rows, columns, numbers.get(INTERLEAVE, 1))
+    return packing.unpack_panels(packed, rows, columns, packing.Interleave.of(numbers))
 
 
 @packed_form("panels_transposed")
 def panels_transposed(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """A matrix that is stored as [N, K]."""
     columns, rows = shape
-    return np.ascontiguousarray(packing.unpack_panels(packed, rows, columns, numbers.get(INTERLEAVE, 1)).T)
+    return np.ascontiguousarray(packing.unpack_panels(packed, rows, columns, packing.Interleave.of(numbers)).T)
 
 
 @packed_form("filters")
 def filters(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """Filters of a convolution."""
-    return packing.unpack_filters(packed, shape, numbers.get(INTERLEAVE, 1))
+    return packing.unpack_filters(packed, shape, packing.Interleave.of(numbers))
 
 
 @packed_form("filters_by_channel")
 def filters_by_channel(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
     """Filters of a convolution whose input has its channels apart."""
-    return packing.unpack_filters_by_channel(packed, shape)
+    return packing.unpack_filters_by_channel(packed, shape, packing.Interleave.of(numbers))
 
 
 @packed_form("depthwise")

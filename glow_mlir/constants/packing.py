@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,36 +12,71 @@ from glow_mlir.constants.strassen import PRODUCTS, quarters_of, restore_right, r
 from glow_mlir.constants.winograd import TileForm, restore_filters, transform_filters
 
 
-def pack_panels(matrix: np.ndarray, panel: int, interleave: int = 1) -> np.ndarray:
+@dataclass(frozen=True)
+class Interleave:
+    """
+    How the depth of panels is grouped, as dot products of narrow elements read it.
+
+    `count` neighbours of each `run` of the depth, by default all of it, lie together, filled up with zeros: `[K,
+    panel]` becomes `[rows, panel, count]`. With `sums` above 0, a row comes first whose cells are i32: the sum of each
+    column times that number.
+    """
+
+    count: int = 1
+    run: int = 0
+    sums: int = 0
+
+    @staticmethod
+    def of(numbers: Mapping[str, int]) -> Interleave:
+        """That of a packed form with these numbers."""
+        return Interleave(numbers.get("interleave", 1), numbers.get("run", 0), numbers.get("sums", 0))
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers by which a packed form says it."""
+        found = {"interleave": self.count, "run": self.run, "sums": self.sums}
+        return {name: number for name, number in found.items() if number} if self.count > 1 else {}
+
+    def apply(self, panels: np.ndarray) -> np.ndarray:
+        """Panels `[…, K, panel]` in this form."""
+        if self.count == 1:
+            return panels
+        *outer, depth, panel = panels.shape
+        run = self.run or depth
+        groups = -(-run // self.count)
+        whole = np.zeros((*outer, depth // max(1, run), groups * self.count, panel), panels.dtype)
+        whole[..., :run, :] = panels.reshape(*outer, -1, run, panel) if run else 0
+        cells = whole.reshape(*outer, -1, self.count, panel).swapaxes(-1, -2)
+        if not self.sums:
+            return np.ascontiguousarray(cells)
+        sums = (panels.sum(axis=-2, dtype=np.int32) * self.sums).astype(np.int32)
+        first = sums.view(panels.dtype).reshape(*outer, 1, panel, self.count)
+        return np.concatenate([first, cells], axis=-3)
+
+    def undo(self, packed: np.ndarray, depth: int) -> np.ndarray:
+        """The panels `[…, depth, panel]` that `apply` made these from."""
+        if self.count == 1:
+            return packed
+        cells = packed[..., 1:, :, :] if self.sums else packed
+        *outer, rows, panel, _ = cells.shape
+        run = self.run or depth
+        runs = depth // max(1, run)
+        parts = cells.swapaxes(-1, -2).reshape(*outer, runs, rows // max(1, runs) * self.count, panel)
+        return parts[..., :run, :].reshape(*outer, depth, panel)
+
+
+_PLAIN = Interleave()
+
+
+def pack_panels(matrix: np.ndarray, panel: int, interleave: Interleave = _PLAIN) -> np.ndarray:
     """
     The columns of a matrix in panels: `[K, N]` becomes `[ceil(N / panel), K, panel]`, filled up with zeros.
 
-    With an `interleave` of more than 1, so many neighbours along K lie together, as dot products of narrow elements
-    read them: `[ceil(N / panel), ceil(K / interleave), panel, interleave]`. Raises `ValueError` where `matrix` has not
-    two dimensions.
+    `interleave` groups the depth. Raises `ValueError` where `matrix` has not two dimensions.
     """
     if matrix.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, not {matrix.ndim}")
-    return interleaved(_panels_of_rows(matrix.T[np.newaxis], panel)[0], interleave)
-
-
-def interleaved(panels: np.ndarray, count: int) -> np.ndarray:
-    """Panels `[…, K, panel]` as `[…, ceil(K / count), panel, count]`, filled up with zeros; themselves for 1."""
-    if count == 1:
-        return panels
-    *outer, depth, panel = panels.shape
-    groups = -(-depth // count)
-    whole = np.zeros((*outer, groups * count, panel), panels.dtype)
-    whole[..., :depth, :] = panels
-    return np.ascontiguousarray(whole.reshape(*outer, groups, count, panel).swapaxes(-1, -2))
-
-
-def taken_apart(packed: np.ndarray, depth: int, count: int) -> np.ndarray:
-    """The panels `[…, depth, panel]` whose rows `interleaved` grouped by `count`."""
-    if count == 1:
-        return packed
-    *outer, groups, panel, _ = packed.shape
-    return packed.swapaxes(-1, -2).reshape(*outer, groups * count, panel)[..., :depth, :]
+    return interleave.apply(_panels_of_rows(matrix.T[np.newaxis], panel)[0])
 
 
 def _panels_of_rows(matrices: np.ndarray, panel: int) -> np.ndarray:
@@ -54,14 +91,14 @@ def _panels_of_rows(matrices: np.ndarray, panel: int) -> np.ndarray:
     return packed
 
 
-def unpack_panels(packed: np.ndarray, rows: int, columns: int, interleave: int = 1) -> np.ndarray:
+def unpack_panels(packed: np.ndarray, rows: int, columns: int, interleave: Interleave = _PLAIN) -> np.ndarray:
     """The matrix `[rows, columns]` that `pack_panels` made these panels from."""
-    panels = taken_apart(packed, rows, interleave)
+    panels = interleave.undo(packed, rows)
     count, rows, panel = panels.shape
     return np.ascontiguousarray(panels.transpose(1, 0, 2).reshape(rows, count * panel)[:, :columns])
 
 
-def pack_filters(filters: np.ndarray, panel: int, groups: int = 1, interleave: int = 1) -> np.ndarray:
+def pack_filters(filters: np.ndarray, panel: int, groups: int = 1, interleave: Interleave = _PLAIN) -> np.ndarray:
     """
     Convolution filters in panels: `[O, kernel…, I]` becomes `[groups, ceil(O / groups / panel), K, panel]`.
 
@@ -72,24 +109,29 @@ def pack_filters(filters: np.ndarray, panel: int, groups: int = 1, interleave: i
     if count % groups:
         raise ValueError(f"{count} filters do not divide into {groups} groups")
     panels = _panels_of_rows(filters.reshape(groups, count // groups, math.prod(filters.shape[1:])), panel)
-    return interleaved(panels, interleave)
+    return interleave.apply(panels)
 
 
-def unpack_filters(packed: np.ndarray, shape: tuple[int, ...], interleave: int = 1) -> np.ndarray:
+def unpack_filters(packed: np.ndarray, shape: tuple[int, ...], interleave: Interleave = _PLAIN) -> np.ndarray:
     """The filters `[O, kernel…, I]` of that shape that `pack_filters` packed."""
     per_group, depth = shape[0] // packed.shape[0], math.prod(shape[1:])
     parts = [unpack_panels(group, depth, per_group, interleave).T for group in packed]
     return np.ascontiguousarray(np.concatenate(parts)).reshape(shape)
 
 
-def pack_filters_by_channel(filters: np.ndarray, panel: int, groups: int = 1) -> np.ndarray:
+def pack_filters_by_channel(
+    filters: np.ndarray, panel: int, groups: int = 1, interleave: Interleave = _PLAIN
+) -> np.ndarray:
     """Like `pack_filters`, for an input whose channels lie apart: K runs over the channels, then the kernel."""
-    return pack_filters(np.ascontiguousarray(np.moveaxis(filters, -1, 1)), panel, groups)
+    return pack_filters(np.ascontiguousarray(np.moveaxis(filters, -1, 1)), panel, groups, interleave)
 
 
-def unpack_filters_by_channel(packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def unpack_filters_by_channel(
+    packed: np.ndarray, shape: tuple[int, ...], interleave: Interleave = _PLAIN
+) -> np.ndarray:
     """The filters `[O, kernel…, I]` of that shape that `pack_filters_by_channel` packed."""
-    return np.ascontiguousarray(np.moveaxis(unpack_filters(packed, (shape[0], shape[-1], *shape[1:-1])), 1, -1))
+    plain = unpack_filters(packed, (shape[0], shape[-1], *shape[1:-1]), interleave)
+    return np.ascontiguousarray(np.moveaxis(plain, 1, -1))
 
 
 def pack_depthwise(filters: np.ndarray) -> np.ndarray:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from assembly import assembly_of
 from execute import Case, check_all, runnable_targets
+from machines import dot_product_targets
 
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import i32
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels import dot_products
+from glow_mlir.codegen.kernels.dot_products import DOT_INSTRUCTIONS, DotInstruction
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.target import Target
 
 RANDOM = np.random.default_rng(7)
 BYTES = (np.uint8, np.int8)
+TARGETS = [*runnable_targets(), *dot_product_targets()]
 
 
 def integers(shape: Sequence[int], kind: type[np.generic]) -> np.ndarray:
@@ -30,7 +41,7 @@ def both(operator: type[HighOp], *operands: np.ndarray | None, **properties: obj
     return [Case(operator, *operands, constants=constants, **properties) for constants in ((1,), ())]
 
 
-@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("target", TARGETS)
 def test_matrix_products_are_exact(target: str) -> None:
     """All signs, rows, columns and depths that are no multiples of tiles and cells; batches; a bias."""
     cases: list[Case] = []
@@ -47,7 +58,7 @@ def test_matrix_products_are_exact(target: str) -> None:
     check_all(cases, target, 0.0)
 
 
-@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("target", TARGETS)
 def test_convolutions_are_exact(target: str) -> None:
     """One to three axes, strides, dilations, groups, one filter a channel; channels that are no multiples of cells."""
     cases: list[Case] = []
@@ -67,7 +78,7 @@ def test_convolutions_are_exact(target: str) -> None:
     check_all(cases, target, 0.0)
 
 
-@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("target", TARGETS)
 def test_the_largest_products_fit_their_sums(target: str) -> None:
     """Bytes at the ends of their ranges, whose pairs would not fit 16 bits."""
     cases: list[Case] = []
@@ -77,3 +88,44 @@ def test_the_largest_products_fit_their_sums(target: str) -> None:
                 x, w = np.full((7, 4100), end, left), np.full((4100, 70), weight, np.int8)
                 cases.append(Case(MatMulOp, x, w, constants=(1,)))
     check_all(cases, target, 0.0)
+
+
+@dataclass(frozen=True)
+class Emulated(DotInstruction):
+    """What an instruction does that no machine need have, in plain operations."""
+
+    def is_there(self, target: Target) -> bool:
+        return target.vector_bits in self.widths
+
+    def emit(self, b: Builder, total: Value, left: Value, right: Value) -> Value:
+        for place in range(4):
+            mask = range(place, left.lanes, 4)
+            x, y = (b.shuffle(value, value, mask) for value in (left, right))
+            total = total + b.cast(x, i32, signed=self.is_left_signed) * b.cast(y, i32)
+        return total
+
+
+@pytest.mark.parametrize("instruction", DOT_INSTRUCTIONS, ids=lambda instruction: instruction.name)
+def test_every_instruction_for_products_of_bytes_gives_the_same_sums(
+    instruction: DotInstruction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those too that no machine at hand has: what they do is emulated."""
+    fields = {field.name: getattr(instruction, field.name) for field in dataclasses.fields(instruction)}
+    monkeypatch.setattr(dot_products, "DOT_INSTRUCTIONS", (Emulated(**{**fields, "widths": (64, 128, 256, 512)}),))
+    cases: list[Case] = []
+    for left in BYTES:
+        cases += both(MatMulOp, integers((7, 67), left), integers((67, 75), np.int8), integers((75,), np.int32))
+        cases += both(MatMulOp, integers((2, 7, 6), left), integers((2, 9, 6), np.int8), transpose_right=True)
+        cases += both(ConvOp, integers((1, 9, 9, 3), left), integers((20, 3, 3, 3), np.int8))
+        cases += both(ConvOp, integers((1, 9, 9, 8), left), integers((6, 2, 2, 4), np.int8), group=2)
+    check_all(cases, runnable_targets()[-1], 0.0)
+
+
+@pytest.mark.parametrize("features", ["+dotprod", "+dotprod,+i8mm"])
+def test_products_of_bytes_are_dot_products_on_arm(features: str) -> None:
+    for left in BYTES:
+        x, w = integers((24, 64), left), integers((64, 64), np.int8)
+        text = assembly_of(Case(MatMulOp, x, w, constants=(1,)), f"neon,features=+neon,{features}")
+        is_mixed = "i8mm" in features and left is np.uint8
+        assert ("usdot" if is_mixed else "sdot") in text
+        assert "smull" not in text

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from glow_mlir.backends.cpu.backend import CpuBackend
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.dialects.target import Target
 
 
 def target_named(text: str) -> Target:
     """What the CPU backend calls a target."""
     return CpuBackend().target(text)
+
+
+def dot_product_targets() -> list[str]:
+    """Targets with instructions for products of bytes, in all their widths, whose code this machine can run."""
+    wide, narrow = (PRESETS[name].features for name in ("avx512", "avx2"))
+    texts = [
+        f"avx512,features={wide},+avx512vnni",
+        f"avx512,vector_bits=256,features={wide},+avx512vnni",
+        f"avx512,vector_bits=128,features={wide},+avx512vnni",
+        f"avx2,features={narrow},+avxvnni",
+    ]
+    backend = CpuBackend()
+    return [text for text in texts if not backend.lacks(backend.target(text))]

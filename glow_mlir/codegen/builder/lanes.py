@@ -69,8 +69,8 @@ class Lanes(Arithmetic):
         return self.intrinsic(name, (value,), result)
 
     def bitcast(self, value: Value, element: Attribute) -> Value:
-        """Return the same bits as another element type of the same width."""
-        result = vector(element, value.lanes)
+        """Return the same bits as another element type; of narrower elements there are more."""
+        result = vector(element, value.lanes * value.info.bits // type_info(element).bits)
         return self.emit(BitcastOp, (value,), result)
 
     def bits_of(self, value: Value) -> Value:

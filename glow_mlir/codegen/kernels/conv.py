@@ -11,14 +11,15 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, prologue_of
-from glow_mlir.codegen.builder.types import f32
+from glow_mlir.codegen.builder.types import f32, i8
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product_tiles
+from glow_mlir.codegen.kernels.pack_cells import Bytes, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -182,7 +183,7 @@ class DepthwiseConvKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         packed = self._packed(call)
         if call.runs("images", "lines"):
-            operands = ProductOperands.of(call, "input", packed, dot_of(call.op, call.target))
+            operands = ProductOperands.of(call, "input", packed, dot_of(call.op, call.target).singly)
             emit_depthwise(
                 call.b, operands, shape_of_call(call), images=call.share("images"), lines=call.share("lines")
             )
@@ -394,8 +395,8 @@ class ConvKernel(Kernel):
         return [tiles for tiles in found if not has_prologue(op) or tiles.get("rows") == found[0].get("rows")]
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        group, dot = group_of(op), dot_of(op, target)
-        panel = tile_for(target, dot.sums).panel
+        group, dot, run = group_of(op), dot_of(op, target), _run_of(op)
+        panel, interleave = tile_for(target, dot.sums).panel, dot.interleave(run)
         plain = filters, *rest = filter_shape(op)
         taps, channels = math.prod(rest[:-1]), rest[-1]
         form, pack, depth = "filters", pack_filters, [(taps * channels, 1)]
@@ -404,13 +405,14 @@ class ConvKernel(Kernel):
             depth = [(channels, 1), (taps, channels)]
         # Panels of one group for themselves, or groups for themselves.
         unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
-        shape = (group, -(-filters // group // panel), math.prod(rest), panel)
+        shape = (group, -(-filters // group // panel), *dot.panel_shape(math.prod(rest), run, panel))
+        moves = partial(panel_moves, filters // group, taps * channels, depth, panel, group)
         found = PackedForm(
             *(form, plain, shape, dot.right),
-            lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit),
+            lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit, interleave),
             Blocks(axis=0, unit=unit, target=target_axis, shape=shape),
-            {"panel": panel, "groups": group},
-            partial(panel_moves, filters // group, taps * channels, depth, panel, group),
+            {"panel": panel, "groups": group, **interleave.numbers},
+            moves if dot.group == 1 else None,
         )
         return {"filter": found}
 
@@ -418,9 +420,11 @@ class ConvKernel(Kernel):
         element = element_of(getattr(op, "filter"))
         found: list[Buffer] = []
         if op.properties.get("packing") is None:
-            group, panel = group_of(op), tile_for(target, dot_of(op, target).sums).panel
+            group, dot = group_of(op), dot_of(op, target)
+            panel = tile_for(target, dot.sums).panel
             filters, *rest = filter_shape(op)
-            found.append(((group, -(-filters // group // panel), math.prod(rest), panel), element))
+            inner = dot.panel_shape(math.prod(rest), _run_of(op), panel)
+            found.append(((group, -(-filters // group // panel), *inner), element))
         if has_prologue(op):
             outputs = shape_of(getattr(op, "result"))[1:-1]
             found.append(((block_lines(outputs, target), *outputs[1:], filter_shape(op)[-1]), element))
@@ -471,16 +475,28 @@ class ConvKernel(Kernel):
         scratch = call.many("scratch")[0]
         if not call.runs("pack"):
             return scratch.pointer
-        groups, panels, depth, panel = scratch.shape
-        per_group = filter_.shape[0] // groups
+        groups, panels, *inner = scratch.shape
+        filters, *taps, channels = filter_.shape
+        per_group, depth = filters // groups, math.prod(taps) * channels
+        dot, by_channel = dot_of(call.op, call.target), reads_by_channel(call.op)
+        tile = tile_for(call.target, dot.sums)
         with call.b.loop(0, groups) as group:
-            emit_pack_transposed(
-                call.b,
-                Box(scratch, (), group * (panels * depth * panel)),
-                Box(filter_, (depth, 1), group * (per_group * depth)),
-                per_group,
-                depth,
-                channels=filter_.shape[-1] if reads_by_channel(call.op) else 1,
-                tile=tile_for(call.target, dot_of(call.op, call.target).sums),
-            )
+            begin, target = group * (per_group * depth), group * (panels * math.prod(inner))
+            if isinstance(dot, QuadProduct):
+                run = _run_of(call.op)
+                planes = [(channels, 1), (math.prod(taps) // run, run * channels), (run, channels)]
+                axes = planes if by_channel else [(depth // run, run), (run, 1)]
+                matrix = Bytes(filter_.pointer.at(begin, i8), per_group, depth, axes)
+                emit_pack_cells(call.b, scratch.pointer.at(target, i8), matrix, dot, tile)
+            else:
+                boxes = Box(scratch, (), target), Box(filter_, (depth, 1), begin)
+                together = channels if by_channel else 1
+                emit_pack_transposed(call.b, *boxes, per_group, depth, channels=together, tile=tile)
         return scratch.pointer
+
+
+def _run_of(op: Operation) -> int:
+    """How many elements of the input that are multiplied follow each other."""
+    _, run = shape_of_conv(op).segments()
+    assert isinstance(run, int)
+    return run

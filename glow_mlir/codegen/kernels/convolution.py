@@ -126,7 +126,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
     tile = options.tile or tile_for(b.target, dot.sums)
-    loops, _ = shape.segments()
+    loops, run = shape.segments()
     kernel = MicroKernel(
         dot,
         tile,
@@ -134,6 +134,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
         tile.vectors,
         bias=operands.bias is not None,
         segment_loops=len(loops),
+        rest=dot.cells(run)[1],
         prefetch=int(options.prefetch),
         epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
@@ -371,7 +372,7 @@ class _Bound:
             input=operands.inp.at(at[0] + self.source, nest.kernel.dot.memory),
             weights=columns.weights,
             bias=operands.bias_at(column),
-            depth=run,
+            depth=variant.dot.cells(run)[0],
             input_step=pixels.step_in,
             output_step=pixels.step_out[0],
             columns=columns.count,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f32, type_info, vector
+from glow_mlir.codegen.builder.types import f32, i16, i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.dialects.element_types import byte_width, is_float, is_integer, is_unsigned, signless
+from glow_mlir.constants.packing import Interleave
+from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.dialects.target import Target
 
 
@@ -39,6 +42,11 @@ class DotProduct:
         return str(self.sums) if self.left == self.sums else f"{self.left}.{self.right}"
 
     @property
+    def singly(self) -> DotProduct:
+        """The same products one at a time."""
+        return DotProduct(self.left, self.right, self.sums)
+
+    @property
     def memory(self) -> Attribute:
         """The type in which memory has an element of the left operand."""
         return signless(self.left)
@@ -53,12 +61,35 @@ class DotProduct:
         """The type of which a row of a panel has one for each column."""
         return signless(self.right)
 
+    @property
+    def start(self) -> int:
+        """
+        What sums begin with, as a multiple of the sum of a column; the first row of a panel has it without its sign.
+        """
+        return 0
+
+    def interleave(self, run: int) -> Interleave:
+        """The form of panels for a depth that is made of contiguous runs of one length."""
+        return Interleave()
+
     def panel_rows(self, depth: Index, run: Index) -> Index:
         """How many rows of cells a panel has for a depth that is made of contiguous runs of one length."""
         return depth
 
-    def read(self, b: Builder, address: Value) -> Value:
-        """A cell of the left operand."""
+    def panel_shape(self, depth: int, run: int, panel: int) -> Shape:
+        """The shape of a panel of so many columns."""
+        return (depth, panel)
+
+    def cells(self, run: Index) -> tuple[Index, int]:
+        """How many whole cells a run has, and how many elements are left."""
+        return run, 0
+
+    def has_vectors_of(self, lanes: int) -> bool:
+        """Whether there are vectors of so many sums."""
+        return True
+
+    def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
+        """A cell of the left operand, or the first elements of one; what is not there stands for any number."""
         return b.cast(address.load(self.left_cell), self.sums, signed=not is_unsigned(self.left))
 
     def spread(self, b: Builder, cell: Value, lanes: int) -> Value:
@@ -74,6 +105,117 @@ class DotProduct:
     def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
         """Sums with the products of what `spread` and `columns` gave added."""
         return b.fma(left, right, total) if is_float(self.sums) else total + left * right
+
+
+@dataclass(frozen=True)
+class DotInstruction:
+    """
+    An instruction that adds four products of bytes to each lane of i32, without rounding or saturation.
+
+    It is there with all of some `features`, in vectors of some `widths` in bits, as an LLVM intrinsic whose name has
+    the types of sums and bytes, or the width, in its place. The right bytes are signed.
+    """
+
+    name: str
+    features: frozenset[str]
+    widths: Sequence[int]
+    intrinsic: str
+    is_left_signed: bool = False
+
+    def is_there(self, target: Target) -> bool:
+        """Whether a machine has it in its vectors."""
+        return self.features <= target.enabled and target.vector_bits in self.widths
+
+    def emit(self, b: Builder, total: Value, left: Value, right: Value) -> Value:
+        """The sums with products of bytes added."""
+        lanes = total.lanes
+        name = self.intrinsic.format(bits=32 * lanes, types=f"v{lanes}i32.v{4 * lanes}i8")
+        return b.intrinsic(name, (total, left, right), total.type)
+
+
+_X86, _ARM = "llvm.x86.avx512.vpdpbusd.{bits}", "llvm.aarch64.neon.{name}.{{types}}"
+
+DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
+    DotInstruction("vpdpbusd", frozenset({"avx512vnni", "avx512vl"}), (128, 256, 512), _X86),
+    DotInstruction("vpdpbusd", frozenset({"avxvnni"}), (128, 256), _X86),
+    DotInstruction("sdot", frozenset({"dotprod"}), (64, 128), _ARM.format(name="sdot"), is_left_signed=True),
+    DotInstruction("usdot", frozenset({"i8mm"}), (64, 128), _ARM.format(name="usdot")),
+)
+"""The instructions that there are on some machine; an entry adds one."""
+
+_SIGN_BITS = 0x80808080
+"""The bits that make signed bytes unsigned ones, 128 larger, and the reverse."""
+
+
+@dataclass(frozen=True)
+class QuadProduct(DotProduct):
+    """
+    Products of bytes, four at a time, by an instruction.
+
+    Where that reads the left bytes with the other sign, they are shifted by 128, for which the sums make up at their
+    start.
+    """
+
+    instruction: DotInstruction
+
+    @property
+    def group(self) -> int:
+        return 4
+
+    @property
+    def readable(self) -> str:
+        return f"{self.instruction.name}.{self.left}.{self.right}"
+
+    @property
+    def left_cell(self) -> Attribute:
+        return i32
+
+    @property
+    def right_cell(self) -> Attribute:
+        return i32
+
+    @property
+    def start(self) -> int:
+        if is_unsigned(self.left) != self.instruction.is_left_signed:
+            return 0
+        return 128 if self.instruction.is_left_signed else -128
+
+    def interleave(self, run: int) -> Interleave:
+        return Interleave(self.group, run, abs(self.start))
+
+    def panel_rows(self, depth: Index, run: Index) -> Index:
+        assert isinstance(depth, int), "codes are multiplied in runs of known length"
+        assert isinstance(run, int), "codes are multiplied in runs of known length"
+        return depth // max(1, run) * -(-run // self.group) + (self.start != 0)
+
+    def panel_shape(self, depth: int, run: int, panel: int) -> Shape:
+        rows = self.panel_rows(depth, run)
+        assert isinstance(rows, int)
+        return (rows, panel, self.group)
+
+    def cells(self, run: Index) -> tuple[Index, int]:
+        assert isinstance(run, int), "codes are multiplied in runs of known length"
+        return divmod(run, self.group)
+
+    def has_vectors_of(self, lanes: int) -> bool:
+        return 32 * lanes in self.instruction.widths
+
+    def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
+        if count is None:
+            return address.load(i32, align=1)
+        parts = {1: ((0, i8),), 2: ((0, i16),), 3: ((0, i16), (2, i8))}[count]
+        loaded = [b.cast(address.at(at, i8).load(type_, align=1), i32, signed=False) << 8 * at for at, type_ in parts]
+        return loaded[0] if len(loaded) == 1 else loaded[0] | loaded[1]
+
+    def spread(self, b: Builder, cell: Value, lanes: int) -> Value:
+        spread = b.splat(cell, lanes)
+        return b.bitcast(b.xor(spread, _SIGN_BITS) if self.start else spread, i8)
+
+    def columns(self, b: Builder, address: Value, lanes: int) -> Value:
+        return b.bitcast(address.load(vector(i32, lanes), align=4 * lanes), i8)
+
+    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+        return self.instruction.emit(b, total, left, right)
 
 
 def multiplies(*values: SSAValue) -> bool:
@@ -92,7 +234,14 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     first, second = element_of(left), element_of(right)
     fits = is_integer(first) and is_integer(second) and byte_width(first) == byte_width(second) < 4
     signature = ProductSignature.of_elements(first, second if fits else first)
-    return DotProduct(signature.left, signature.right, signless(signature.accumulator))
+    types = signature.left, signature.right, signless(signature.accumulator)
+    if bit_width(signature.left) == 8 and signature.right == i8:
+        found = [instruction for instruction in DOT_INSTRUCTIONS if instruction.is_there(target)]
+        # One that needs no start, where there is one.
+        ways = sorted((QuadProduct(*types, instruction) for instruction in found), key=lambda way: way.start != 0)
+        if ways:
+            return ways[0]
+    return DotProduct(*types)
 
 
 def multiply_adds(element: Attribute) -> DotProduct:

@@ -16,8 +16,9 @@ from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
+from glow_mlir.codegen.kernels.pack_cells import Bytes, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
@@ -172,14 +173,14 @@ class MatMulKernel(Kernel):
             return {}
         panel = tile_for(target, dot.sums).panel
         columns, depth = plain if transposed else plain[::-1]
-        shape = (-(-columns // panel), depth, panel)
+        interleave, shape = dot.interleave(depth), (-(-columns // panel), *dot.panel_shape(depth, depth, panel))
         column_step, row_step = (depth, 1) if transposed else (1, columns)
         found = PackedForm(
             *("panels_transposed" if transposed else "panels", plain, shape, dot.right),
-            lambda m: pack_panels(m.T if transposed else m, panel),
+            lambda m: pack_panels(m.T if transposed else m, panel, interleave),
             Blocks(axis=0 if transposed else 1, unit=panel, target=0, shape=shape),
-            {"panel": panel},
-            partial(panel_moves, columns, column_step, [(depth, row_step)], panel),
+            {"panel": panel, **interleave.numbers},
+            partial(panel_moves, columns, column_step, [(depth, row_step)], panel) if dot.group == 1 else None,
         )
         return {"right": found}
 
@@ -190,8 +191,9 @@ class MatMulKernel(Kernel):
         depth, columns = shape_of(right)[-2:]
         if _flag(op, "transpose_right"):
             depth, columns = columns, depth
-        panel = tile_for(target, _dot(op, target).sums).panel
-        return [((-(-columns // panel), depth, panel), element_of(right))]
+        dot = _dot(op, target)
+        panel = tile_for(target, dot.sums).panel
+        return [((-(-columns // panel), *dot.panel_shape(depth, depth, panel)), element_of(right))]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
         return product_choices()
@@ -259,7 +261,13 @@ class MatMulKernel(Kernel):
         self, call: KernelCall, right: Operand, offset: Index, scratch: Operand, columns: int, depth: int
     ) -> None:
         share, pitch = call.share("pack"), right.strides[-2]
-        tile, element = tile_for(call.target, _dot(call.op, call.target).sums), signless(right.element)
+        dot, element = _dot(call.op, call.target), signless(right.element)
+        tile = tile_for(call.target, dot.sums)
+        if isinstance(dot, QuadProduct):
+            column_step, row_step = (pitch, 1) if _flag(call.op, "transpose_right") else (1, pitch)
+            matrix = Bytes(right.pointer.at(offset, element), columns, column_step, [(depth, row_step)])
+            emit_pack_cells(call.b, scratch.pointer, matrix, dot, tile, share)
+            return
         if _flag(call.op, "transpose_right"):
             matrix = Box(right, (pitch, 1), offset)
             emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, tile=tile, share=share)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder.builder import Builder, Loop
+from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
@@ -38,7 +38,8 @@ class MicroKernel(StoredTile, SharedFunction):
     Which variant of the kernel.
 
     `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
-    `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. `prefetch` is how many
+    `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. Runs of the depth end
+    with `rest` elements of a cell. `prefetch` is how many
     lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what suits the
     tile.
     """
@@ -47,6 +48,7 @@ class MicroKernel(StoredTile, SharedFunction):
     bias: bool = False
     accumulate: bool = False
     segment_loops: int = 0
+    rest: int = 0
     prefetch: int = 0
     partial_sums: int | None = None
 
@@ -68,7 +70,8 @@ class MicroKernel(StoredTile, SharedFunction):
         lanes, vectors = self.tile.lanes, columns.vectors
         rest = columns.count % lanes if isinstance(columns.count, int) else 0
         even = self.epilogue is None or self.epilogue.is_light
-        narrow = even and lanes >= FEWEST_LANES and 0 < rest <= lanes // 2
+        halved = lanes >= FEWEST_LANES and self.dot.has_vectors_of(lanes // 2)
+        narrow = even and halved and 0 < rest <= lanes // 2
         return dataclasses.replace(
             self,
             rows=rows,
@@ -152,19 +155,21 @@ def _read(b: Builder, kernel: MicroKernel, address: Value, lanes: int, mask: Val
 
 def _initial(b: Builder, kernel: MicroKernel, given: dict[str, Value], masks: Sequence[Value | None]) -> list[Value]:
     """Return what the sums start from, row by row."""
+    lanes = [kernel.lanes_of(v) for v in range(kernel.vectors)]
 
     def row(address: Value) -> list[Value]:
-        places = [
-            (address.at(v * kernel.tile.lanes, kernel.element), kernel.lanes_of(v)) for v in range(kernel.vectors)
-        ]
-        return [_read(b, kernel, place, lanes, mask) for (place, lanes), mask in zip(places, masks, strict=True)]
+        places = [address.at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
+        return [_read(b, kernel, *vector_) for vector_ in zip(places, lanes, masks, strict=True)]
 
     if kernel.accumulate:
         return [v for address in row_addresses(b, kernel, given, "output", kernel.element) for v in row(address)]
-    if kernel.bias:
-        return row(given["bias"]) * kernel.rows
-    zeros = [b.constant(0.0, vector(kernel.element, kernel.lanes_of(v))) for v in range(kernel.vectors)]
-    return zeros * kernel.rows
+    zeros = [b.constant(0.0, vector(kernel.element, width)) for width in lanes]
+    first = row(given["bias"]) if kernel.bias else zeros
+    if kernel.dot.start:
+        places = [given["weights"].at(v * kernel.tile.lanes, kernel.element) for v in range(kernel.vectors)]
+        sums = [place.load(zero.type) for place, zero in zip(places, zeros, strict=True)]
+        first = [x + y if kernel.dot.start > 0 else x - y for x, y in zip(first, sums, strict=True)]
+    return first * kernel.rows
 
 
 def _sum(
@@ -180,7 +185,8 @@ def _sum(
         return steps.results
 
     zeros = [b.constant(0.0, value.type) for value in sums] * (kernel.ways - 1)
-    state = [*sums, *zeros, given["weights"], *([given["ahead"]] if kernel.prefetch else [])]
+    weights = given["weights"].at(kernel.tile.panel if kernel.dot.start else 0, kernel.dot.right_cell)
+    state = [*sums, *zeros, weights, *([given["ahead"]] if kernel.prefetch else [])]
     finished = segments(0, b.constant(0, index_type), state)
     totals = finished[: len(sums)]
     for way in range(1, kernel.ways):
@@ -191,31 +197,43 @@ def _sum(
 def _run(
     b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], state: Sequence[Value]
 ) -> list[Value]:
-    """Add the products of one segment, `ways` elements at a time and then the rest one by one."""
+    """Add the products of one segment, `ways` cells at a time, then those left one by one, then the rest of a cell."""
     depth, ways = given["depth"], kernel.ways
     whole = depth if ways == 1 else depth // ways * ways
     with b.loop(0, whole, ways, carried=state) as loop:
-        loop.set(*_step(b, kernel, given, inputs, loop, ways))
-    if ways == 1:
-        return loop.results
-    with b.loop(whole, depth, carried=loop.results) as rest:
-        rest.set(*_step(b, kernel, given, inputs, rest, 1))
-    return rest.results
+        loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, ways))
+    results = loop.results
+    if ways > 1:
+        with b.loop(whole, depth, carried=results) as rest:
+            rest.set(*_step(b, kernel, given, inputs, rest.index, rest.values, 1))
+        results = rest.results
+    return _step(b, kernel, given, inputs, depth, results, 1, kernel.rest) if kernel.rest else results
 
 
 def _step(
-    b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], loop: Loop, elements: int
+    b: Builder,
+    kernel: MicroKernel,
+    given: dict[str, Value],
+    inputs: Sequence[Value],
+    first: Value,
+    state: Sequence[Value],
+    cells: int,
+    rest: int | None = None,
 ) -> list[Value]:
-    """Return the state after some elements: for each a row of the panel, and one spread input per row."""
+    """
+    Return the state after some cells: for each a row of the panel, and one spread input per row.
+
+    Of the last one, there may be only the `rest`.
+    """
     lanes, dot, cell, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_cell, kernel.tile.panel
     size = kernel.rows * kernel.vectors
-    sums, (weights, *ahead) = list(loop.values[: size * kernel.ways]), loop.values[size * kernel.ways :]
-    for way in range(elements):
+    sums, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
+    for way in range(cells):
         columns = [
             dot.columns(b, weights.at(way * panel + v * lanes, cell), kernel.lanes_of(v)) for v in range(kernel.vectors)
         ]
         for row, address in enumerate(inputs):
-            value = dot.read(b, address.at(loop.index + way, dot.left_cell))
+            value = dot.read(b, address.at(first + way, dot.left_cell), rest)
             spread = {
                 width: dot.spread(b, value, width)
                 for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))
@@ -226,5 +244,5 @@ def _step(
     if ahead:
         for line in range(kernel.prefetch):
             b.prefetch(ahead[0].at(line * line_elements(b.target, cell), cell), level=2)
-        ahead = [ahead[0].at(given["ahead_step"] * elements, cell)]
-    return [*sums, weights.at(elements * panel, cell), *ahead]
+        ahead = [ahead[0].at(given["ahead_step"] * cells, cell)]
+    return [*sums, weights.at(cells * panel, cell), *ahead]

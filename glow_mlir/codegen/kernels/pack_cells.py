@@ -1,0 +1,119 @@
+"""Packing of bytes in panels of cells at run time, as `glow_mlir/constants/packing.py` does it for constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import linear, nest
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.types import i8, i32, vector
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.kernels.dot_products import QuadProduct
+from glow_mlir.codegen.kernels.gemm import emit_panels
+from glow_mlir.codegen.kernels.tiles import Columns, Tile
+from glow_mlir.dialects.glow_low.memory import contiguous_strides
+
+_ONES = 0x01010101
+"""A cell of ones."""
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """
+    A matrix of bytes in memory: its first element, and its columns, `column_step` elements apart.
+
+    The depth runs over `axes`, each as size and stride, of which the last is one run.
+    """
+
+    pointer: Value
+    columns: int
+    column_step: int
+    axes: Sequence[tuple[int, int]]
+
+
+def emit_pack_cells(
+    b: Builder, packed: Value, matrix: Bytes, dot: QuadProduct, tile: Tile, share: Partition = ALL
+) -> None:
+    """
+    Emit the packing of a matrix as `packing.pack_panels` does it in the form of `dot`.
+
+    Columns behind the last may be anything. A share is one of the panels.
+    """
+    runs = 1
+    for size, _ in matrix.axes[:-1]:
+        runs *= size
+    rows = dot.panel_rows(runs * matrix.axes[-1][0], matrix.axes[-1][0])
+
+    def panel(columns: Columns) -> None:
+        if matrix.column_step == 1:
+            for v in range(columns.vectors):
+                left = b.index(columns.count) - v * tile.lanes
+                mask = b.mask(left, tile.lanes, 8) if columns.partial else None
+                _pack(b, columns, v * tile.lanes, tile.lanes, mask, matrix, dot, tile.panel)
+        else:
+            with b.loop(0, columns.count) as column:
+                _pack(b, columns, column, 1, None, matrix, dot, tile.panel)
+        if dot.start:
+            _start(b, columns, rows, dot, tile)
+
+    emit_panels(b, packed, matrix.columns, rows, tile, dot.right_cell, panel, share)
+
+
+def _pack(
+    b: Builder,
+    columns: Columns,
+    first: Index,
+    lanes: int,
+    mask: Value | None,
+    matrix: Bytes,
+    dot: QuadProduct,
+    panel: int,
+) -> None:
+    """Pack some neighbouring columns of a panel, those outside `mask` excepted."""
+    *outer, (run, step) = matrix.axes
+    whole, rest = divmod(run, dot.group)
+    places = [position * (whole + (rest > 0)) for position in contiguous_strides(tuple(size for size, _ in outer))]
+    target = columns.weights.at(first + (panel if dot.start else 0), i32)
+    source = matrix.pointer.at((columns.start + first) * matrix.column_step, i8)
+
+    def pack_run(indices: list[Index]) -> None:
+        begin, row = linear(indices, [stride for _, stride in outer]), linear(indices, places)
+
+        def cell(number: Index, count: int) -> None:
+            address = source.at(number * (dot.group * step) + begin, i8)
+            value = _cell(b, address, step, count, lanes, mask)
+            target.at((number + row) * panel, i32).store(value)
+
+        with b.loop(0, whole) as number:
+            cell(number, dot.group)
+        if rest:
+            cell(whole, rest)
+
+    nest(b, [size for size, _ in outer], pack_run)
+
+
+def _cell(b: Builder, address: Value, step: int, count: int, lanes: int, mask: Value | None) -> Value:
+    """A cell of each of some columns: so many bytes of it, and zeros."""
+    type_ = vector(i8, lanes)
+    cell: Value | None = None
+    for number in range(count):
+        place = address.at(number * step, i8)
+        byte = place.load(type_) if mask is None else b.load_masked(place, type_, mask)
+        wide = b.cast(byte, i32, signed=False) << 8 * number
+        cell = wide if cell is None else cell | wide
+    assert cell is not None
+    return cell
+
+
+def _start(b: Builder, columns: Columns, rows: Index, dot: QuadProduct, tile: Tile) -> None:
+    """Write the first row of a panel from its columns."""
+    ones = b.bitcast(b.constant(_ONES, vector(i32, tile.lanes)), i8)
+    for v in range(columns.vectors):
+        first = columns.weights.at(v * tile.lanes, i32)
+        zero = b.constant(0, vector(i32, tile.lanes))
+        with b.loop(1, rows, carried=[zero]) as loop:
+            cells = dot.columns(b, first.at(loop.index * tile.panel, i32), tile.lanes)
+            loop.set(dot.multiply_add(b, ones, cells, loop.values[0]))
+        first.store(loop.results[0] * abs(dot.start))
