@@ -50,6 +50,7 @@ _FAMILIES = {"x86_64": "x86", "aarch64": "aarch64", "arm64": "aarch64", "riscv32
 _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "fma": {"x86": frozenset({"fma"}), "aarch64": frozenset({"neon"}), "riscv": frozenset({"d"})},
     "rounding": {"x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}), "aarch64": frozenset({"neon"})},
+    "rounding_conversion": {"x86": frozenset({"sse2", "avx2"}), "aarch64": frozenset({"neon"})},
     "scaling": {"x86": frozenset({"avx512vl"})},
     "masked": {"x86": frozenset({"avx2", "avx512f"})},
 }
@@ -141,6 +142,11 @@ class Target:
     def rounding(self) -> bool:
         """Whether an instruction rounds floats to integral values."""
         return self._can("rounding")
+
+    @cached_property
+    def rounding_conversion(self) -> bool:
+        """Whether an instruction converts floats to the nearest integers, in vectors as well."""
+        return self._can("rounding_conversion")
 
     @cached_property
     def scaling(self) -> bool:

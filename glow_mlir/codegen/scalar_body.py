@@ -13,6 +13,7 @@ from glow_mlir.codegen.builder.types import f32, f64, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.half import is_half, narrow, narrow_double, rounded, widen
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
+from glow_mlir.codegen.rounded_codes import RoundedCode
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
 
@@ -213,8 +214,12 @@ def emit_scalar_body(
         argument: widen(b, value) if is_half(argument.type) else value
         for argument, value in zip(block.args, arguments, strict=True)
     }
+    codes = {op: code for op in block.ops if (code := RoundedCode.of(op)) is not None}
+    skipped = {step for code in codes.values() for step in code.steps}
     for op in block.ops:
-        if op.results:
+        if (code := codes.get(op)) is not None:
+            values[op.results[0]] = code.emit(b, values[code.number], op)
+        elif op.results and op not in skipped:
             values[op.results[0]] = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
     return [narrow(b, values[output], output.type) if is_half(output.type) else values[output] for output in outputs]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -110,8 +109,9 @@ def test_every_instruction_for_products_of_bytes_gives_the_same_sums(
     instruction: DotInstruction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those too that no machine at hand has: what they do is emulated."""
-    fields = {field.name: getattr(instruction, field.name) for field in dataclasses.fields(instruction)}
-    monkeypatch.setattr(dot_products, "DOT_INSTRUCTIONS", (Emulated(**{**fields, "widths": (64, 128, 256, 512)}),))
+    found = instruction
+    emulated = Emulated(found.name, found.features, (64, 128, 256, 512), found.intrinsic, found.is_left_signed)
+    monkeypatch.setattr(dot_products, "DOT_INSTRUCTIONS", (emulated,))
     cases: list[Case] = []
     for left in BYTES:
         cases += both(MatMulOp, integers((7, 67), left), integers((67, 75), np.int8), integers((75,), np.int32))

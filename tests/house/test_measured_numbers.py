@@ -54,6 +54,7 @@ FORM = {
 
 KERNELS = {
     "builder/atomics": {"PAUSES"},
+    "builder/lanes": {"_NARROW"},
     "builder/memory": {"_PREFETCH_LEVELS"},
     "builder/x86": {"_CURRENT_ROUNDING"},
     "kernels/conv": {"MOST_UNROLLED"},
@@ -70,6 +71,7 @@ KERNELS = {
     "llvm/processor": {"_DEFAULT_POINTER"},
     "selection/kernel": {"UNBOUNDED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
+    "rounded_codes": {"_WIDEST_CODE"},
 }
 """
 Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, and what generated code takes.

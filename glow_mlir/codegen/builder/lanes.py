@@ -18,9 +18,12 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.arithmetic import Arithmetic
-from glow_mlir.codegen.builder.types import f32, i1, integer_of_width, type_info, vector
+from glow_mlir.codegen.builder.types import f32, i1, i32, integer_of_width, type_info, vector
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import values, vectors
+
+_NARROW = 16
+"""Bits of integers that are narrower than any vector of converted floats."""
 
 
 class Lanes(Arithmetic):
@@ -64,9 +67,21 @@ class Lanes(Arithmetic):
 
     def to_int_saturating(self, value: Value, element: Attribute, signed: bool = True) -> Value:
         """Return a float as an integer, towards zero, clamped to the range of the type; NaN gives 0."""
+        bits = type_info(element).bits
+        if bits <= _NARROW:
+            # LLVM would take vectors apart.
+            low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+            number = self.select(self.compare("uno", value, value), 0.0, value) if signed else value
+            return self.cast(self.cast(self.min(self.max(number, float(low)), float(high)), i32), element)
         result = vector(element, value.lanes)
         name = f"llvm.fpto{'s' if signed else 'u'}i.sat"
         return self.intrinsic(name, (value,), result)
+
+    def round_to_i32(self, value: Value) -> Value:
+        """Return an f32 within the range of i32 as the nearest integer, ties to even."""
+        if self.target.rounding_conversion:
+            return self.intrinsic("llvm.lrint", (value,), vector(i32, value.lanes))
+        return self.cast(self.round_even(value), i32)
 
     def bitcast(self, value: Value, element: Attribute) -> Value:
         """Return the same bits as another element type; of narrower elements there are more."""
