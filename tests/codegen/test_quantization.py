@@ -7,6 +7,7 @@ import pytest
 from execute import Case, check_all, runnable_targets
 from xdsl.dialects.builtin import f32, i8
 
+from glow_mlir import InferenceSession
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high.quantization import (
     DequantizeOp,
@@ -16,6 +17,8 @@ from glow_mlir.dialects.glow_high.quantization import (
     RescaleOp,
 )
 from glow_mlir.dialects.quant import uniform
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 
 COUNT = 100_000
 SPECIAL = [0, 1, -1, 127, 128, -128, -129, 2**24, 2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31)]
@@ -80,3 +83,23 @@ def test_tables_are_exact(target: str) -> None:
     codes[:2] = -128, 127
     image = codes[:630].view(np.uint8).reshape(7, 9, 10)
     check_all([Case(LookupOp, codes, table), Case(LookupOp, image, table.view(np.int8), constants=[1])], target, 0.0)
+
+
+POOLED = """
+glow_high.func @main(%x: tensor<1x9x9x20xui8>) -> tensor<1x4x4x20xf32> {
+  %p = glow_high.max_pool %x {kernel_shape = [3, 3], strides = [2, 2]} : tensor<1x4x4x20xui8>
+  %q = glow_high.storage_cast %p {to = !quant.uniform<u8:f32, 0.5>} : tensor<1x4x4x20x!quant.uniform<u8:f32, 0.5>>
+  %y = glow_high.dequantize %q : tensor<1x4x4x20xf32>
+  glow_high.return %y
+}
+"""
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_pools_of_codes_may_end_as_numbers(target: str) -> None:
+    """The largest code is taken as a code, whatever the epilogue makes of it."""
+    module = parse_module(POOLED, new_context())
+    inputs = {"x": RANDOM.integers(0, 256, (1, 9, 9, 20), np.uint8)}
+    (expected,) = InferenceSession(module, backend="interpreter").run(None, inputs)
+    (found,) = InferenceSession(module, target=target, cache=False).run(None, inputs)
+    np.testing.assert_array_equal(found, expected)

@@ -163,7 +163,7 @@ class PoolEmission:
 
     def width(self, steps: tuple[int, int]) -> int:
         """Lanes of the innermost loop, whose operands move by `steps`."""
-        return _width(self.call.target, computed(self.call.result.element), steps)
+        return _width(self.call.target, computed(self.call.one("input").element), steps)
 
     def pixels(self) -> None:
         """One pixel at a time, vectors over its channels."""
@@ -260,7 +260,7 @@ class MaxPoolKernel(PoolKernel):
         return lowest(element)
 
     def take(self, call: KernelCall, total: Value, x: Value) -> Value:
-        return largest_of(call.result.element)(call.b, total, x)
+        return largest_of(call.one("input").element)(call.b, total, x)
 
 
 @kernel("avg-pool")
@@ -291,7 +291,7 @@ class AvgPoolKernel(PoolKernel):
         total = b.index(1)
         for t in taps:
             total = total * t.count(b)
-        return b.cast(total, computed(call.result.element))
+        return b.cast(total, computed(call.one("input").element))
 
 
 @kernel("lp-pool")
