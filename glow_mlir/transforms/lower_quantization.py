@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
@@ -31,7 +32,8 @@ class ProductOfIntegers(Pattern):
     """
     A product of codes is one of their integers, less the zero point of the left operand times the sum of the right one.
 
-    Padding of codes is their zero point. A zero point of the right operand is subtracted from it, in 16 bits.
+    What is subtracted is in the bias where both are known. Padding of codes is their zero point. A zero point of the
+    right operand is subtracted from it, in 16 bits.
     """
 
     @rooted
@@ -49,11 +51,23 @@ class ProductOfIntegers(Pattern):
         if shift:
             weights = emit(SubOp, emit(CastOp, weights, to=i16), emit.splat(shift, i16))
             codes = emit(CastOp, codes, to=i16)
-        sums = emit(ConvOp if isinstance(op, ConvOp) else MatMulOp, codes, weights, op.bias, **properties)
-        if zero:
+        bias = _with_zero_point(op, weights, zero, emit)
+        sums = emit(ConvOp if isinstance(op, ConvOp) else MatMulOp, codes, weights, bias or op.bias, **properties)
+        if zero and bias is None:
             total = emit(MulOp, _total(op, weights, emit), emit.splat(zero, i32))
             sums = emit(SubOp, sums, total)
         rewriter.replace(op, (), [sums])
+
+
+def _with_zero_point(op: Product, weights: SSAValue, zero: int, emit: Emitter) -> SSAValue | None:
+    """The bias less the zero point of the left operand times the sum of the right one; `None` where one is unknown."""
+    known, added = emit.known(weights) if zero else None, None if op.bias is None else emit.known(op.bias)
+    if known is None or (op.bias is not None and added is None) or (not isinstance(op, ConvOp) and known.ndim != 2):
+        return None
+    is_turned = isinstance(op, ConvOp) or (isinstance(op, MatMulOp) and flag(op.transpose_right))
+    axes = tuple(range(1, known.ndim)) if is_turned else (0,)
+    total = known.sum(axis=axes, dtype=np.int64) * -zero + (0 if added is None else added)
+    return emit.constant(total.astype(np.int32), "bias")
 
 
 def _integers(value: SSAValue, emit: Emitter) -> SSAValue:

@@ -2,15 +2,16 @@
 
 // RUN: glow-opt %s -p lower-quantization,fold-constants,canonicalize | filecheck %s
 
-// The border is one of zero points, and the sum of each filter is a constant.
+// The border is one of zero points, and what these add to the sums is in the bias: 7 times the sum of each filter.
 
+// CHECK:         glow_high.constant @[[B:.*]] : tensor<8xi32> {value = dense<-252> : tensor<8xi32>}
 // CHECK-LABEL: glow_high.func @conv(
 // CHECK:         %[[I:.*]] = glow_high.storage_cast %x {to = ui8}
 // CHECK:         %[[Z:.*]] = glow_high.splat {value = 7 : ui8}
 // CHECK:         %[[P:.*]] = glow_high.pad %[[I]], %[[Z]] {pads = [0, 1, 1, 0, 0, 1, 1, 0]} : tensor<1x8x8x4xui8>
-// CHECK:         %[[S:.*]] = glow_high.conv %[[P]], %{{.*}} : tensor<1x6x6x8xi32>
-// CHECK:         %[[Y:.*]] = glow_high.sub %[[S]], %{{.*}} : tensor<1x6x6x8xi32>
-// CHECK-NEXT:    glow_high.return %[[Y]]
+// CHECK:         %[[L:.*]] = glow_high.get @[[B]]
+// CHECK:         %[[S:.*]] = glow_high.conv %[[P]], %{{.*}}, %[[L]] : tensor<1x6x6x8xi32>
+// CHECK-NEXT:    glow_high.return %[[S]]
 glow_high.constant @w : tensor<8x3x3x4xi8> {value = dense<1> : tensor<8x3x3x4xi8>}
 glow_high.func @conv(%x: tensor<1x6x6x4x!quant.uniform<u8:f32, 0.5:7>>) -> tensor<1x6x6x8xi32> {
   %w = glow_high.get @w : tensor<8x3x3x4xi8>
