@@ -93,6 +93,8 @@ class Run:
             write_arrays(outputs, Path(args.outputs))
         if args.stats is not None:
             write_json(statistics(session), args.stats)
+        if args.quantization_report:
+            self._add_noise(model, inputs)
         if is_measured(args):
             self._measure(session, inputs)
         is_right = args.check is None or self._compare(model, inputs, outputs)
@@ -223,6 +225,13 @@ class Run:
         from glow_mlir.tools.phase_dump import PhaseDump
 
         return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names)
+
+    def _add_noise(self, model: Any, inputs: dict[str, np.ndarray]) -> None:
+        """Report how far values in codes are from those in floats."""
+        from glow_mlir.tools.quantization_report import noise_report
+
+        self.progress.say("comparing with floats")
+        self._add(noise_report(model, self._options, inputs))
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""

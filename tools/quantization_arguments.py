@@ -16,6 +16,7 @@ DEPENDENT = (
     "keep_original_precision_for_nodes",
     "disable_channelwise",
     "assert_all_nodes_quantized",
+    "quantization_report",
 )
 """Options that mean nothing without a profile."""
 
@@ -48,6 +49,12 @@ def add_quantization_arguments(group: ArgumentGroup) -> None:
         action="store_const",
         const=True,
         help="fail, with a list, where nodes that are not kept stay in floats",
+    )
+    group.add_argument(
+        "--quantization-report",
+        action="store_const",
+        const=True,
+        help="print the codes of each value, and signal to noise beside floats; in --json too",
     )
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
-from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import high_functions
@@ -57,7 +57,8 @@ def graph_digest(module: ModuleOp) -> str:
     """
     What tells the graphs of a module from others: operators, their nodes, properties, operands and element types.
 
-    Constants do not count, nor do sizes: a profile fits other weights, and other batches with the same graph.
+    Constants, sizes, and what is saved do not count: a profile fits other weights, other batches with the same graph,
+    and the graph that `instrument-profile` leaves.
     """
     state = hashlib.sha256()
     for line in _lines(module):
@@ -71,6 +72,8 @@ def _lines(module: ModuleOp) -> Iterator[str]:
         numbers: dict[SSAValue, int] = {}
         yield function.sym_name.data
         for op in operations(function):
+            if isinstance(op, SaveOp):
+                continue
             values = [numbers.setdefault(value, len(numbers)) for value in (*op.operands, *op.results)]
             types = [f"{element_of(result)} {rank_of(result)}" for result in op.results]
             # What moves elements says sizes, and a splat is a constant.

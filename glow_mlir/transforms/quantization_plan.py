@@ -122,7 +122,7 @@ class Plan:
         """The operand that stays a number, of an elementwise operator whose loop joins that of its producer."""
         if not isinstance(op, Elementwise):
             return None
-        alone = [value for value in self._variables(op) if value.has_one_use() and not self._is_moved(value)]
+        alone = [value for value in self._variables(op) if _has_one_reader(value) and not self._is_moved(value)]
         return max(alone, key=lambda value: self._positions[value.owner], default=None)
 
     def _is_moved(self, value: SSAValue) -> bool:
@@ -147,6 +147,11 @@ class Plan:
                         larger += smaller
                         found |= dict.fromkeys(smaller, larger)
         return found
+
+
+def _has_one_reader(value: SSAValue) -> bool:
+    """Whether one operator reads a value; what saves it computes nothing."""
+    return sum(not isinstance(use.operation, SaveOp) for use in value.uses) == 1
 
 
 def floats_of(plan: Plan) -> list[Operation]:

@@ -17,7 +17,7 @@ from glow_mlir.api.profiling import profiled
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.quantization.options import CALIBRATIONS, SCHEMAS
+from glow_mlir.quantization.options import CALIBRATIONS, PRECISIONS, SCHEMAS
 
 DIGITS = ROOT / "examples" / "digits.onnx"
 BOUNDS = {schema: 0.005 for schema in SCHEMAS} | {"symmetric-with-power2-scale": 0.01}
@@ -53,9 +53,10 @@ def test_digits_are_as_well_told(folder: Path, schema: str, calibration: str) ->
     assert accuracy(quantize) >= accuracy(None) - BOUNDS[schema]
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_machine_code_says_what_the_interpreter_says(folder: Path, schema: str) -> None:
-    quantize = Quantization(folder / "digits.json", schema=schema)
+def test_machine_code_says_what_the_interpreter_says(folder: Path, schema: str, precision: str) -> None:
+    quantize = Quantization(folder / "digits.json", schema=schema, precision=precision)
     machine, _ = probabilities(quantize, "cpu")
     interpreted, _ = probabilities(quantize)
     np.testing.assert_allclose(machine, interpreted, atol=1e-5)
