@@ -13,13 +13,9 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp
-from glow_mlir.dialects.glow_high.storage import PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, profiling
 from glow_mlir.tools.tables import Alignment, print_table
-from glow_mlir.transforms.instrument_profile import PREFIX
+from glow_mlir.transforms.instrument_profile import PREFIX, saved_types
 from glow_mlir.transforms.quantize import QuantizePass
 
 COLUMNS: dict[str, Alignment] = {"value": "left", "type": "left", "min": "right", "max": "right", "SNR in dB": "right"}
@@ -69,15 +65,10 @@ class _Types(PassObserver):
     found: dict[str, str] = field(default_factory=dict[str, str])
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
-        if not isinstance(item, QuantizePass):
-            return
-        storage = Storage(module)
-        for op in module.walk():
-            saved = storage.by_name[op.storage_name] if isinstance(op, SaveOp) else None
-            if isinstance(op, SaveOp) and isinstance(saved, PlaceholderOp):
-                owner = op.input.owner
-                codes = owner.input if isinstance(owner, DequantizeOp) else op.input
-                self.found[saved.public_name] = str(element_of(codes)).removeprefix("!quant.uniform")
+        if isinstance(item, QuantizePass):
+            self.found = {
+                name: str(type_).removeprefix("!quant.uniform") for name, type_ in saved_types(module).items()
+            }
 
 
 def noise_report(model: Any, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> NoiseReport:
