@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from execute import compile_module
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from quantized_steps import QUANTIZED_STEPS
 from random_graphs import (
     JUMPING,
     STEPS,
@@ -24,6 +26,9 @@ from random_graphs import (
     step_unary,
 )
 
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.target import REQUANTIZATIONS
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 
 SLOW: dict[str, Any] = {
@@ -63,3 +68,15 @@ def test_graphs(graph: Graph) -> None:
 @given(graph=graphs(FUSING, max_steps=12, steps=(*FUSING, step_pool)))
 def test_graphs_that_fuse(graph: Graph) -> None:
     check(graph)
+
+
+@settings(max_examples=25, **SLOW)
+@given(graph=graphs(steps=QUANTIZED_STEPS), requantization=st.sampled_from(REQUANTIZATIONS))
+def test_graphs_of_codes_give_the_same_bits(graph: Graph, requantization: str) -> None:
+    """From the operators on codes that the graph became, which round in other places than it does."""
+    pipeline = get_backend("cpu").pipeline().with_options("assign-target", requantization=requantization)
+    Compilation(graph.module, pipeline=pipeline).run(until="optimized")
+    expected = run_function(graph.module.clone(), graph.inputs)
+    actual = compile_module(graph.module.clone()).run(graph.inputs)
+    for name, wanted in expected.items():
+        np.testing.assert_array_equal(actual[name], wanted, err_msg=name)
