@@ -103,3 +103,24 @@ def test_pools_of_codes_may_end_as_numbers(target: str) -> None:
     (expected,) = InferenceSession(module, backend="interpreter").run(None, inputs)
     (found,) = InferenceSession(module, target=target, cache=False).run(None, inputs)
     np.testing.assert_array_equal(found, expected)
+
+
+MEAN = """
+glow_high.constant @scale : tensor<f32> {value = dense<0.0625> : tensor<f32>}
+glow_high.func @main(%x: tensor<1x5x6x20xf32>) -> tensor<1x4x5x20xi8> {
+  %scale = glow_high.get @scale : tensor<f32>
+  %m = glow_high.avg_pool %x {kernel_shape = [2, 2]} : tensor<1x4x5x20xf32>
+  %y = glow_high.quantize %m, %scale {to = i8} : tensor<1x4x5x20xi8>
+  glow_high.return %y
+}
+"""
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_means_of_numbers_may_end_as_codes(target: str) -> None:
+    """Elements are counted as numbers, whatever the epilogue makes of their mean."""
+    module = parse_module(MEAN, new_context())
+    inputs = {"x": RANDOM.integers(-7, 8, (1, 5, 6, 20)).astype(np.float32) / 4}
+    (expected,) = InferenceSession(module, backend="interpreter").run(None, inputs)
+    (found,) = InferenceSession(module, target=target, cache=False).run(None, inputs)
+    np.testing.assert_array_equal(found, expected)
