@@ -70,7 +70,7 @@ def test_graphs_that_fuse(graph: Graph) -> None:
     check(graph)
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=15, **SLOW)
 @given(graph=graphs(steps=QUANTIZED_STEPS), requantization=st.sampled_from(REQUANTIZATIONS))
 def test_graphs_of_codes_give_the_same_bits(graph: Graph, requantization: str) -> None:
     """From the operators on codes that the graph became, which round in other places than it does."""
