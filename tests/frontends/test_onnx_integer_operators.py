@@ -25,17 +25,17 @@ BIAS = RANDOM.integers(-900, 900, 3).astype(np.int32)
 
 def f(*values: float) -> np.ndarray:
     """Numbers: one as a scalar."""
-    return np.asarray(values if len(values) > 1 else values[0], np.float32)
+    return np.asarray(values, np.float32).squeeze()
 
 
 def u(*values: int) -> np.ndarray:
     """Codes without a sign: one as a scalar."""
-    return np.asarray(values if len(values) > 1 else values[0], np.uint8)
+    return np.asarray(values, np.uint8).squeeze()
 
 
 def i(*values: int) -> np.ndarray:
     """Codes with a sign: one as a scalar."""
-    return np.asarray(values if len(values) > 1 else values[0], np.int8)
+    return np.asarray(values, np.int8).squeeze()
 
 
 Case = tuple[str, list[np.ndarray | None], Mapping[str, Any]]
