@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.element_types import byte_width, numpy_dtype, storage_of
+from glow_mlir.dialects.element_types import byte_width, is_integer, numpy_dtype, storage_of
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
@@ -89,7 +89,8 @@ class Search:
         return self.origins[value]
 
     def _origin(self, value: SSAValue) -> SSAValue | None:
-        own = value if byte_width(storage_of(element_of(value))) == 1 else None
+        stored = storage_of(element_of(value))
+        own = value if is_integer(stored) and byte_width(stored) == 1 else None
         if not isinstance(value.owner, Elementwise | LookupOp):
             return own
         variable = [operand for operand in value.owner.operands if not self._is_number(operand)]

@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of, zero_point_of
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 
 MOST_TERMS = 8
@@ -33,7 +33,7 @@ class Codes(NamedTuple):
 def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
     """The codes that a value of f32 is made of, where their zero point is in their type, or there is none."""
     op = value.owner
-    if not isinstance(op, DequantizeOp) or element_of(op.result) != f32:
+    if not isinstance(op, DequantizeOp) or element_of(op.result) != f32 or sizes_of(op.input) != sizes_of(op.result):
         return None
     if op.scale is None:
         known = parameters_of(element_of(op.input))

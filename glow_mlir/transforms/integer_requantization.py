@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, storage_of
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp, StorageCastOp
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
@@ -90,6 +90,9 @@ def _in_common_scale(value: SSAValue, factor: np.ndarray, places: int, emit: Emi
     """Codes, without their zero point where they are narrow, times a factor, in i32 with so many binary places."""
     scaled = factor.astype(np.float64) * 2.0**places
     if byte_width(element_of(value)) > 2:
-        return _rescaled(value, scaled, np.asarray(-float(zero_point_of(element_of(value)))), None, emit)
+        product = _rescaled(value, scaled, np.asarray(-float(zero_point_of(element_of(value)))), None, emit)
+        # No more than codes of 16 bits, as which it counts in the sum: that does not wrap.
+        limits = [emit.splat(sign * 2.0 ** (places + 16), i32) for sign in (-1, 1)]
+        return product and emit(ClipOp, product, *limits)
     wide = emit(CastOp, _integers(value, emit), to=i32)
     return emit(MulOp, wide, emit.constant(np.asarray(np.rint(scaled), np.int32), "multiplier"))

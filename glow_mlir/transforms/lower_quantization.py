@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import storage_of
+from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
@@ -33,7 +33,7 @@ class ProductOfIntegers(Pattern):
     A product of codes is one of their integers, less the zero point of the left operand times the sum of the right one.
 
     What is subtracted is in the bias where both are known. Padding of codes is their zero point. A zero point of the
-    right operand is subtracted from it, in 16 bits.
+    right operand is subtracted from it, in more bits.
     """
 
     @rooted
@@ -49,8 +49,9 @@ class ProductOfIntegers(Pattern):
             del properties["pads"]
         codes, weights = _integers(left, emit), _integers(right, emit)
         if shift:
-            weights = emit(SubOp, emit(CastOp, weights, to=i16), emit.splat(shift, i16))
-            codes = emit(CastOp, codes, to=i16)
+            wide = i16 if byte_width(element_of(weights)) == 1 else i32
+            weights = emit(SubOp, emit(CastOp, weights, to=wide), emit.splat(shift, wide))
+            codes = emit(CastOp, codes, to=wide)
         bias = _with_zero_point(op, weights, zero, emit)
         sums = emit(ConvOp if isinstance(op, ConvOp) else MatMulOp, codes, weights, bias or op.bias, **properties)
         if zero and bias is None:

@@ -19,7 +19,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.transforms.codes import codes_of, reshaped_scale, transposed_scale
+from glow_mlir.transforms.codes import codes_of, known_scale, reshaped_scale, transposed_scale
 
 INTEGERS_ONLY = MaxPoolOp | PadOp | ResizeOp
 """Operators that move the integers of codes, not codes themselves."""
@@ -42,12 +42,21 @@ class MoveCodes(Pattern):
         emit = rewriter.emit
         scale = _moved_scale(op, first.scale, emit)
         alike = all(element_of(codes.value) == element and codes.scale == first.scale for codes in known)
-        if scale is None or not alike:
+        if scale is None or not alike or (isinstance(op, MaxPoolOp) and not _is_positive(scale, emit)):
+            rewriter.discard()
             return
         operands = [*(codes.value for codes in known), *op.operands[count:]]
         moved = _moved(op, operands, element, emit)
-        if moved is not None:
+        if moved is None:
+            rewriter.discard()
+        else:
             rewriter.replace(op, DequantizeOp.make(moved, scale if isinstance(scale, SSAValue) else None))
+
+
+def _is_positive(scale: float | SSAValue, emit: Emitter) -> bool:
+    """Whether a scale is known to keep the order of codes; that of a type is."""
+    known = known_scale(scale, emit.storage)
+    return known is not None and bool((known > 0).all())
 
 
 def moved_operands(op: HighOp) -> int:

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, RescaleOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.target import REQUANTIZATIONS
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
@@ -45,7 +45,9 @@ class RescaleCodes(Pattern):
             found = found.over(to.quantization[0][0])
             is_integer = requantization_of(rewriter.function) == "integer"
             result = rescaled_by_integers(found, to, emit) if is_integer else rescaled(found, to, emit)
-        if result is None:
+        # A constant that vanishes may have given the result its shape.
+        if result is None or sizes_of(result) != sizes_of(op.result):
+            rewriter.discard()
             return
         rewriter.replace(op, (), [result if element_of(result) == op.to else emit(StorageCastOp, result, to=op.to)])
 
