@@ -114,6 +114,8 @@ ELSEWHERE = {
     "convert-precision",
     "glow-low-to-llvm",
     "instrument-debug",
+    "instrument-profile",
+    "quantize",
     "verify-lowered",
     "verify-selected",
 }
