@@ -157,7 +157,7 @@ class _Channels:
             value = self._read(source, kernel.dot.left, self.given["input_step"] * place)
             for sums, elements in users:
                 for pixel, x in pairs:
-                    sums[pixel] = kernel.dot.multiply_add(self.b, value, elements[x], sums[pixel])
+                    sums[pixel] = kernel.dot.multiply_add(self.b, (value,), (elements[x],), sums[pixel])
 
     def _store(self, row: int, pixel: int, total: Value) -> None:
         """Pass one vector of channels of a pixel through the epilogue and store it."""

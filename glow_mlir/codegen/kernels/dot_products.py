@@ -17,6 +17,9 @@ from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.dialects.target import Target
 
+Parts = Sequence[Value]
+"""What is multiplied of the cells of an operand: vectors, one for each instruction that it takes."""
+
 
 @dataclass(frozen=True)
 class DotProduct:
@@ -92,19 +95,20 @@ class DotProduct:
         """A cell of the left operand, or the first elements of one; what is not there stands for any number."""
         return b.cast(address.load(self.left_cell), self.sums, signed=not is_unsigned(self.left))
 
-    def spread(self, b: Builder, cell: Value, lanes: int) -> Value:
+    def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
         """A cell of the left operand for each of `lanes` sums."""
-        return b.splat(cell, lanes)
+        return (b.splat(cell, lanes),)
 
-    def columns(self, b: Builder, address: Value, lanes: int) -> Value:
+    def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
         """A cell of each of `lanes` columns of a panel, aligned to a whole vector of them."""
         type_ = vector(self.right_cell, lanes)
         loaded = address.load(type_, align=lanes * type_info(type_).bytes_in_memory)
-        return b.cast(loaded, self.sums, signed=not is_unsigned(self.right))
+        return (b.cast(loaded, self.sums, signed=not is_unsigned(self.right)),)
 
-    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+    def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         """Sums with the products of what `spread` and `columns` gave added."""
-        return b.fma(left, right, total) if is_float(self.sums) else total + left * right
+        (x,), (y,) = left, right
+        return b.fma(x, y, total) if is_float(self.sums) else total + x * y
 
 
 @dataclass(frozen=True)
@@ -126,11 +130,42 @@ class DotInstruction:
         """Whether a machine has it in its vectors."""
         return self.features <= target.enabled and target.vector_bits in self.widths
 
-    def emit(self, b: Builder, total: Value, left: Value, right: Value) -> Value:
+    def start(self, is_unsigned_left: bool) -> int:
+        """What sums begin with for left bytes of a sign, as a multiple of the sums of the right ones."""
+        if is_unsigned_left != self.is_left_signed:
+            return 0
+        return 128 if self.is_left_signed else -128
+
+    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
+        """What is multiplied of some cells of bytes."""
+        return (cells,)
+
+    def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
         """The sums with products of bytes added."""
         lanes = total.lanes
         name = self.intrinsic.format(bits=32 * lanes, types=f"v{lanes}i32.v{4 * lanes}i8")
-        return b.intrinsic(name, (total, left, right), total.type)
+        return b.intrinsic(name, (total, *left, *right), total.type)
+
+
+@dataclass(frozen=True)
+class WordInstruction(DotInstruction):
+    """
+    An instruction that adds two products of words, for the bytes of even and odd places: exact, and of any left sign.
+    """
+
+    def start(self, is_unsigned_left: bool) -> int:
+        return 0
+
+    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
+        words = b.bitcast(cells, i16)
+        if signed:
+            return b.ashr(b.shl(words, 8), 8), b.ashr(words, 8)
+        return words & 0xFF, b.lshr(words, 8)
+
+    def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
+        for x, y in zip(left, right, strict=True):
+            total = total + b.intrinsic(self.intrinsic, (x, y), total.type)
+        return total
 
 
 _X86, _ARM = "llvm.x86.avx512.vpdpbusd.{bits}", "llvm.aarch64.neon.{name}.{{types}}"
@@ -140,6 +175,9 @@ DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
     DotInstruction("vpdpbusd", frozenset({"avxvnni"}), (128, 256), _X86),
     DotInstruction("sdot", frozenset({"dotprod"}), (64, 128), _ARM.format(name="sdot"), is_left_signed=True),
     DotInstruction("usdot", frozenset({"i8mm"}), (64, 128), _ARM.format(name="usdot")),
+    WordInstruction("pmaddwd", frozenset({"avx512bw"}), (512,), "llvm.x86.avx512.pmaddw.d.512"),
+    WordInstruction("pmaddwd", frozenset({"avx2"}), (256,), "llvm.x86.avx2.pmadd.wd"),
+    WordInstruction("pmaddwd", frozenset({"sse2"}), (128,), "llvm.x86.sse2.pmadd.wd"),
 )
 """The instructions that there are on some machine; an entry adds one."""
 
@@ -176,9 +214,7 @@ class QuadProduct(DotProduct):
 
     @property
     def start(self) -> int:
-        if is_unsigned(self.left) != self.instruction.is_left_signed:
-            return 0
-        return 128 if self.instruction.is_left_signed else -128
+        return self.instruction.start(is_unsigned(self.left))
 
     def interleave(self, run: int) -> Interleave:
         return Interleave(self.group, run, abs(self.start))
@@ -207,14 +243,16 @@ class QuadProduct(DotProduct):
         loaded = [b.cast(address.at(at, i8).load(type_, align=1), i32, signed=False) << 8 * at for at, type_ in parts]
         return loaded[0] if len(loaded) == 1 else loaded[0] | loaded[1]
 
-    def spread(self, b: Builder, cell: Value, lanes: int) -> Value:
+    def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
         spread = b.splat(cell, lanes)
-        return b.bitcast(b.xor(spread, _SIGN_BITS) if self.start else spread, i8)
+        cells = b.bitcast(b.xor(spread, _SIGN_BITS) if self.start else spread, i8)
+        return self.instruction.parts(b, cells, signed=not is_unsigned(self.left))
 
-    def columns(self, b: Builder, address: Value, lanes: int) -> Value:
-        return b.bitcast(address.load(vector(i32, lanes), align=4 * lanes), i8)
+    def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
+        cells = b.bitcast(address.load(vector(i32, lanes), align=4 * lanes), i8)
+        return self.instruction.parts(b, cells, signed=True)
 
-    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+    def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         return self.instruction.emit(b, total, left, right)
 
 
@@ -237,10 +275,11 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     types = signature.left, signature.right, signless(signature.accumulator)
     if bit_width(signature.left) == 8 and signature.right == i8:
         found = [instruction for instruction in DOT_INSTRUCTIONS if instruction.is_there(target)]
-        # One that needs no start, where there is one.
-        ways = sorted((QuadProduct(*types, instruction) for instruction in found), key=lambda way: way.start != 0)
-        if ways:
-            return ways[0]
+        ways = [QuadProduct(*types, instruction) for instruction in found]
+        # One that needs no start, where there is one as fast.
+        alike = [way for way in ways if type(way.instruction) is type(ways[0].instruction)]
+        if alike:
+            return min(alike, key=lambda way: way.start != 0)
     return DotProduct(*types)
 
 

@@ -115,5 +115,5 @@ def _start(b: Builder, columns: Columns, rows: Index, dot: QuadProduct, tile: Ti
         zero = b.constant(0, vector(i32, tile.lanes))
         with b.loop(1, rows, carried=[zero]) as loop:
             cells = dot.columns(b, first.at(loop.index * tile.panel, i32), tile.lanes)
-            loop.set(dot.multiply_add(b, ones, cells, loop.values[0]))
+            loop.set(dot.multiply_add(b, (ones,), cells, loop.values[0]))
         first.store(loop.results[0] * abs(dot.start))
