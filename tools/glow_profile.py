@@ -12,7 +12,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.tools.bounded_numbers import count, natural
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import add_image_arguments, binding
+from glow_mlir.tools.run_arguments import add_bind_argument, add_image_arguments
 
 if TYPE_CHECKING:
     from glow_mlir.quantization.profile import Profile
@@ -50,14 +50,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "--merge", action="append", default=[], metavar="FILE", help="count what another profile of the model has, too"
     )
     parser.add_argument("--bins", type=count, metavar="N", help="bins of each histogram (default: 2048)")
-    parser.add_argument(
-        "--bind",
-        action="append",
-        default=[],
-        type=binding,
-        metavar="NAME=SIZE",
-        help="the size of a free dimension of an ONNX model",
-    )
+    add_bind_argument(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
     parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
     add_image_arguments(parser.add_argument_group("images"))

@@ -109,6 +109,11 @@ def _add_inputs(group: ArgumentGroup) -> None:
     )
     add_image_arguments(group)
     group.add_argument("--seed", type=natural, metavar="N", help="draw all inputs that no file gives (default: 0)")
+    add_bind_argument(group)
+
+
+def add_bind_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add `--bind`."""
     group.add_argument(
         "--bind",
         action="append",

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
@@ -44,6 +45,12 @@ def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
         if zero is None or zero.any():
             return None
     return Codes(op.input, op.scale)
+
+
+def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
+    """Codes as the integers that store them; integers as they are."""
+    element = element_of(value)
+    return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
 
 
 def known_codes(codes: Codes, storage: Storage) -> np.ndarray | None:

@@ -24,6 +24,8 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, run_walks
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import operations
 from glow_mlir.transforms.kept_operators import kept_operators
 
 PRECISIONS: dict[str, Attribute] = {"bf16": bf16, "f16": f16}
@@ -103,7 +105,7 @@ class ConvertPrecisionPass(PatternPass):
         return (Walk((NarrowOperator(PRECISIONS[self.to], self.clip),)),)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kept = kept_operators(op, self.keep)
+        kept = kept_operators((inner for function in high_functions(op) for inner in operations(function)), self.keep)
         run_walks(op, (Walk((NarrowOperator(PRECISIONS[self.to], self.clip, kept),)),))
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, storage_of
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp, StorageCastOp
+from glow_mlir.dialects.glow_high.quantization import IntegerRescaleOp
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.transforms.codes import Combination
+from glow_mlir.transforms.codes import Combination, stored_integers
 
 MOST_SHIFT = 62
 """The largest shift of `integer_rescale`."""
@@ -68,12 +68,7 @@ def _rescaled(
         return None
     operands = [emit.constant(np.asarray(part, np.int32), "multiplier") for part in (multiplier, shift)]
     known = emit.constant(np.asarray(offset, np.int32), "offset") if offset.any() else None
-    return emit(IntegerRescaleOp, _integers(value, emit), *operands, known, to=to or i32)
-
-
-def _integers(value: SSAValue, emit: Emitter) -> SSAValue:
-    element = element_of(value)
-    return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
+    return emit(IntegerRescaleOp, stored_integers(value, emit), *operands, known, to=to or i32)
 
 
 def _common_places(found: Combination, number: np.ndarray) -> int:
@@ -94,5 +89,5 @@ def _in_common_scale(value: SSAValue, factor: np.ndarray, places: int, emit: Emi
         # No more than codes of 16 bits, as which it counts in the sum: that does not wrap.
         limits = [emit.splat(sign * 2.0 ** (places + 16), i32) for sign in (-1, 1)]
         return product and emit(ClipOp, product, *limits)
-    wide = emit(CastOp, _integers(value, emit), to=i32)
+    wide = emit(CastOp, stored_integers(value, emit), to=i32)
     return emit(MulOp, wide, emit.constant(np.asarray(np.rint(scaled), np.int32), "multiplier"))

@@ -8,13 +8,12 @@ import numpy as np
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, storage_of
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.glow_high.quantization import StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
@@ -23,6 +22,7 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.transforms.codes import stored_integers
 from glow_mlir.transforms.lowerings.padding import padded_image
 
 Product = ConvOp | FullyConnectedOp | MatMulOp
@@ -47,7 +47,7 @@ class ProductOfIntegers(Pattern):
         if isinstance(op, ConvOp) and zero and any(op.window().pads):
             left = padded_image(op, emit)
             del properties["pads"]
-        codes, weights = _integers(left, emit), _integers(right, emit)
+        codes, weights = stored_integers(left, emit), stored_integers(right, emit)
         if shift:
             wide = i16 if byte_width(element_of(weights)) == 1 else i32
             weights = emit(SubOp, emit(CastOp, weights, to=wide), emit.splat(shift, wide))
@@ -69,11 +69,6 @@ def _with_zero_point(op: Product, weights: SSAValue, zero: int, emit: Emitter) -
     axes = tuple(range(1, known.ndim)) if is_turned else (0,)
     total = known.sum(axis=axes, dtype=np.int64) * -zero + (0 if added is None else added)
     return emit.constant(total.astype(np.int32), "bias")
-
-
-def _integers(value: SSAValue, emit: Emitter) -> SSAValue:
-    element = element_of(value)
-    return emit(StorageCastOp, value, to=storage_of(element)) if storage_of(element) != element else value
 
 
 def _total(op: Product, weights: SSAValue, emit: Emitter) -> SSAValue:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from glow_mlir.quantization.profile import Profile, read_profile
 from glow_mlir.quantization.schemas import Uniform
 from glow_mlir.quantization.weights import bias_codes, weight_codes
 from glow_mlir.transforms.fold_quantization import Product, channel_line
+from glow_mlir.transforms.kept_operators import kept_operators
 from glow_mlir.transforms.quantization_plan import Plan, floats_of
 
 
@@ -61,7 +61,8 @@ class QuantizePass(ModulePass):
         profile = read_profile(Path(self.profile))
         profile.check_graph(graph_digest(op), Path(self.profile))
         known = _histograms(op, profile)
-        kept = _kept(op, self.keep)
+        ops = (inner for function in high_functions(op) for inner in own_operations(function))
+        kept = kept_operators(ops, self.keep, "to keep in floats")
         storage = Storage(op)
         plans = [Plan(function, storage, known, kept) for function in high_functions(op)]
         if self.assert_all:
@@ -88,23 +89,6 @@ def _histograms(module: ModuleOp, profile: Profile) -> dict[SSAValue, Histogram]
     """Value → what the profile has of it."""
     observed = observed_values(module)
     return {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
-
-
-def _kept(module: ModuleOp, patterns: tuple[str, ...]) -> set[Operation]:
-    """The operators of those nodes or kinds; raises `OptionError` for a pattern that none fits."""
-    unused, found = set(patterns), set[Operation]()
-    for function in high_functions(module):
-        for op in own_operations(function):
-            names = (op.name.partition(".")[2], *location_names(op.location))
-            fitting = {pattern for pattern in patterns if any(fnmatchcase(name, pattern) for name in names)}
-            if fitting:
-                found.add(op)
-            unused -= fitting
-    if unused:
-        listed = ", ".join(sorted(f"'{pattern}'" for pattern in unused))
-        hint = "names of ONNX nodes, or kinds of operators such as conv"
-        raise OptionError(f"no node to keep in floats is called {listed}", hint=hint)
-    return found
 
 
 def _check_all(plans: list[Plan], kept: set[Operation]) -> None:

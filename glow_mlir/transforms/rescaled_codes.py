@@ -20,7 +20,7 @@ from glow_mlir.dialects.target import REQUANTIZATIONS
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.transforms.codes import Combination, combination_of
+from glow_mlir.transforms.codes import Combination, combination_of, stored_integers
 from glow_mlir.transforms.integer_requantization import rescaled_by_integers
 
 
@@ -62,16 +62,11 @@ def rescaled(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSA
     for value, multiplier in terms:
         number = number - np.float32(zero_point_of(element_of(value))) * multiplier
     (first, multiplier), *rest = [(value, emit.constant(factor, "multiplier")) for value, factor in terms]
-    offsets = [emit(DequantizeOp, _integers(value, emit), factor) for value, factor in rest]
+    offsets = [emit(DequantizeOp, stored_integers(value, emit), factor) for value, factor in rest]
     if number.any():
         offsets.append(emit.constant(np.asarray(number), "offset"))
     offset = reduce(lambda a, b: emit(AddOp, a, b), offsets) if offsets else None
     return emit(RescaleOp, first, multiplier, offset, to=to)
-
-
-def _integers(value: SSAValue, emit: Emitter) -> SSAValue:
-    element = element_of(value)
-    return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
 
 
 def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:
@@ -88,7 +83,7 @@ def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> 
     lowest, _ = integer_bounds(element.storage)
     if zero_point_of(to) - zero_point_of(element) != integer_bounds(wanted)[0] - lowest:
         return None
-    codes = _integers(value, emit)
+    codes = stored_integers(value, emit)
     if stored != wanted:
         # Integers with a sign become those without, and back, by their highest bit.
         codes = emit(BitwiseXorOp, emit(BitCastOp, codes, to=wanted), emit.splat(_highest_bit(wanted), wanted))
