@@ -72,8 +72,7 @@ class InferenceSession:
     names the function that `run` calls where a module has several; by default that is the only one, or `main`. All
     share constants and state. `quantize` says by which profile, and how, numbers become codes (docs/quantization.md).
     With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and stored in that; inputs and
-    outputs keep their types.
-    Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
+    outputs keep their types. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
     whose code this machine cannot run, or a number of threads that there cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
@@ -290,7 +289,7 @@ class InferenceSession:
             return self._pipeline
         if (stage := stage_of(module)) not in ("", IMPORTED.name):
             what = "quantized" if self._quantize else "converted"
-            raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint=f"{what} is it as it was imported")
+            raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="give it as it was imported")
         whole = self._pipeline or get_backend(self._backend).pipeline(self._target, self._profile)
         if self._quantize is not None:
             whole = quantizing(whole, self._quantize.pass_options())

@@ -35,18 +35,18 @@ class PassRunner:
     verify_each: bool = False
     reproducer: Path | None = None
 
-    def run(self, passes: Sequence[ModulePass], module: ModuleOp, *, is_checked: bool = False) -> None:
-        """
-        Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault.
-
-        A module that `is_checked` keeps what its stage promises: that it is found invalid later is our fault.
-        """
-        run = self.begin(module, is_checked=is_checked)
+    def run(self, passes: Sequence[ModulePass], module: ModuleOp) -> None:
+        """Run passes on a module; raises `GlowError` where one fails, a `CompilerBugError` where that is our fault."""
+        run = self.begin(module, is_checked=False)
         for item in passes:
             run.apply(item)
 
     def begin(self, module: ModuleOp, *, is_checked: bool) -> PassRun:
-        """Passes that are to run on a module, one by one."""
+        """
+        Passes that are to run on a module, one by one.
+
+        A module that `is_checked` keeps what its stage promises: that it is found invalid later is our fault.
+        """
         return PassRun(self, module, module.clone(), is_checked)
 
 
