@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
+from glow_mlir.runtime.tile_permission import may_use_tiles
+
 
 @functools.cache
 def host_name() -> str:
@@ -32,12 +34,24 @@ _ALWAYS = frozenset({"neon", "sse2"})
 """Features without which there is no machine of their architecture; LLVM does not always list them."""
 
 
+_TILES = "amx-"
+"""How the names of features begin that need permission to use tiles."""
+
+
 @functools.cache
-def llvm_features() -> dict[str, bool]:
-    """Feature of the processor as LLVM names it → whether this machine has it."""
+def _processor_features() -> dict[str, bool]:
+    """Feature as LLVM names it → whether the processor has it."""
     import llvmlite.binding as llvm
 
     return cast("dict[str, bool]", llvm.get_host_cpu_features())
+
+
+@functools.cache
+def llvm_features() -> dict[str, bool]:
+    """Feature of the processor as LLVM names it → whether this process may use it."""
+    found = _processor_features()
+    tiles = {name for name, is_there in found.items() if is_there and name.startswith(_TILES)}
+    return {**found, **dict.fromkeys(tiles, may_use_tiles())} if tiles else found
 
 
 @functools.cache
@@ -73,4 +87,6 @@ def lacks_instructions(triple: str, features: Iterable[str]) -> str:
     if architecture != llvm.get_triple_parts(llvm_triple()).Arch:
         return f"the architecture {architecture}"
     found = {name for name, is_there in llvm_features().items() if is_there}
-    return ", ".join(sorted(set(features) - found - _ALWAYS))
+    missing = sorted(set(features) - found - _ALWAYS)
+    refused = any(_processor_features().get(name) for name in missing)
+    return ", ".join(missing) + (", which the system refuses" if refused else "")

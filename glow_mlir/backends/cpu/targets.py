@@ -16,6 +16,8 @@ NAME = "cpu"
 _X86_64_V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
 _X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 
+_AMX = f"{_X86_64_V4},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16,+avx512vnni"
+
 _ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
 """What is assumed of a machine whose caches nothing tells."""
 
@@ -28,6 +30,10 @@ PRESETS: Mapping[str, Target] = {
     "avx2": replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256),
     "avx512": replace(
         _X86, cpu="x86-64-v4", features=_X86_64_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20
+    ),
+    # AVX-512 with products of tiles, of bytes and of bf16.
+    "amx": replace(
+        _X86, cpu="x86-64-v4", features=_AMX, vector_bits=512, vector_registers=32, l1_bytes=48 << 10, l2_bytes=2 << 20
     ),
     "sse2": replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128),
     "neon": replace(
