@@ -283,7 +283,7 @@ def test_undefined_symbols_are_seen():
 
 
 def test_unknown_target_and_function():
-    with pytest.raises(OptionError, match="there are host, avx2, avx512, "):
+    with pytest.raises(OptionError, match="there are host, amx, avx2, avx512, "):
         target_named("pdp11")
     module = ModuleBuilder(HOST)
     with define_function(module, "f", [i64]):

@@ -53,6 +53,7 @@ FORM = {
 
 
 KERNELS = {
+    "builder/amx": {"MOST_ROWS", "ROW_BYTES", "_BYTES_FROM", "_PALETTE", "_ROWS_FROM"},
     "builder/atomics": {"PAUSES"},
     "builder/lanes": {"_NARROW"},
     "builder/memory": {"_PREFETCH_LEVELS"},

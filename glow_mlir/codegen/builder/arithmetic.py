@@ -238,13 +238,21 @@ class Arithmetic(Emission):
         """
         Return the result of an LLVM intrinsic that has no operation of its own; `name` starts with `llvm.`.
         """
-        properties: dict[str, Attribute] = {
-            "intrin": StringAttr(name),
-            "op_bundle_sizes": DenseArrayBase.from_list(i32, []),
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
-            **NO_FAST_MATH,
-        }
-        return self.emit(CallIntrinsicOp, operands, result, properties)
+        return self.emit(CallIntrinsicOp, operands, result, _intrinsic(name, len(operands)))
+
+    def perform_intrinsic(self, name: str, operands: Sequence[Value]) -> None:
+        """Emit an LLVM intrinsic without result that has no operation of its own."""
+        self.perform(CallIntrinsicOp, operands, _intrinsic(name, len(operands)))
+
+
+def _intrinsic(name: str, operands: int) -> Mapping[str, Attribute]:
+    """The properties of a call of an intrinsic with so many operands."""
+    return {
+        "intrin": StringAttr(name),
+        "op_bundle_sizes": DenseArrayBase.from_list(i32, []),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, [operands, 0]),
+        **NO_FAST_MATH,
+    }
 
 
 def _widest(value: Value, *others: Number) -> bool:
