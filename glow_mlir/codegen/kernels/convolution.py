@@ -27,9 +27,10 @@ from glow_mlir.codegen.kernels.gemm import (
     product_cut,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.pixels import Pixels, Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, tile_for
 from glow_mlir.codegen.selection.kernel import UNBOUNDED
 from glow_mlir.dialects.target import Target
 
@@ -89,10 +90,6 @@ class ConvShape:
             run = self.kernel[-1] * self.channels
             loops.pop()
         return [loop for loop in loops if loop[0] != 1], run
-
-
-Places = tuple[Index, ...]
-"""An offset in the output, then one in each plane of the epilogue."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +184,7 @@ def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
         bound.wrapped(pixels)
 
 
-def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> _Pixels:
+def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> Pixels:
     """The pixels of an image of one or two dimensions, the first of which is `axis`."""
     pixel_step = shape.strides[-1] * shape.input_pitches[-1]
     height: Index = 1
@@ -199,7 +196,7 @@ def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> _Pixels:
         line_in = shape.strides[axis] * shape.input_pitches[axis]
         line_out = placed(shape, planes, origin, 1, axis)
     pixel_out = placed(shape, planes, origin, 1, len(shape.outputs) - 1)
-    return _Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
+    return Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
 
 
 def conv_cut(shape: ConvShape, tile: Tile, target: Target) -> tuple[str, int]:
@@ -214,44 +211,6 @@ def conv_cut(shape: ConvShape, tile: Tile, target: Target) -> tuple[str, int]:
 
 
 @dataclass(frozen=True)
-class _Pixels:
-    """The output pixels of one image: extents, and steps from pixel to pixel and from line to line."""
-
-    width: Index
-    height: Index
-    step_in: Index
-    step_out: Places
-    line_in: Index
-    line_out: Places
-
-    @property
-    def uniform(self) -> bool:
-        """Whether all pixels follow each other at one step, as if there were one line."""
-        numbers = (self.width, self.height, self.step_in, *self.step_out, self.line_in, *self.line_out)
-        if self.height == 1:
-            return True
-        if not all(isinstance(number, int) for number in numbers):
-            return False
-        lines = zip((self.line_in, *self.line_out), (self.step_in, *self.step_out), strict=True)
-        return all(line == self.width * step for line, step in lines)
-
-    def go_by_lines(self, tile: Tile) -> bool:
-        """Whether each line is cut into tiles of its own, which would else wait for the latency of their sums."""
-        return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= tile.fewest_rows
-
-    def whole_rows(self, image_lines: int | None, tile: Tile) -> Index:
-        """The rows of the products by which sums are cut: of a line, or of an image, which may have more lines."""
-        image = self if image_lines is None else dataclasses.replace(self, height=image_lines)
-        lines = not image.uniform and image.go_by_lines(tile)
-        return image.width if lines else image.height * image.width
-
-    def at(self, line: Index, row: Index) -> tuple[Index, Places]:
-        """The offsets of one pixel: in the input, and in output and planes."""
-        places = zip(self.line_out, self.step_out, strict=True)
-        return row * self.step_in + line * self.line_in, tuple(row * step + line * skip for skip, step in places)
-
-
-@dataclass(frozen=True)
 class _Bound:
     """One image of one group: where it starts, and the three ways to go through its pixels."""
 
@@ -262,7 +221,7 @@ class _Bound:
     column: Index
     whole_rows: Index
 
-    def rows(self, pixels: _Pixels) -> None:
+    def rows(self, pixels: Pixels) -> None:
         """All pixels at one step."""
         nest = self.nest
 
@@ -280,7 +239,7 @@ class _Bound:
         rows = nest.options.block_rows
         emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, rows, block, nest.options.rows)
 
-    def lines(self, pixels: _Pixels) -> None:
+    def lines(self, pixels: Pixels) -> None:
         """Line by line, every line cut evenly."""
         nest = self.nest
 
@@ -301,7 +260,7 @@ class _Bound:
         lines = -(-nest.options.block_rows // pixels.width) if isinstance(pixels.width, int) else UNBOUNDED
         emit_blocks(nest.b, pixels.height, 1, lines, block, nest.options.rows)
 
-    def wrapped(self, pixels: _Pixels) -> None:
+    def wrapped(self, pixels: Pixels) -> None:
         """Tiles that run on from line to line."""
         nest = self.nest
 
@@ -310,7 +269,7 @@ class _Bound:
 
         emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, UNBOUNDED, block, nest.options.rows)
 
-    def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: _Pixels) -> None:
+    def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: Pixels) -> None:
         """Multiply a block of pixels that runs on from line to line with a panel."""
         nest = self.nest
         ahead = Ahead(columns, nest.panel_rows, rows)
@@ -343,7 +302,7 @@ class _Bound:
         columns: Columns,
         rows: int,
         at: tuple[Index, Places],
-        pixels: _Pixels,
+        pixels: Pixels,
         ahead: Ahead,
         row: Index,
         wrap: dict[str, Index],

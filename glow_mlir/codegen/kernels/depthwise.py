@@ -23,9 +23,10 @@ from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.convolution import ConvShape, Places, placed
+from glow_mlir.codegen.kernels.convolution import ConvShape, placed
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
+from glow_mlir.codegen.kernels.pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.dialects.element_types import bit_width, is_unsigned, signless
