@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Self, cast
 
 from typing_extensions import TypeVar
-from xdsl.dialects.builtin import TensorType, i32, i64
+from xdsl.dialects.builtin import TensorType, f32, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_scalar, storage_of
+from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_scalar, storage_of, ui8
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
 
 
@@ -85,4 +85,6 @@ BOOLS = TensorConstraint("truth values", is_bool)
 INDICES = TensorConstraint("i32 or i64", _is_index)
 CODES = TensorConstraint("quantized elements and integers", _is_code)
 I32 = TensorConstraint("i32", i32.__eq__)
+UI8 = TensorConstraint("ui8", ui8.__eq__)
+F32 = TensorConstraint("f32", f32.__eq__)
 LENGTHS = TensorConstraint("i32", i32.__eq__)

@@ -60,27 +60,27 @@ BUILTIN = OperatorPackage(
         "glow_mlir.dialects.glow_high",
         "storage control_flow elementwise_math activations elementwise_binary convolution linear attention einsum "
         "pooling normalization data_movement indexing resize reductions recurrence recurrent "
-        "quantization",
+        "quantization blockwise",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention pooling normalization data_movement indexing resize reductions recurrent "
-        "quantization",
+        "quantization blockwise",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize reductions recurrent quantization integer_operators",
+        "resize reductions recurrent quantization integer_operators blockwise",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear attention einsum normalization resize transposed_convolution reductions recurrent padding",
+        "linear attention einsum normalization resize transposed_convolution reductions recurrent padding blockwise",
     ),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing "
-            "top_k resize recurrent lookup",
+            "top_k resize recurrent lookup blockwise_matmul",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

@@ -31,6 +31,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups, verify_operands
 from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
@@ -179,13 +180,16 @@ class DerivedInstruction(Instruction, Workload):
         """An instruction for itself, on buffers as they are when none is packed, of which the types follow."""
         if self.packing is None:
             return self
-        # Elements may be packed in a wider type; those of an operator's operands agree with the first one's.
-        element = element_of(self.inputs()[0])
         types = [
-            buffer_type(self.plain_shape(name), element) if name in self.packing.data else value.type
+            buffer_type(self.plain_shape(name), self._plain_element(value)) if name in self.packing.data else value.type
             for name, _, value in self.named_uses()
         ]
         return self.create(operands=Block(arg_types=types).args, properties=self.properties)
+
+    def _plain_element(self, packed: SSAValue) -> Attribute:
+        """The element type of an operand before it was packed: floats, which may be wider now, agree with the first."""
+        first, own = element_of(self.inputs()[0]), element_of(packed)
+        return first if is_float(first) and is_float(own) else own
 
     def _group(self, name: str) -> tuple[SSAValue, ...]:
         return tuple(value for operand, _, value in self.named_uses() if operand == name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from glow_mlir.codegen.selection.tables import packed_form
-from glow_mlir.constants import packing
+from glow_mlir.constants import codes, packing
 from glow_mlir.constants.winograd import TileForm
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.ir.registry import Numbers
@@ -27,6 +27,12 @@ def panels_transposed(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.
     """A matrix that is stored as [N, K]."""
     columns, rows = shape
     return np.ascontiguousarray(packing.unpack_panels(packed, rows, columns, packing.Interleave.of(numbers)).T)
+
+
+@packed_form("cells")
+def cells(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
+    """Codes in blocks, of weights [N, K], in the bytes that they lie side by side in."""
+    return codes.unpack_cells(packed, numbers["bits"], shape[0])
 
 
 @packed_form("filters")

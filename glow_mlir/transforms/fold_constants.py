@@ -14,6 +14,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import is_large
 from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
+from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
@@ -87,6 +88,8 @@ class FoldConstantsPass(PatternPass):
 
 def is_expansion(op: HighOp) -> bool:
     """Whether an operator makes wider numbers of codes, more than one."""
+    if isinstance(op, BlockwiseDequantizeOp):
+        return True
     return (
         isinstance(op, DequantizeOp)
         and not has_one_element(op.result)

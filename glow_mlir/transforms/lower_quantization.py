@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
@@ -23,6 +24,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.transforms.codes import stored_integers
+from glow_mlir.transforms.lowerings.blockwise import product_of_numbers
 from glow_mlir.transforms.lowerings.padding import padded_image
 
 Product = ConvOp | FullyConnectedOp | MatMulOp
@@ -85,12 +87,22 @@ def _total(op: Product, weights: SSAValue, emit: Emitter) -> SSAValue:
     return emit(ReshapeOp, total, shape=(*shape_of(total), *[1] * (rank - 2)))
 
 
+class ProductOfRunTimeBlocks(Pattern):
+    """A product with blocks of codes that are no constants is one with numbers: kernels read packed ones."""
+
+    @rooted
+    def match_and_rewrite(self, op: BlockwiseMatMulOp, rewriter: Rewriter, /) -> None:
+        if not all(map(rewriter.storage.is_constant, op.operands[1 : len(op.operands) - (op.bias is not None)])):
+            rewriter.replace(op, (), [product_of_numbers(op, rewriter.emit)])
+
+
 @dataclass(frozen=True)
 class LowerQuantizationPass(PatternPass):
     """
     Turn products of codes into products of the integers that store them, which kernels execute, and corrections that
-    are constants where the right operand is one (paper §4.5).
+    are constants where the right operand is one (paper §4.5); and those of blocks that are no constants into products
+    of numbers.
     """
 
     name = "lower-quantization"
-    WALKS = (Walk((ProductOfIntegers(),)),)
+    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks())),)

@@ -53,3 +53,19 @@ glow_high.func @matmul(%x: tensor<2x3x!quant.uniform<u8:f32, 0.5>>, %w: tensor<3
   %y = glow_high.matmul %x, %w : tensor<2x4xi32>
   glow_high.return %y
 }
+
+// Blocks of codes that are known at run time only become numbers; kernels read constants.
+
+// CHECK-LABEL: glow_high.func @blocks(
+// CHECK:         %[[W:.*]] = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16} : tensor<5x32xf32>
+// CHECK-NEXT:    glow_high.matmul %x, %[[W]] {transpose_right = true} : tensor<1x5xf32>
+// CHECK:         glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}} {bits = 4, block = 16} : tensor<1x5xf32>
+glow_high.constant @codes : tensor<5x16xui8> {value = dense<1> : tensor<5x16xui8>}
+glow_high.constant @scales : tensor<5x2xf32> {value = dense<0.5> : tensor<5x2xf32>}
+glow_high.func @blocks(%x: tensor<1x32xf32>, %c: tensor<5x16xui8>, %s: tensor<5x2xf32>) -> (tensor<1x5xf32>, tensor<1x5xf32>) {
+  %y = glow_high.blockwise_matmul %x, %c, %s {bits = 4, block = 16} : tensor<1x5xf32>
+  %codes = glow_high.get @codes : tensor<5x16xui8>
+  %scales = glow_high.get @scales : tensor<5x2xf32>
+  %z = glow_high.blockwise_matmul %x, %codes, %scales {bits = 4, block = 16} : tensor<1x5xf32>
+  glow_high.return %y, %z
+}

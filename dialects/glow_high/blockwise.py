@@ -1,0 +1,130 @@
+"""
+Weights in blocks of codes: narrow integers, of which some neighbours share a scale and a zero point.
+
+Codes of `bits` bits, 2, 4 or 8, have no sign and lie side by side in bytes, the first in the lowest bits. The last
+axis is cut into blocks of `block` codes, the last of which may have fewer. The number of a code is (code - zero point)
+· scale, in f32, where the zero point of a block is half of the range, 2^(bits - 1), unless there are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
+from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized, unknown
+from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
+from glow_mlir.dialects.properties import int_prop, integer
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
+
+WIDTHS = (2, 4, 8)
+"""Bits that a code may have."""
+
+FEWEST = 16
+"""Codes of a block at least, a power of two."""
+
+
+class Blockwise(HighOp):
+    """An operator on codes in blocks; `weights` says the shape of the numbers that they stand for."""
+
+    bits = int_prop()
+    block = int_prop()
+    result = result_def(F32)
+
+    def weights(self) -> Shape:
+        """The shape of the numbers; raises `VerifyException` where operands and properties do not fit."""
+        bits, block = integer(self.bits), integer(self.block)
+        require(bits in WIDTHS, f"codes have {', '.join(map(str, WIDTHS[:-1]))} or {WIDTHS[-1]} bits, not {bits}")
+        is_power = block >= FEWEST and block & (block - 1) == 0
+        require(is_power, f"blocks have a power of two of codes, at least {FEWEST}, not {block}")
+        *outer, in_bytes = self.plain_shape("codes")
+        depth = in_bytes * 8 // bits
+        self._check_parameters((*outer, -(-depth // block)))
+        return (*outer, depth)
+
+    def _check_parameters(self, shape: Shape) -> None:
+        for name, further in (("scales", ()), ("zero_points", (ui8,))):
+            value: SSAValue | None = getattr(self, name)
+            if value is None:
+                continue
+            found, words = self.plain_shape(name), name.replace("_", " ")
+            require(found == shape, f"the {words} of blocks have the shape {shape}, not {found}")
+            known, element = (f32, f16, bf16, *further), element_of(value)
+            require(element in known, f"the {words} of blocks are {', '.join(map(str, known))}, not {element}")
+
+
+@irdl_op_definition
+class BlockwiseDequantizeOp(Blockwise):
+    """
+    The numbers, of f32, that codes in blocks stand for (ONNX DequantizeLinear with `block_size`, Glow's fused rows).
+
+    `codes` is [batch…, bytes] of ui8, `scales` and `zero_points` are [batch…, blocks].
+
+    ```mlir
+    %w = glow_high.blockwise_dequantize %codes, %scales {bits = 4, block = 32} : tensor<768x256xf32>
+    ```
+    """
+
+    name = "glow_high.blockwise_dequantize"
+
+    codes = operand_def(UI8.from_rank(1))
+    scales = operand_def(NUMBERS.from_rank(1))
+    zero_points = opt_operand_def(NUMBERS.from_rank(1))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return (tensor(self.weights(), f32),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        codes, size = operands[0], shape_of(self.result)[-1]
+        return [codes.with_axes([*codes.axes[:-1], resized(codes.axes[-1], size)])]
+
+
+@irdl_op_definition
+class BlockwiseMatMulOp(Blockwise):
+    """
+    The product of rows and weights that are codes in blocks (onnxruntime's MatMulNBits).
+
+    `left` is [batch…, M, K] of f32, `codes` [N, bytes] of ui8 for weights [N, K], `scales` and `zero_points` are [N,
+    blocks], `bias` is [N], the result [batch…, M, N]. With `left_bits` = 8, rows of the left operand are rounded, block
+    by block, to codes from -127 to 127: round(x · (1 / scale)), ties to even, where scale is the largest magnitude of
+    the block over 127 (ONNX Runtime's `accuracy_level` 4).
+
+    ```mlir
+    %y = glow_high.blockwise_matmul %x, %codes, %scales {bits = 4, block = 32} : tensor<1x768xf32>
+    ```
+    """
+
+    name = "glow_high.blockwise_matmul"
+
+    left = operand_def(F32.from_rank(2))
+    codes = operand_def(UI8.of_rank(2))
+    scales = operand_def(NUMBERS.of_rank(2))
+    zero_points = opt_operand_def(NUMBERS.of_rank(2))
+    bias = opt_operand_def(F32.of_rank(1))
+    left_bits = int_prop(0)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        columns, depth = self.weights()
+        *rows, inner = shape_of(self.left)
+        require(inner == depth, f"the operands' inner sizes differ: {inner} and {depth}")
+        if self.bias is not None:
+            require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
+        left_bits = integer(self.left_bits)
+        require(left_bits in (0, 8), f"rows are rounded to 8 bits or, with 0, not at all; not to {left_bits}")
+        return (tensor((*rows, columns), f32),)
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        left = operands[0]
+        if is_apart(left.axes[-1]) or any(map(is_apart, operands[1].axes)):
+            return [unknown(operands, shape_of(self.result))]
+        return [left.with_axes([*left.axes[:-1], resized(left.axes[-1], shape_of(self.result)[-1])])]
+
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(size_of(self.result) * shape_of(self.left)[-1])

@@ -1,0 +1,186 @@
+"""The kernel of products with weights in blocks of codes, which memory holds as narrow as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest
+from glow_mlir.codegen.builder.types import f32, i32
+from glow_mlir.codegen.kernels.blockwise_tile import BlockwiseTile
+from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32
+from glow_mlir.codegen.kernels.gemm import emit_panels, emit_row_tiles
+from glow_mlir.codegen.kernels.micro_gemm import partial_sums
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tiles import Columns, balanced, tile_for
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Tiles, kind_of
+from glow_mlir.codegen.selection.pack_operands import whole_constant
+from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.constants.codes import CELL_BYTES, pack_cells
+from glow_mlir.constants.deferred import Blocks
+from glow_mlir.constants.packing import pack_panels
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.element_types import signless, ui8
+from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of
+from glow_mlir.dialects.target import Target
+
+
+@kernel("blockwise-matmul")
+class BlockwiseMatMulKernel(Kernel):
+    """
+    Products of rows and constant weights in blocks of codes: each panel of columns is read once, for all rows.
+    """
+
+    name = "blockwise-matmul"
+    AXES = ("columns",)
+    EPILOGUE = True
+
+    def accepts(self, op: Operation) -> bool:
+        if kind_of(op) is not BlockwiseMatMulOp or integer(op.properties["left_bits"]):
+            return False
+        left, codes, bias, result = (getattr(op, name) for name in ("left", "codes", "bias", "result"))
+        if is_empty(result) or is_empty(left) or (bias is not None and not is_dense(bias)):
+            return False
+        in_bytes = getattr(op, "plain_shape")("codes")[1]
+        return in_bytes % CELL_BYTES == 0 and has_unit_stride(left) and has_unit_stride(result) and codes is not None
+
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        operands = [getattr(op, name) for name in ("codes", "scales", "zero_points")]
+        known = all(value is None or whole_constant(value, storage) is not None for value in operands)
+        return ({},) if known else ()
+
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        assert isinstance(op, DerivedInstruction)
+        panel, bits = tile_for(target, f32).panel, _bits(op)
+        plain = columns, in_bytes = op.plain_shape("codes")
+        panels = -(-columns // panel)
+        shape = (panels, in_bytes // CELL_BYTES, panel, CELL_BYTES)
+        codes = PackedForm(
+            *("cells", plain, shape, ui8),
+            partial(pack_cells, bits=bits, panel=panel),
+            Blocks(axis=0, unit=panel, target=0, shape=shape),
+            {"panel": panel, "bits": bits},
+        )
+        found = {"codes": codes}
+        for name in ("scales", "zero_points"):
+            if (value := getattr(op, name)) is not None:
+                found[name] = _by_panels(op.plain_shape(name), element_of(value), panel)
+        return found
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"columns": -(-shape_of(getattr(op, "result"))[-1] // tile_for(target, f32).panel)}
+
+    def emit(self, call: KernelCall) -> None:
+        left, result = call.one("left"), call.result
+        operands = ProductOperands.of(call, "left", call.one("codes").pointer)
+        strides = [left.strides[:-1], result.strides[:-1], *(plane.strides[:-1] for plane in operands.planes)]
+        rows, steps = collapse(result.shape[:-1], strides)
+        product = _Product(call, operands, rows, steps)
+        cells = call.one("codes").shape[1]
+        tile, columns = tile_for(call.target, f32), result.shape[-1]
+        emit_panels(call.b, operands.weights, columns, cells, tile, i32, product.panel, call.share("columns"))
+
+
+def _bits(op: Operation) -> int:
+    """Bits of a code."""
+    return integer(op.properties["bits"])
+
+
+def _by_panels(plain: Shape, element: Attribute, panel: int) -> PackedForm:
+    """Scales or zero points [N, blocks], of each block those of a panel side by side."""
+    shape = (-(-plain[0] // panel), plain[1], panel)
+    return PackedForm(
+        *("panels_transposed", plain, shape, element),
+        lambda parameters: pack_panels(parameters.T, panel),
+        Blocks(axis=0, unit=panel, target=0, shape=shape),
+        {"panel": panel},
+    )
+
+
+@dataclass(frozen=True)
+class _Product:
+    """
+    What the loops of one product share: `rows` are the axes of the result but the last, as far as they do not merge,
+    and `steps` how they move the left operand, the result, and the planes of the epilogue.
+    """
+
+    call: KernelCall
+    operands: ProductOperands
+    rows: Shape
+    steps: Sequence[Shape]
+
+    def panel(self, columns: Columns) -> None:
+        """Multiply all rows with the columns of a panel."""
+        *batch, rows = self.rows
+
+        def matrix(place: list[Index]) -> None:
+            moved = [linear(place, step[:-1]) for step in self.steps]
+            emit_row_tiles(
+                self.call.b, 0, rows, tile_for(self.call.target, f32).rows, partial(self._tile, columns, moved)
+            )
+
+        nest(self.call.b, batch, matrix)
+
+    def _tile(self, columns: Columns, moved: Sequence[Index], row: Index, count: int) -> None:
+        """One tile of so many rows."""
+        call, operands, variant = self.call, self.operands, self._variant(columns, count)
+        starts = [row * step[-1] + offset for step, offset in zip(self.steps, moved, strict=True)]
+        arguments: dict[str, Index] = {}
+        for name in ("scales", "zero_points"):
+            if (value := call.maybe(name)) is not None:
+                blocks = value.shape[1]
+                arguments[name] = value.pointer.at(columns.start * blocks, signless(value.element))
+        for number, (plane, start, step) in enumerate(zip(operands.planes, starts[2:], self.steps[2:], strict=True)):
+            offset = start if plane.spread else columns.start + start
+            arguments[f"plane{number}"] = plane.pointer.at(offset, plane.element)
+            arguments[f"plane_step{number}"] = step[-1]
+        variant.call(
+            call.b,
+            output=operands.out.at(columns.start + starts[1], variant.output_element),
+            input=operands.inp.at(starts[0], f32),
+            codes=columns.weights,
+            bias=operands.bias_at(columns.start) if variant.bias else operands.out,
+            blocks=self._depth // variant.block,
+            input_step=self.steps[0][-1],
+            output_step=self.steps[1][-1],
+            columns=columns.count,
+            **arguments,
+        )
+
+    @property
+    def _depth(self) -> int:
+        """How many elements a row has."""
+        return self.call.one("left").shape[-1]
+
+    def _variant(self, columns: Columns, count: int) -> BlockwiseTile:
+        """The function for a tile of so many rows."""
+        call, operands, tile = self.call, self.operands, tile_for(self.call.target, f32)
+        block, zero_points = integer(call.op.properties["block"]), call.maybe("zero_points")
+        fewest = balanced(self.rows[-1], tile.rows)[-1][1]
+        planes = zip(operands.planes, self.steps[2:], strict=True)
+        return BlockwiseTile(
+            MULTIPLY_ADDS_F32,
+            tile,
+            count,
+            columns.vectors,
+            columns.partial,
+            epilogue=operands.epilogue,
+            planes=tuple(PlaneKind(plane.element, step[-1] != 0, plane.spread) for plane, step in planes),
+            bits=_bits(call.op),
+            block=block,
+            rest=self._depth % block,
+            scale=signless(call.one("scales").element),
+            zero_point=None if zero_points is None else signless(zero_points.element),
+            bias=operands.bias is not None,
+            ways=partial_sums(tile, fewest, columns.vectors),
+        )

@@ -1,0 +1,73 @@
+"""Codes of a few bits, side by side in bytes: how they are taken out, put in, and packed for kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+CELL_BITS = 32
+"""Bits of a cell: what a kernel reads of a column at once."""
+
+CELL_BYTES = CELL_BITS // 8
+"""Bytes of a cell; neighbouring codes lie in different ones."""
+
+
+def unpack_codes(packed: np.ndarray, bits: int) -> np.ndarray:
+    """The codes, of u8, in bytes `[…, n]`, the first of each byte in its lowest bits: `[…, n · 8 / bits]`."""
+    if bits == 8:
+        return packed
+    codes = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
+    return codes.reshape(*packed.shape[:-1], -1)
+
+
+def pack_codes(codes: np.ndarray, bits: int) -> np.ndarray:
+    """
+    The bytes that `unpack_codes` takes these codes, of u8, from; the last one is filled up with zeros.
+    """
+    if bits == 8:
+        return codes
+    count = 8 // bits
+    missing = -codes.shape[-1] % count
+    whole = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, missing)])
+    parts = whole.reshape(*codes.shape[:-1], -1, count)
+    return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
+
+
+def pack_cells(packed: np.ndarray, bits: int, panel: int) -> np.ndarray:
+    """
+    The codes of weights `[N, bytes]` in panels of cells: `[ceil(N / panel), K · bits / 32, panel, 4]` of u8.
+
+    A cell has neighbouring codes of one column. They lose half of their range, so that they have a sign; columns that
+    there are not are 0. The first four codes are in the lowest bits of its bytes, the next four in those above: each
+    shift brings bytes that a dot product reads. Raises `ValueError` where the codes of a column are no whole cells.
+    """
+    columns, in_bytes = packed.shape
+    if in_bytes % CELL_BYTES:
+        raise ValueError(f"{in_bytes} bytes of codes are no whole cells of {CELL_BYTES}")
+    fields = _signed(unpack_codes(packed, bits), bits).reshape(columns, -1, 8 // bits, CELL_BYTES)
+    panels, cells = -(-columns // panel), in_bytes // CELL_BYTES
+    whole = np.zeros((panels * panel, cells, CELL_BYTES), np.uint8)
+    whole[:columns] = np.bitwise_or.reduce(fields << _shifts(bits)[:, np.newaxis], axis=2)
+    return np.ascontiguousarray(whole.reshape(panels, panel, cells, CELL_BYTES).swapaxes(1, 2))
+
+
+def unpack_cells(packed: np.ndarray, bits: int, columns: int) -> np.ndarray:
+    """The bytes of the codes of weights `[N, bytes]` that `pack_cells` made these cells from."""
+    panels, cells, panel, _ = packed.shape
+    whole = packed.swapaxes(1, 2).reshape(panels * panel, cells, 1, CELL_BYTES)[:columns]
+    fields = (whole >> _shifts(bits)[:, np.newaxis]) & _mask(bits)
+    return pack_codes(_signed(fields, bits).reshape(columns, -1), bits)
+
+
+def _signed(codes: np.ndarray, bits: int) -> np.ndarray:
+    """Codes less half of their range, in as many bits; and the reverse."""
+    return (codes - np.uint8(1 << bits - 1)) & _mask(bits)
+
+
+def _mask(bits: int) -> np.uint8:
+    """The bits of a code."""
+    return np.uint8((1 << bits) - 1)
+
+
+def _shifts(bits: int) -> np.ndarray:
+    """Where the codes of a byte begin."""
+    return np.arange(0, 8, bits, dtype=np.uint8)

@@ -1,0 +1,60 @@
+"""Meaning of operators on weights in blocks of codes: numbers in f32, sums in f64, rounded once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.constants.codes import unpack_codes
+from glow_mlir.dialects.glow_high.blockwise import Blockwise, BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.ir.registry import semantics
+
+
+@semantics(BlockwiseDequantizeOp)
+def blockwise_dequantize(
+    op: BlockwiseDequantizeOp, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None
+) -> np.ndarray:
+    """(code - zero point) · scale."""
+    return numbers(op, codes, scales, zero_points)
+
+
+@semantics(BlockwiseMatMulOp)
+def blockwise_matmul(
+    op: BlockwiseMatMulOp,
+    left: np.ndarray,
+    codes: np.ndarray,
+    scales: np.ndarray,
+    zero_points: np.ndarray | None,
+    bias: np.ndarray | None,
+) -> np.ndarray:
+    """The product with the numbers that the codes stand for, plus the bias."""
+    rows = rounded(left, integer(op.block)) if integer(op.left_bits) else left.astype(np.float64)
+    product = rows @ numbers(op, codes, scales, zero_points).astype(np.float64).T
+    return np.asarray(product if bias is None else product + bias.astype(np.float64), np.float32)
+
+
+def numbers(op: Blockwise, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None) -> np.ndarray:
+    """The numbers, of f32, that codes in blocks stand for."""
+    bits, block = integer(op.bits), integer(op.block)
+    found = unpack_codes(codes, bits).astype(np.float32)
+    size = found.shape[-1]
+
+    def spread(parameters: np.ndarray) -> np.ndarray:
+        return np.repeat(parameters.astype(np.float32), block, axis=-1)[..., :size]
+
+    with np.errstate(all="ignore"):
+        middle = np.float32(1 << bits - 1) if zero_points is None else spread(zero_points)
+        return np.asarray((found - middle) * spread(scales))
+
+
+def rounded(rows: np.ndarray, block: int) -> np.ndarray:
+    """The numbers, in f64, of codes from -127 to 127 that the blocks of rows of f32 are rounded to."""
+    depth = rows.shape[-1]
+    whole = np.zeros((*rows.shape[:-1], -(-depth // block) * block), np.float32)
+    whole[..., :depth] = rows
+    blocks = whole.reshape(*rows.shape[:-1], -1, block)
+    with np.errstate(all="ignore"):
+        scale = np.abs(blocks).max(axis=-1, keepdims=True, initial=0.0) / np.float32(127)
+        inverse = np.where(scale > 0, np.float32(1) / scale, np.float32(0))
+        codes = np.rint(blocks * inverse)
+        return (codes.astype(np.float64) * scale).reshape(whole.shape)[..., :depth]

@@ -1,0 +1,101 @@
+"""Lowerings of operators on weights in blocks of codes, for what no kernel reads as it is."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    BitShiftOp,
+    BitwiseAndOp,
+    DivOp,
+    EqualOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CastOp, RoundOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
+
+
+@lowering(BlockwiseDequantizeOp)
+def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
+    """Codes are shifted out of their bytes, and less their zero points multiplied by their scales."""
+    bits, block = integer(op.bits), integer(op.block)
+    number = emit(CastOp, _codes(op.codes, bits, emit), to=f32)
+    size = shape_of(number)[-1]
+    middle = emit.splat(1 << bits - 1, f32)
+    if op.zero_points is not None:
+        middle = _spread(emit(CastOp, op.zero_points, to=f32), block, size, emit)
+    scale = _spread(emit(CastOp, op.scales, to=f32), block, size, emit)
+    return emit(MulOp, emit(SubOp, number, middle), scale)
+
+
+@lowering(BlockwiseMatMulOp)
+def product_of_numbers(op: BlockwiseMatMulOp, emit: Emitter) -> SSAValue:
+    """A product with the numbers that the codes stand for."""
+    left = _rounded(op.left, integer(op.block), emit) if integer(op.left_bits) else op.left
+    weights = emit(BlockwiseDequantizeOp, op.codes, op.scales, op.zero_points, bits=op.bits, block=op.block)
+    return emit(MatMulOp, left, weights, op.bias, transpose_right=True)
+
+
+def _codes(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
+    """The codes in bytes, one by one."""
+    if bits == 8:
+        return packed
+    shape = shape_of(packed)
+    mask = emit.splat((1 << bits) - 1, ui8)
+    parts: list[SSAValue] = []
+    for shift in range(0, 8, bits):
+        moved = packed
+        if shift:
+            moved = emit(BitShiftOp, packed, emit.splat(shift, ui8), direction="right")
+        parts.append(emit(ReshapeOp, emit(BitwiseAndOp, moved, mask), shape=(*shape, 1)))
+    joined = emit(ConcatOp, parts, axis=len(shape))
+    return emit(ReshapeOp, joined, shape=(*shape[:-1], shape[-1] * len(parts)))
+
+
+def _spread(parameters: SSAValue, block: int, size: int, emit: Emitter) -> SSAValue:
+    """The parameters of blocks, for each of so many elements."""
+    *outer, blocks = shape_of(parameters)
+    single = emit(ReshapeOp, parameters, shape=(*outer, blocks, 1))
+    repeated = emit(ExpandOp, single, shape=(*outer, blocks, block))
+    joined = emit(ReshapeOp, repeated, shape=(*outer, blocks * block))
+    return joined if blocks * block == size else _cut(joined, 0, size, emit)
+
+
+def _cut(value: SSAValue, begin: int, end: int, emit: Emitter) -> SSAValue:
+    """The elements from one up to another along the last axis."""
+    shape = shape_of(value)
+    zeros = [0] * (len(shape) - 1)
+    return emit(SliceOp, value, starts=[*zeros, begin], ends=[*shape[:-1], end], steps=[1] * len(shape))
+
+
+def _rounded(rows: SSAValue, block: int, emit: Emitter) -> SSAValue:
+    """Rows, each block of them rounded to codes of 8 bits, as the numbers that these stand for."""
+    *outer, size = shape_of(rows)
+    whole = size // block * block
+    parts = [(0, whole, block)] * (whole > 0) + [(whole, size, size - whole)] * (whole < size)
+    found: list[SSAValue] = []
+    for begin, end, count in parts:
+        part = rows if end - begin == size else _cut(rows, begin, end, emit)
+        blocks = emit(ReshapeOp, part, shape=(*outer, (end - begin) // count, count))
+        found.append(emit(ReshapeOp, _rounded_blocks(blocks, emit), shape=(*outer, end - begin)))
+    return found[0] if len(found) == 1 else emit(ConcatOp, found, axis=len(outer))
+
+
+def _rounded_blocks(blocks: SSAValue, emit: Emitter) -> SSAValue:
+    """Blocks, along the last axis, rounded to codes of 8 bits."""
+    peak = emit(ReduceMaxOp, emit(AbsOp, blocks), axes=[len(shape_of(blocks)) - 1], keepdims=True)
+    scale = emit(DivOp, peak, emit.splat(127, f32))
+    zero, one = emit.splat(0, f32), emit.splat(1, f32)
+    inverse = emit(WhereOp, emit(EqualOp, scale, zero), zero, emit(DivOp, one, scale))
+    return emit(MulOp, emit(RoundOp, emit(MulOp, blocks, inverse)), scale)
