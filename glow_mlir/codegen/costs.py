@@ -52,6 +52,16 @@ class KernelCosts(Costs):
     plane_channels: int
     """Channels up to which an image is read plane by plane; of more, a transpose costs less than the short runs."""
 
+    # Matrix products by tile registers, in cycles.
+    dot_products_per_cycle: int
+    """Instructions that add products to a vector of sums, and can start in one cycle."""
+    tile_product_cycles: int
+    """The product of two tile registers."""
+    tile_sums_cycles: int
+    """What the sums of a register take from there to the vectors of an epilogue."""
+    tile_configuration_cycles: int
+    """The configuration of the registers for an instruction, and their release."""
+
     # Depthwise convolutions: a tile is some pixels of some lines.
     depthwise_lines: int
     """Lines of a tile, which share what they read."""

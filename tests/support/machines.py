@@ -23,3 +23,13 @@ def dot_product_targets() -> list[str]:
     ]
     backend = CpuBackend()
     return [text for text in texts if not backend.lacks(backend.target(text))]
+
+
+def tile_targets() -> list[str]:
+    """Targets with tile registers, and vectors of each width, that this machine can run where those are emulated."""
+    backend, tiles = CpuBackend(), "+amx-bf16,+amx-int8,+amx-tile"
+    return [
+        f"{name},features={PRESETS[name].features},{tiles}"
+        for name in ("avx2", "avx512")
+        if not backend.lacks(PRESETS[name])
+    ]

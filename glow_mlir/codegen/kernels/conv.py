@@ -15,16 +15,17 @@ from glow_mlir.codegen.builder.types import f32, i8
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, emit_conv
+from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, conv_strips, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct, dot_product, multiplies
-from glow_mlir.codegen.kernels.gemm import GemmOptions, product_choices, product_tiles
+from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS, GemmOptions, product_choices, product_tiles
 from glow_mlir.codegen.kernels.pack_cells import Bytes, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
+from glow_mlir.codegen.kernels.tile_products import TileProduct, tile_product, with_tile_products
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
 from glow_mlir.codegen.selection.kernel import (
@@ -390,9 +391,15 @@ class ConvKernel(Kernel):
             outputs = (block_lines(outputs, target), *outputs[1:])
         # A prologue leaves the pixels that are read beside each other.
         step = shape_of(getattr(op, "input"))[-1] * (1 if has_prologue(op) else math.prod(_strides_of(op)))
-        found = product_tiles(target, dot, math.prod(outputs), filters // group_of(op), math.prod(rest), step)
+        sizes = math.prod(outputs), filters // group_of(op), math.prod(rest)
+        found = product_tiles(target, dot, *sizes, step)
         # A prologue is applied to blocks, whose size is that of the scratch buffer.
-        return [tiles for tiles in found if not has_prologue(op) or tiles.get("rows") == found[0].get("rows")]
+        if has_prologue(op):
+            return [tiles for tiles in found if tiles.get("rows") == found[0].get("rows")]
+        product = _tile_product(op, target)
+        if product is None:
+            return found
+        return with_tile_products(found, product, conv_strips(shape_of_conv(op)).count, *sizes, target)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         group, dot, run = group_of(op), dot_of(op, target), _run_of(op)
@@ -431,14 +438,15 @@ class ConvKernel(Kernel):
         return found
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
-        return product_choices()
+        return product_choices(_tile_product(op, target) is not None)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
         if has_prologue(op):
             outputs = shape_of(getattr(op, "result"))[1:-1]
             return {**pack, "blocks": -(-outputs[0] // block_lines(outputs, target))}
-        axis, steps = conv_cut(shape_of_conv(op), tile_for(target, dot_of(op, target).sums), target)
+        tile, by_tiles = tile_for(target, dot_of(op, target).sums), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
+        axis, steps = conv_cut(shape_of_conv(op), tile, target, by_tiles)
         return {**pack, axis: steps}
 
     def private(self, op: Instruction) -> Sequence[int]:
@@ -493,6 +501,13 @@ class ConvKernel(Kernel):
                 together = channels if by_channel else 1
                 emit_pack_transposed(call.b, *boxes, per_group, depth, channels=together, tile=tile)
         return scratch.pointer
+
+
+def _tile_product(op: Operation, target: Target) -> TileProduct | None:
+    """How tile registers compute the products of an instruction; `None` where they do not."""
+    if has_prologue(op) or reads_by_channel(op):
+        return None
+    return tile_product(dot_of(op, target), _run_of(op), target)
 
 
 def _run_of(op: Operation) -> int:

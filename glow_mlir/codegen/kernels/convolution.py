@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from glow_mlir.codegen.bodies import Plane
@@ -29,6 +30,9 @@ from glow_mlir.codegen.kernels.gemm import (
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.pixels import Pixels, Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.strips import Strips
+from glow_mlir.codegen.kernels.tile_gemm import Origin, TileGemm
+from glow_mlir.codegen.kernels.tile_products import tile_product
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, tile_for
 from glow_mlir.codegen.selection.kernel import UNBOUNDED
@@ -101,6 +105,8 @@ class _Nest:
     shape: ConvShape
     kernel: MicroKernel
     options: GemmOptions
+    tiles: TileGemm | None = None
+    """The same by tile registers."""
 
     @property
     def panel_rows(self) -> Index:
@@ -136,13 +142,14 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
         epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )
-    nest = _Nest(b, operands, shape, kernel, options)
     panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
     group_size = panels * shape.panel_rows(dot) * tile.panel
     images = options.images.of(shape.batch) if isinstance(shape.batch, int) else (0, shape.batch)
-    with b.loop(*images) as image, b.loop(0, shape.groups) as group:
+    by_tiles = _by_tiles(b, operands, shape, options) if options.tile_products else nullcontext()
+    with by_tiles as tiles, b.loop(*images) as image, b.loop(0, shape.groups) as group:
+        nest = _Nest(b, operands, shape, kernel, options, tiles)
         steps = (shape.output_image, *(plane.strides[0] for plane in planes))
         _outer(
             nest,
@@ -152,6 +159,25 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
             operands.weights.at(group * group_size, dot.right_cell),
             group * shape.filters,
         )
+
+
+def _by_tiles(
+    b: Builder, operands: ProductOperands, shape: ConvShape, options: GemmOptions
+) -> AbstractContextManager[TileGemm]:
+    """The loops of a convolution of known sizes by tile registers."""
+    loops, run = shape.segments()
+    assert isinstance(run, int), "tiles multiply runs of known length"
+    assert isinstance(shape.filters, int), "tiles multiply panels of known columns"
+    product = tile_product(operands.dot, run, b.target)
+    assert product is not None, "what is selected was accepted"
+    moves = tuple(any(plane.strides[-3:-1]) for plane in operands.planes)
+    strips = conv_strips(shape, operands.planes)
+    return TileGemm.configured(b, operands, product, strips, (loops, run), shape.filters, options, moves)
+
+
+def conv_strips(shape: ConvShape, planes: Sequence[Plane] = ()) -> Strips:
+    """How the pixels of an image of known sizes become rows of tile registers."""
+    return Strips.of(_pixels_of(shape, planes, max(0, len(shape.outputs) - 2)))
 
 
 def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
@@ -173,6 +199,9 @@ def _outer(nest: _Nest, axis: int, source: Index, target: Places, filters: Value
 
 def _image(nest: _Nest, axis: int, source: Index, target: Places, filters: Value, column: Index) -> None:
     """Choose how the pixels of an image of one or two dimensions become rows of tiles."""
+    if nest.tiles is not None:
+        nest.tiles.emit(Origin(source, target, filters, column))
+        return
     pixels = _pixels_of(nest.shape, nest.operands.planes, axis)
     tile = nest.kernel.tile
     bound = _Bound(nest, source, target, filters, column, pixels.whole_rows(nest.shape.image_lines, tile))
@@ -199,13 +228,19 @@ def _pixels_of(shape: ConvShape, planes: Sequence[Plane], axis: int) -> Pixels:
     return Pixels(shape.outputs[-1], height, pixel_step, pixel_out, line_in, line_out)
 
 
-def conv_cut(shape: ConvShape, tile: Tile, target: Target) -> tuple[str, int]:
-    """Whether to cut a convolution of known sizes along its `images`, `rows` or `columns`, and the number of steps."""
+def conv_cut(shape: ConvShape, tile: Tile, target: Target, by_tiles: bool = False) -> tuple[str, int]:
+    """
+    Whether to cut a convolution of known sizes along its `images`, `rows` or `columns`, and the number of steps.
+
+    `by_tiles` says whether tile registers compute it.
+    """
     pixels = _pixels_of(shape, (), max(0, len(shape.outputs) - 2))
     numbers = (pixels.height, pixels.width, shape.filters, shape.batch)
     height, width, filters, batch = (number for number in numbers if isinstance(number, int))
     if batch >= kernel_costs(target).parts_per_thread * target.threads or batch % target.threads == 0:
         return "images", batch
+    if by_tiles:
+        return product_cut(height * width, conv_strips(shape).count, filters, tile, target)
     lines = not pixels.uniform and pixels.go_by_lines(tile)
     return product_cut(height * width, height if lines else -(-height * width // tile.rows), filters, tile, target)
 

@@ -137,6 +137,10 @@ def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Tar
     return axis, min(steps[axis], enough) if axis == "rows" else steps[axis]
 
 
+TILE_PRODUCTS = "tile_products"
+"""The name among the tiles of an instruction of the decision that tile registers compute its products."""
+
+
 @dataclass(frozen=True)
 class GemmOptions:
     """
@@ -147,6 +151,8 @@ class GemmOptions:
     tile: Tile | None = None
     block_rows: int = UNBOUNDED
     prefetch: bool = False
+    tile_products: bool = False
+    """Whether tile registers compute the products."""
     whole_rows: int | None = None
     """Of how many rows the product is a block."""
     rows: Partition = ALL
@@ -159,7 +165,10 @@ class GemmOptions:
     ) -> GemmOptions:
         """The choices of an instruction, see `product_tiles`; one block without prefetching where it has none."""
         block, prefetch = tiles.get("rows", UNBOUNDED), bool(tiles.get("prefetch", 0))
-        return GemmOptions(block_rows=block, prefetch=prefetch, rows=rows, columns=columns, images=images)
+        by_tiles = bool(tiles.get(TILE_PRODUCTS, 0))
+        return GemmOptions(
+            block_rows=block, prefetch=prefetch, tile_products=by_tiles, rows=rows, columns=columns, images=images
+        )
 
 
 def product_tiles(
@@ -186,9 +195,10 @@ def product_tiles(
     return distinct([guess, {**guess, "prefetch": 1 - guess["prefetch"]}, *others])
 
 
-def product_choices() -> dict[str, Choice]:
-    """What the tiles of a product may be: blocks of any number of rows."""
-    return {"rows": Choice(range(1, UNBOUNDED + 1)), "prefetch": Choice(YES_OR_NO)}
+def product_choices(has_tile_products: bool) -> dict[str, Choice]:
+    """What the tiles of a product may be: blocks of any number of rows; where it can, by tile registers."""
+    found = {"rows": Choice(range(1, UNBOUNDED + 1)), "prefetch": Choice(YES_OR_NO)}
+    return {**found, TILE_PRODUCTS: Choice(YES_OR_NO)} if has_tile_products else found
 
 
 def emit_gemm(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane
@@ -17,12 +17,22 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct, dot_product, multiplies
-from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm, product_choices, product_cut, product_tiles
+from glow_mlir.codegen.kernels.gemm import (
+    TILE_PRODUCTS,
+    GemmOptions,
+    emit_gemm,
+    product_choices,
+    product_cut,
+    product_tiles,
+)
 from glow_mlir.codegen.kernels.pack_cells import Bytes, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
+from glow_mlir.codegen.kernels.strips import row_strips
+from glow_mlir.codegen.kernels.tile_gemm import Origin, tile_gemm
+from glow_mlir.codegen.kernels.tile_products import TileProduct, tile_product, with_tile_products
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import (
     Buffer,
@@ -165,7 +175,10 @@ class MatMulKernel(Kernel):
         rows, columns, depth = _sizes(op)
         if not _is_matrix(op) or whole_storage(getattr(op, "right"), storage) is None:
             rows = shape_of(getattr(op, "result"))[-2]
-        return product_tiles(target, _dot(op, target), rows, columns, depth, depth)
+        found, product = product_tiles(target, _dot(op, target), rows, columns, depth, depth), _tile_product(op, target)
+        if product is None:
+            return found
+        return with_tile_products(found, product, row_strips(rows).count, rows, columns, depth, target)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plain, dot, transposed = _right_shape(op), _dot(op, target), _flag(op, "transpose_right")
@@ -196,7 +209,7 @@ class MatMulKernel(Kernel):
         return [((-(-columns // panel), *dot.panel_shape(depth, depth, panel)), element_of(right))]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
-        return product_choices()
+        return product_choices(_tile_product(op, target) is not None)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         *batch, rows, columns = shape_of(getattr(op, "result"))
@@ -206,7 +219,9 @@ class MatMulKernel(Kernel):
             return {"batches": math.prod(batch)}
         if packed and _is_merged(op):
             rows, batch = rows * math.prod(batch), []
-        cut = product_cut(rows, -(-rows // tile.rows), columns, tile, target)
+        by_tiles = tiles_of(op).get(TILE_PRODUCTS, 0)
+        steps = row_strips(rows).count if by_tiles else -(-rows // tile.rows)
+        cut = product_cut(rows, steps, columns, tile, target)
         if math.prod(batch) >= kernel_costs(target).parts_per_thread * target.threads:
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
@@ -224,30 +239,47 @@ class MatMulKernel(Kernel):
         operands = ProductOperands.of(call, "left", right.pointer, _dot(call.op, call.target))
         planes = operands.planes
         options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
-        batches = call.share("batches")
-        if isinstance(packing, DictionaryAttr):
+        if packing is not None:
             merged = _merged_rows([left.shape, *[result.shape] * (1 + len(planes))], _all_strides(left, result, planes))
             if merged is not None:
                 rows, batch = merged, ()
-        steps = [batch_strides(operand, batch) if batch else () for operand in (result, left)]
+        steps = [batch_strides(operand, batch) if batch else () for operand in (left, result)]
+        steps += [plane.strides[:-2] if batch else () for plane in planes]
+        pitches = left.strides[-2], result.strides[-2]
+        by_tiles = nullcontext()
+        if options.tile_products and call.runs(*self.AXES[1:]):
+            by_tiles = tile_gemm(call.b, operands, rows, columns, depth, *pitches, options)
+        with by_tiles as tiles:
 
-        def product(indices: list[Index], packed: Value) -> None:
-            c = result.pointer.at(linear(indices, steps[0]), operands.output_element)
-            a = left.pointer.at(linear(indices, steps[1]), operands.dot.memory)
-            moved = tuple(plane.moved(linear(indices, plane.strides[:-2] if batch else ())) for plane in planes)
-            matrices = replace(operands, out=c, inp=a, weights=packed, planes=moved)
-            pitches = left.strides[-2], result.strides[-2]
-            emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=options)
+            def product(indices: list[Index], packed: Value) -> None:
+                source, target, *places = (linear(indices, step) for step in steps)
+                if tiles is not None:
+                    tiles.emit(Origin(source, (target, *places), packed))
+                    return
+                matrices = replace(
+                    operands,
+                    out=result.pointer.at(target, operands.output_element),
+                    inp=left.pointer.at(source, operands.dot.memory),
+                    weights=packed,
+                    planes=tuple(plane.moved(place) for plane, place in zip(planes, places, strict=True)),
+                )
+                emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=options)
 
-        if isinstance(packing, DictionaryAttr):
+            self._phases(call, batch, product)
+
+    def _phases(self, call: KernelCall, batch: Shape, product: Callable[[list[Index], Value], None]) -> None:
+        """Pack the right operand where it is not packed, and run `product` for each batch."""
+        right, batches = call.one("right"), call.share("batches")
+        if call.op.properties.get("packing") is not None:
             nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)
             return
+        columns, depth = call.result.shape[-1], call.one("left").shape[-1]
         scratch = call.many("scratch")[0]
         right_steps = batch_strides(right, batch)
         if not _is_batched(call.op):
             if call.runs("pack"):
                 self._pack(call, right, 0, scratch, columns, depth)
-            if call.runs("batches", "rows", "columns"):
+            if call.runs(*self.AXES[1:]):
                 nest(call.b, batch, lambda indices: product(indices, scratch.pointer), batches)
             return
 
@@ -281,6 +313,11 @@ class MatMulKernel(Kernel):
 def _dot(op: Operation, target: Target) -> DotProduct:
     """How a machine computes the products of an instruction."""
     return dot_product(getattr(op, "left"), getattr(op, "right"), target)
+
+
+def _tile_product(op: Operation, target: Target) -> TileProduct | None:
+    """How tile registers compute the products of an instruction; `None` where they do not."""
+    return tile_product(_dot(op, target), shape_of(getattr(op, "left"))[-1], target)
 
 
 def _is_batched(op: Instruction) -> bool:

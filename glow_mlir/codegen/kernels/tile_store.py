@@ -105,9 +105,9 @@ class TileStore:
                 value = sums[row * kernel.vectors + v]
                 if mask is not None and kernel.tile.lanes == 1:
                     with self.b.when(mask):
-                        self._cell(value, addresses, v * kernel.tile.lanes, None, {}, v)
+                        self.cell(value, addresses, v * kernel.tile.lanes, None, {}, v)
                 else:
-                    self._cell(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
+                    self.cell(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
 
     def _plane_rows(self, index: int) -> list[Value]:
         """The address of a plane for each row."""
@@ -116,7 +116,7 @@ class TileStore:
             return [self.given[name]] * self.kernel.rows
         return row_addresses(self.b, self.kernel, self.given, name, kind.element)
 
-    def _cell(
+    def cell(
         self,
         value: Value,
         addresses: Sequence[Value],
@@ -135,14 +135,25 @@ class TileStore:
             kind = kernel.planes[index]
             found = None if kind.moves else loaded.get((index, v))
             if found is None:
-                plane, step = kind.plane(addresses[1 + index]), int(not kind.spread)
-                found = plane.read(b, column if step else 0, step, value.lanes, mask)
-                loaded[index, v] = found
+                found = loaded[index, v] = self._read(index, addresses[1 + index], column, value.lanes, mask)
             sources.append(found)
         results = kernel.epilogue.apply(b, value, sources)
         types = [self.kernel.output_element, *(kind.element for kind in kernel.planes)]
         for result, address, element in zip(results, addresses, types, strict=False):
             write_masked(b, result, address.at(column, element), mask)
+
+    def _read(self, index: int, address: Value, column: Index, lanes: int, mask: Value | None) -> Value:
+        """Some columns of a plane, whose row begins at an address."""
+        kind = self.kernel.planes[index]
+        step = int(not kind.spread)
+        return kind.plane(address).read(self.b, column if step else 0, step, lanes, mask)
+
+    def fixed_planes(self, lanes: int, mask: Value | None) -> dict[tuple[int, int], Value]:
+        """The first `lanes` columns of the planes that all rows have in common, as `cell` takes them."""
+        kernel = self.kernel
+        first = kernel.epilogue.targets if kernel.epilogue else 0
+        fixed = (index for index in range(first, len(kernel.planes)) if not kernel.planes[index].moves)
+        return {(index, 0): self._read(index, self.given[f"plane{index}"], 0, lanes, mask) for index in fixed}
 
     def _looped(self, sums: Sequence[Value]) -> None:
         """
@@ -168,21 +179,21 @@ class TileStore:
                 place = (rows.index * kernel.vectors + v) * lanes
                 value = tile.at(place, kernel.element).load(vector(kernel.element, lanes * wide))
                 self._looped_cell(value, addresses, b.index(v * lanes))
-            rows.set(*self._next_row(rows.values, moving))
+            rows.set(*self.next_row(rows.values, moving))
 
     def _looped_cell(self, value: Value, addresses: Sequence[Value], column: Value) -> None:
         lanes = value.lanes
         if not self.kernel.partial:
-            self._cell(value, addresses, column, None, {}, 0)
+            self.cell(value, addresses, column, None, {}, 0)
             return
         left = self.given["columns"] - column
         if lanes == 1:
             with self.b.when(left > 0):
-                self._cell(value, addresses, column, None, {}, 0)
+                self.cell(value, addresses, column, None, {}, 0)
         else:
-            self._cell(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
+            self.cell(value, addresses, column, self.b.mask(left, lanes, bit_width(self.kernel.element)), {}, 0)
 
-    def _next_row(self, values: Sequence[Value], moving: Sequence[int]) -> list[Value]:
+    def next_row(self, values: Sequence[Value], moving: Sequence[int]) -> list[Value]:
         """The addresses of the next row, and its position in its line."""
         b, given = self.b, self.given
         elements = [self.kernel.output_element, *(self.kernel.planes[index].element for index in moving)]

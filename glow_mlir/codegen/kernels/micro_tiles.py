@@ -1,0 +1,177 @@
+"""
+The micro-kernel of products by tile registers, in two functions: sums of up to two strips and two tiles of columns,
+and the end of a strip, which takes its sums through the epilogue.
+
+Between them the sums are in a buffer `[2, 16, 32]`, which stays in the first cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.amx import MOST_ROWS, load_tile, multiply_tiles, store_tile, zero_tile
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import index_type, ptr, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.tile_products import CELL_BYTES, TILE_COLUMNS, TileProduct
+from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore
+from glow_mlir.codegen.kernels.tiles import line_elements
+from glow_mlir.dialects.element_types import bit_width, byte_width
+
+TOGETHER = 2
+"""How many strips, and how many tiles of columns, are computed together: all eight registers."""
+
+SUMS_ROW = TOGETHER * TILE_COLUMNS
+"""Elements of a row of the buffer of sums."""
+
+SUMS_STRIP = MOST_ROWS * SUMS_ROW
+"""Elements of a strip of it."""
+
+_LEFT, _RIGHT = 4, 6
+"""The first registers of left and right elements; the sums are in those before."""
+
+
+@dataclass(frozen=True)
+class TileSums(SharedFunction):
+    """
+    Sums of the products of some strips with some tiles of columns, along the whole depth.
+
+    The strips begin at `input` and `second`, with rows `input_step` elements apart. `depth` is how many products a run
+    of the depth takes, `step` and `weights_step` how many elements of the input and cells of a panel each of them has.
+    `prefetch` is how many lines of the cache each product fetches ahead.
+    """
+
+    product: TileProduct
+    strips: int
+    columns: int
+    segment_loops: int = 0
+    prefetch: int = 0
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        names: list[tuple[str, Attribute]] = [("sums", ptr), ("input", ptr), ("weights", ptr)]
+        names += [("second", ptr)] * (self.strips > 1)
+        names += [(name, index_type) for name in ("input_step", "depth", "step", "weights_step")]
+        for loop in range(self.segment_loops):
+            names += [(f"count{loop}", index_type), (f"stride{loop}", index_type)]
+        return names + ([("ahead", ptr), ("ahead_step", index_type)] if self.prefetch else [])
+
+    @property
+    def readable(self) -> str:
+        words = ["tiles", self.product.instruction, f"{self.strips}x{self.columns}"]
+        return ".".join([*words, "prefetch"] if self.prefetch else words)
+
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        tiles = [(strip, column) for strip in range(self.strips) for column in range(self.columns)]
+        for strip, column in tiles:
+            zero_tile(b, strip * TOGETHER + column)
+        state = [given["weights"], *([given["ahead"]] if self.prefetch else [])]
+        self._segments(b, given, 0, b.index(0), state)
+        size = byte_width(self.product.dot.sums)
+        for strip, column in tiles:
+            place = given["sums"].at(strip * SUMS_STRIP + column * TILE_COLUMNS, self.product.dot.sums)
+            store_tile(b, strip * TOGETHER + column, place, SUMS_ROW * size)
+
+    def _segments(
+        self, b: Builder, given: dict[str, Value], loop: int, start: Value, state: Sequence[Value]
+    ) -> list[Value]:
+        """Add the products of all runs of the depth; returns the state behind them."""
+        if loop == self.segment_loops:
+            return self._run(b, given, start, state)
+        with b.loop(0, given[f"count{loop}"], carried=state) as steps:
+            steps.set(*self._segments(b, given, loop + 1, start + steps.index * given[f"stride{loop}"], steps.values))
+        return steps.results
+
+    def _run(self, b: Builder, given: dict[str, Value], start: Value, state: Sequence[Value]) -> list[Value]:
+        """Add the products of one run."""
+        dot, product = self.product.dot, self.product
+        strips = [given[name].at(start, dot.memory) for name in ("input", "second")[: self.strips]]
+        left_step = given["input_step"] * byte_width(dot.left)
+        with b.loop(0, given["depth"], carried=[*strips, *state]) as steps:
+            weights, *ahead = steps.values[self.strips :]
+            for column in range(self.columns):
+                load_tile(
+                    b, _RIGHT + column, weights.at(column * TILE_COLUMNS, dot.right_cell), product.panel * CELL_BYTES
+                )
+            for strip in range(self.strips):
+                load_tile(b, _LEFT + strip, steps.values[strip], left_step)
+                for column in range(self.columns):
+                    multiply_tiles(b, product.instruction, strip * TOGETHER + column, _LEFT + strip, _RIGHT + column)
+            if ahead:
+                for line in range(self.prefetch):
+                    b.prefetch(ahead[0].at(line * line_elements(b.target, dot.right_cell), dot.right_cell), level=2)
+                ahead = [ahead[0].at(given["ahead_step"], dot.right_cell)]
+            following = [address.at(given["step"], dot.memory) for address in steps.values[: self.strips]]
+            steps.set(*following, weights.at(given["weights_step"], dot.right_cell), *ahead)
+        return steps.results[self.strips :]
+
+
+@dataclass(frozen=True)
+class StripStore(StoredTile, SharedFunction):
+    """
+    The end of a strip: `count` rows of sums become results, a row of a tile at a time.
+
+    Where lines run together, `position` says where in its line the first row is, `width` how long a line is with its
+    border, and `stored` how many of its pixels there are. The `vectors` of a row are its tiles of columns.
+    """
+
+    bias: bool = False
+
+    @property
+    def lanes(self) -> int:
+        """How many columns a row has."""
+        return self.vectors * TILE_COLUMNS
+
+    @property
+    def moving(self) -> list[int]:
+        """The planes that move from row to row."""
+        return [index for index, kind in enumerate(self.planes) if kind.moves]
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        names: list[tuple[str, Attribute]] = [("sums", ptr), ("output", ptr)]
+        names += [(name, index_type) for name in ("count", "output_step")]
+        names += [("bias", ptr)] * self.bias
+        names += [("columns", index_type)] * self.partial
+        names += [(f"plane{index}", ptr) for index in range(len(self.planes))]
+        names += [(f"plane_step{index}", index_type) for index in self.moving]
+        if self.wraps:
+            names += [(name, index_type) for name in ("position", "width", "stored", "output_jump")]
+            names += [(f"plane_jump{index}", index_type) for index in self.moving]
+        return names
+
+    @property
+    def readable(self) -> str:
+        flags = [flag for flag in ("partial", "bias", "wraps", "epilogue") if getattr(self, flag)]
+        return ".".join(["strip", self.dot.readable, f"{self.lanes}", *flags])
+
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        mask = b.mask(given["columns"], self.lanes, bit_width(self.element)) if self.partial else None
+        row_type = vector(self.element, self.lanes)
+        bias = None
+        if self.bias:
+            bias = given["bias"].load(row_type) if mask is None else b.load_masked(given["bias"], row_type, mask)
+        store = TileStore(b, self, given, [mask])
+        fixed = store.fixed_planes(self.lanes, mask)
+        carried = [given["sums"], given["output"], *(given[f"plane{index}"] for index in self.moving)]
+        carried += [given["position"]] if self.wraps else []
+        with b.loop(0, given["count"], carried=carried) as rows:
+            sums, *places = rows.values
+            addresses = [places[0], *(given[f"plane{index}"] for index in range(len(self.planes)))]
+            for place, index in zip(places[1:], self.moving, strict=False):
+                addresses[1 + index] = place
+
+            def row(sums: Value = sums, addresses: Sequence[Value] = addresses) -> None:
+                value = sums.load(row_type)
+                store.cell(value if bias is None else value + bias, addresses, 0, mask, dict(fixed), 0)
+
+            if self.wraps:
+                with b.when(places[-1] < given["stored"]):
+                    row()
+            else:
+                row()
+            rows.set(sums.at(SUMS_ROW, self.element), *store.next_row(places, self.moving))

@@ -1,0 +1,237 @@
+"""
+Products by tile registers: the loops of matrix products and convolutions around their micro-kernel.
+
+    for each block of strips { for each panel { for each 32 columns { for each two strips: their sums, their ends } } }
+
+The registers are configured around these loops, once for an instruction or a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.amx import configured
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.kernels.dot_products import multiply_adds
+from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_panels, emit_row_tiles
+from glow_mlir.codegen.kernels.micro_tiles import SUMS_ROW, SUMS_STRIP, TOGETHER, StripStore, TileSums
+from glow_mlir.codegen.kernels.pixels import Places
+from glow_mlir.codegen.kernels.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
+from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
+from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements, tile_for
+
+Segments = tuple[Sequence[tuple[Index, Index]], int]
+"""The loops along the depth, as count and stride in the input, around contiguous runs of one length."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """
+    Where the products of one image and group begin: offsets in the input, and in output and planes; the panels; and the
+    first column among those of all groups.
+    """
+
+    source: Index
+    target: Places
+    weights: Value
+    column: Index = 0
+
+
+@dataclass(frozen=True)
+class TileGemm:
+    """What the loops of one product share; `sums` is room for those of a micro-kernel."""
+
+    b: Builder
+    operands: ProductOperands
+    product: TileProduct
+    strips: Strips
+    segments: Segments
+    columns: int
+    panel_rows: Index
+    tile: Tile
+    options: GemmOptions
+    moves: tuple[bool, ...]
+    sums: Value
+
+    @staticmethod
+    @contextmanager
+    def configured(
+        b: Builder,
+        operands: ProductOperands,
+        product: TileProduct,
+        strips: Strips,
+        segments: Segments,
+        columns: int,
+        options: GemmOptions,
+        moves: tuple[bool, ...],
+    ) -> Generator[TileGemm]:
+        """
+        The product of some strips with panels of so many columns, for code whose registers are configured for it.
+
+        `moves` says which planes differ from row to row.
+        """
+        dot = operands.dot
+        (loops, run), tile = segments, tile_for(b.target, dot.sums)
+        depth = run
+        for count, _ in loops:
+            depth = count * depth
+        panel_rows = dot.panel_rows(depth, run)
+        sums = b.stack(dot.sums, TOGETHER * SUMS_STRIP)
+        with configured(b, product.sizes(strips.rows)):
+            yield TileGemm(b, operands, product, strips, segments, columns, panel_rows, tile, options, moves, sums)
+
+    def emit(self, origin: Origin) -> None:
+        """Emit the products of one image and group."""
+
+        def block(first: Index, strips: Index) -> None:
+            def panel(columns: Columns) -> None:
+                self._panel(origin, columns, first, strips)
+
+            element = self.product.dot.right_cell
+            emit_panels(
+                self.b, origin.weights, self.columns, self.panel_rows, self.tile, element, panel, self.options.columns
+            )
+
+        most = max(TOGETHER, self.options.block_rows // self.strips.rows)
+        emit_blocks(self.b, self.strips.count, TOGETHER, most, block, self.options.rows)
+
+    def _panel(self, origin: Origin, columns: Columns, first: Index, strips: Index) -> None:
+        """Multiply a block of strips with a panel, `SUMS_ROW` columns at a time."""
+        skipped = self.tile.panel if self.product.dot.start else 0
+        count = columns.count
+        assert isinstance(count, int), "tiles multiply panels of known columns"
+        whole, parts = count // SUMS_ROW, -(-count // SUMS_ROW)
+
+        def part(index: Index, width: int) -> None:
+            start = index * SUMS_ROW
+            weights = columns.weights.at(start + skipped, self.product.dot.right_cell)
+            partial = width % TILE_COLUMNS != 0
+            own = Columns(columns.start + start, weights, -(-width // TILE_COLUMNS), partial, width)
+            ahead = _Ahead(columns.weights, self.panel_rows * self.tile.panel, strips * parts, strips * index - first)
+
+            def tiles(number: Index, together: int) -> None:
+                self._tiles(origin, own, number, together, ahead)
+
+            emit_row_tiles(self.b, first, strips, TOGETHER, tiles)
+
+        if whole:
+            with self.b.loop(0, whole) as index:
+                part(index, SUMS_ROW)
+        if rest := count - whole * SUMS_ROW:
+            part(whole, rest)
+
+    def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _Ahead) -> None:
+        """Sums of some strips from a number on, and their ends."""
+        b, dot = self.b, self.product.dot
+        found = [self.strips.at(b, number + index) for index in range(together)]
+        inputs = [self.operands.inp.at(strip.source + origin.source, dot.memory) for strip in found]
+        loops, run = self.segments
+        cells = ahead.cells(self.product.cells * self.tile.panel, together) if self.options.prefetch else 0
+        lines = -(-cells // line_elements(b.target, dot.right_cell))
+        arguments: dict[str, Index] = (
+            {"ahead": ahead.start(number, dot.right_cell), "ahead_step": cells} if lines else {}
+        )
+        for index, (count, stride) in enumerate(loops):
+            arguments |= {f"count{index}": count, f"stride{index}": stride}
+        TileSums(self.product, together, columns.vectors, len(loops), lines).call(
+            b,
+            sums=self.sums,
+            input=inputs[0],
+            second=inputs[-1],
+            weights=columns.weights,
+            input_step=self.strips.pixels.step_in,
+            depth=run // self.product.step,
+            step=self.product.step,
+            weights_step=self.product.cells * self.tile.panel,
+            **arguments,
+        )
+        for index, strip in enumerate(found):
+            self._store(origin, columns, strip, index * SUMS_STRIP)
+
+    def _store(self, origin: Origin, columns: Columns, strip: Strip, sums: int) -> None:
+        """The end of a strip whose sums begin at an element of the buffer."""
+        operands, strips, dot = self.operands, self.strips, self.product.dot
+        column = columns.start + origin.column
+        planes = tuple(
+            PlaneKind(plane.element, moves, plane.spread)
+            for plane, moves in zip(operands.planes, self.moves, strict=True)
+        )
+        kernel = StripStore(
+            multiply_adds(dot.sums),
+            self.tile,
+            1,
+            columns.vectors,
+            partial=columns.partial,
+            wraps=bool(strips.pitch),
+            epilogue=operands.epilogue,
+            planes=planes,
+            bias=operands.bias is not None,
+        )
+        output, *places = (place + base for place, base in zip(strip.target, origin.target, strict=True))
+        steps, jumps = strips.pixels.step_out, strips.jumps
+        arguments: dict[str, Index] = {}
+        for index, (plane, place) in enumerate(zip(operands.planes, places, strict=True)):
+            arguments[f"plane{index}"] = plane.pointer.at(place if plane.spread else place + column, plane.element)
+            arguments[f"plane_step{index}"] = steps[1 + index]
+            arguments[f"plane_jump{index}"] = jumps[1 + index]
+        kernel.call(
+            self.b,
+            sums=self.sums.at(strip.skipped * SUMS_ROW + sums, dot.sums),
+            output=operands.out.at(output + column, kernel.output_element),
+            count=strip.count,
+            output_step=steps[0],
+            output_jump=jumps[0],
+            bias=operands.bias_at(column),
+            columns=columns.count,
+            position=strip.position,
+            width=strips.pitch,
+            stored=strips.stored,
+            **arguments,
+        )
+
+
+def tile_gemm(
+    b: Builder,
+    operands: ProductOperands,
+    m: int,
+    n: int,
+    k: int,
+    lda: int,
+    ldc: int,
+    options: GemmOptions,
+) -> AbstractContextManager[TileGemm]:
+    """The loops of a matrix product, as `gemm.emit_gemm` has them, for code whose registers are configured for it."""
+    product = tile_product(operands.dot, k, b.target)
+    assert product is not None, "what is selected was accepted"
+    steps = [plane.strides[-2] for plane in operands.planes]
+    strips = row_strips(m, lda, (ldc, *steps))
+    return TileGemm.configured(b, operands, product, strips, ((), k), n, options, tuple(step != 0 for step in steps))
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """
+    What the strips of one panel, `size` cells from `panel` on, fetch of the next one, which they share.
+
+    There are `strips` to share it, once for each part of the columns; `offset` and the number of one give its place.
+    """
+
+    panel: Value
+    size: Index
+    strips: Index
+    offset: Index
+
+    def cells(self, taken: int, together: int) -> int:
+        """How many cells some strips fetch while they take so many of the panel; 0 where Python knows no number."""
+        return -(-taken * together // self.strips) if isinstance(self.strips, int) else 0
+
+    def start(self, number: Index, cell: Attribute) -> Value:
+        """Where the strip of a number begins to fetch."""
+        return self.panel.at(self.size + (self.offset + number) * self.size // self.strips, cell)

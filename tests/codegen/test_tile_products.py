@@ -1,0 +1,240 @@
+"""Products by the tile registers of AMX, which are emulated: the very sums of the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from assembly import assembly_of, innermost_loops
+from candidates import candidates_of, instructions_of, stacked
+from cut import check_parts
+from execute import Case, assert_same, check_all, compile_module, module_of
+from machines import target_named, tile_targets
+from tile_emulation import emulate_tiles
+
+from glow_mlir import InferenceSession
+from glow_mlir.codegen.builder.amx import TileSize, configuration
+from glow_mlir.codegen.kernels import tile_products
+from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
+from glow_mlir.codegen.kernels.pixels import Pixels
+from glow_mlir.codegen.kernels.strips import Strips, row_strips
+from glow_mlir.codegen.selection.selected import fault_of
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
+
+RANDOM = np.random.default_rng(3)
+BYTES = (np.uint8, np.int8)
+TARGETS = tile_targets()
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tile registers are emulated."""
+    emulate_tiles(monkeypatch)
+
+
+@pytest.fixture
+def always(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are also taken where they do not pay."""
+
+    def pays(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(tile_products, "_pays", pays)
+
+
+def integers(shape: Sequence[int], kind: type[np.generic]) -> np.ndarray:
+    """Integers of the whole range of a type."""
+    info = np.iinfo(np.dtype(kind).name)
+    return RANDOM.integers(info.min, info.max, shape, kind, endpoint=True)
+
+
+def product(rows: int, depth: int, columns: int, left: type[np.generic] = np.uint8, **properties: Any) -> Case:
+    """A product of codes with a constant matrix and a bias."""
+    bias = integers((columns,), np.int32)
+    return Case(MatMulOp, integers((rows, depth), left), integers((depth, columns), np.int8), bias, **properties)
+
+
+def convolution(
+    size: int, channels: int, filters: int, kernel: int, left: type[np.generic] = np.uint8, **properties: Any
+) -> Case:
+    """A convolution of codes with a bias."""
+    weights = integers((filters, kernel, kernel, channels // properties.get("group", 1)), np.int8)
+    return Case(
+        ConvOp, integers((1, size, size, channels), left), weights, integers((filters,), np.int32), **properties
+    )
+
+
+def chosen(case: Case, target: str = "amx") -> list[bool]:
+    """Whether tile registers compute each product of a case."""
+    module = stacked(case, target=target)
+    found = [candidates_of(op, module, target)[0] for op in instructions_of(module) if op.name != "glow_low.pad"]
+    return [bool(way.tiles.get(TILE_PRODUCTS)) for way in found if way.kernel.name in ("matmul", "conv")]
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("left", BYTES)
+def test_matrix_products_are_exact(target: str, left: type[np.generic]) -> None:
+    """Rows that are no multiple of strips, columns that are none of tiles, depths of any whole number of cells."""
+    cases = [
+        product(*sizes, left, constants=constants)
+        for sizes in [
+            (32, 64, 64),
+            (49, 128, 100),
+            (1, 4, 1),
+            (17, 192, 16),
+            (33, 36, 70),
+            (100, 320, 65),
+            (16, 68, 33),
+        ]
+        for constants in ((1,), ())
+    ]
+    cases.append(Case(MatMulOp, integers((3, 20, 64), left), integers((3, 64, 40), np.int8)))
+    turned = integers((2, 40, 64), np.int8)
+    cases.append(Case(MatMulOp, integers((2, 20, 64), left), turned, transpose_right=True))
+    cases.append(Case(MatMulOp, integers((3, 20, 64), left), integers((64, 40), np.int8), constants=(1,)))
+    assert all(all(chosen(case, target)) for case in cases)
+    check_all(cases, target, 0.0)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("left", BYTES)
+def test_convolutions_are_exact(target: str, left: type[np.generic]) -> None:
+    """Strides, dilations, groups, one to three axes; pixels in one line, in lines, and in lines that run together."""
+    cases = [
+        convolution(8, 64, 64, 1, left, constants=(1,)),
+        convolution(9, 64, 40, 3, left, constants=(1,)),
+        convolution(16, 64, 64, 3, left, constants=(1,)),
+        convolution(30, 32, 33, 3, left, constants=(1,)),
+        convolution(15, 64, 64, 3, left, constants=(1,), strides=[2, 2]),
+        convolution(14, 64, 32, 1, left, constants=(1,), strides=[2, 2]),
+        convolution(20, 16, 32, 3, left, group=2),
+        convolution(12, 8, 70, 3, left, dilations=[2, 1]),
+        convolution(40, 4, 16, 7, left, strides=[2, 2]),
+        Case(ConvOp, integers((2, 19, 8), left), integers((16, 4, 8), np.int8)),
+        Case(ConvOp, integers((2, 4, 5, 6, 4), left), integers((7, 2, 2, 2, 4), np.int8), constants=(1,)),
+    ]
+    assert all(all(chosen(case, target)) for case in cases)
+    check_all(cases, target, 0.0)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("case", [product(128, 256, 130, constants=(1,)), convolution(20, 64, 70, 3, constants=(1,))])
+def test_all_candidates_are_exact(case: Case) -> None:
+    """Blocks of any number of rows, with and without fetching ahead."""
+    target = TARGETS[-1]
+    module = stacked(case, target=target)
+    (op,) = instructions_of(module)
+    found = [way for way in candidates_of(op, module, target) if way.tiles.get(TILE_PRODUCTS)]
+    assert {way.tiles["prefetch"] for way in found} == {0, 1}
+    _, inputs = module_of(case)
+    expected = run_function(module.clone(), inputs)
+    for way in found:
+        selected = module.clone()
+        (op,) = instructions_of(selected)
+        way.write(op, Storage(selected), target_named(target))
+        assert_same(expected, compile_module(selected).run(inputs))
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(
+    "case",
+    [
+        product(128, 64, 130, constants=(1,)),
+        product(40, 64, 300),
+        Case(MatMulOp, integers((9, 20, 64), np.int8), integers((9, 64, 40), np.int8)),
+        convolution(20, 32, 70, 3, constants=(1,)),
+        convolution(9, 32, 200, 1),
+    ],
+)
+def test_parts_give_the_same_sums(case: Case) -> None:
+    module, inputs = module_of(case)
+    assert check_parts(module, inputs, target=TARGETS[-1]) > 0
+
+
+RESIDUAL = """
+glow_high.func @main(%x: tensor<49x64xui8>, %y: tensor<49x40xi32>, %w: tensor<64x40xi8>) -> tensor<49x40xi32> {
+  %before = glow_high.add %y, %y : tensor<49x40xi32>
+  %sums = glow_high.matmul %x, %w, none : tensor<49x40xi32>
+  %both = glow_high.add %sums, %before : tensor<49x40xi32>
+  glow_high.return %both
+}
+"""
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_that_two_strips_have_are_stored_once(target: str) -> None:
+    """The residual that a product adds may lie where its result goes."""
+    inputs = {"x": integers((49, 64), np.uint8), "y": integers((49, 40), np.int32), "w": integers((64, 40), np.int8)}
+    module = parse_module(RESIDUAL, new_context())
+    (expected,) = InferenceSession(module, backend="interpreter").run(None, inputs)
+    (found,) = InferenceSession(module, target=target, cache=False).run(None, inputs)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted"),
+    [
+        (product(128, 768, 768, constants=(1,)), True),
+        (product(1, 768, 768, constants=(1,)), False),
+        (product(64, 66, 64, constants=(1,)), False),
+        (product(784, 12, 64, constants=(1,)), False),
+        (convolution(58, 64, 64, 3, constants=(1,)), True),
+        (convolution(14, 16, 96, 1, constants=(1,)), False),
+        (convolution(230, 3, 64, 7, constants=(1,), strides=[2, 2]), False),
+    ],
+)
+def test_tiles_multiply_where_they_pay(case: Case, wanted: bool) -> None:
+    assert chosen(case) == [wanted]
+    assert chosen(case, "avx512") == [False]
+
+
+def test_inner_loops_hold_nothing_but_products() -> None:
+    """Two strips with two tiles of columns: as many loads as products, no stack, and no configuration."""
+    for case in (product(128, 768, 768, constants=(1,)), convolution(58, 64, 64, 3, constants=(1,))):
+        text = assembly_of(case, "amx")
+        assert text.count("ldtilecfg") == 1
+        assert text.count("tilerelease") == 1
+        loops = [loop for loop in innermost_loops(text) if any("tdpbusd" in line for line in loop.lines)]
+        (full,) = [loop for loop in loops if loop.function.startswith("tiles.tdpbusd.2x2")]
+        assert [sum(name in line for line in full.lines) for name in ("tileload", "tdpbusd")] == [4, 4]
+        assert not full.spills
+        assert not any("ldtilecfg" in line for loop in innermost_loops(text) for line in loop.lines)
+
+
+def test_strips_cover_each_pixel_once() -> None:
+    assert (row_strips(49).rows, row_strips(49).count) == (13, 4)
+    assert (row_strips(7).rows, row_strips(7).count) == (7, 1)
+    # 3x3 filters over a border: 7 lines of 9 pixels as one; over every other pixel, lines by themselves.
+    dense = Strips.of(Pixels(7, 7, 64, (1,), 9 * 64, (7,)))
+    assert (dense.lines, dense.length, dense.pitch, dense.stored, dense.count) == (1, 61, 9, 7, 4)
+    apart = Strips.of(Pixels(28, 28, 128, (1,), 2 * 57 * 64, (28,)))
+    assert (apart.lines, apart.rows, apart.count) == (28, 14, 56)
+
+
+def test_a_configuration_says_rows_and_bytes() -> None:
+    found = configuration([TileSize(13, 64), TileSize(16, 48)])
+    assert found.nbytes == 64
+    assert found[0] == 1
+    assert found[16:20].view(np.uint16).tolist() == [64, 48]
+    assert found[48:51].tolist() == [13, 16, 0]
+
+
+def test_tiles_that_a_machine_has_not_are_an_error() -> None:
+    """What was selected for another machine."""
+    module = stacked(product(128, 64, 64, constants=(1,)), target="amx")
+    (op,) = instructions_of(module)
+    way = candidates_of(op, module, "amx")[0]
+    way.write(op, Storage(module), target_named("amx"))
+    fault = fault_of(op, {way.kernel.name: way.kernel}, target_named("avx512"))
+    assert fault is not None
+    assert f"has no tiles '{TILE_PRODUCTS}'" in fault[0]
