@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.tools.bounded_numbers import count, natural
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
-from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.progress import Progress, bar
 from glow_mlir.tools.run_arguments import add_bind_argument, add_image_arguments
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ glow-profile model.onnx --dataset samples.npz
 glow-profile resnet50.onnx --dataset images --mean 0.485,0.456,0.406 --stddev 0.229,0.224,0.225 -o resnet50.json
 glow-profile model.onnx --dataset more.npz --merge model.profile.json -o model.profile.json
 """
-
-BAR = 30
-"""Characters of the progress bar."""
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
@@ -62,12 +59,6 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
 def output_path(args: Namespace) -> str:
     """Where to write."""
     return args.output_file or str(Path(Path(args.model).name).with_suffix(".profile.json"))
-
-
-def bar(share: float) -> str:
-    """A share from 0 to 1 as a bar and a number."""
-    done = round(share * BAR)
-    return f"[{'#' * done}{'.' * (BAR - done)}] {share:4.0%}"
 
 
 def run(arguments: list[str]) -> int:

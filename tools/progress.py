@@ -6,6 +6,15 @@ import sys
 
 from glow_mlir.tools.command_line import CLEAR_LINE, is_terminal
 
+BAR = 30
+"""Characters of a progress bar."""
+
+
+def bar(share: float) -> str:
+    """A share from 0 to 1 as a bar and a number."""
+    done = round(share * BAR)
+    return f"[{'#' * done}{'.' * (BAR - done)}] {share:4.0%}"
+
 
 class Progress:
     """A line on stderr that changes as work goes on; nothing at all where stderr is no terminal."""

@@ -38,7 +38,7 @@ MOST_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
 
 
-def _versions() -> str:
+def compiler_versions() -> str:
     """The versions of all that decides what a compilation gives, packages of operators among them."""
     names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
     found = installed_packages()
@@ -71,9 +71,11 @@ class InferenceSession:
     by measuring them; last digits then depend on what was measured, though not on `threads` (docs/tuning.md). `entry`
     names the function that `run` calls where a module has several; by default that is the only one, or `main`. All
     share constants and state. `quantize` says by which profile, and how, numbers become codes (docs/quantization.md).
-    With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and stored in that; inputs and
-    outputs keep their types. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target`
-    whose code this machine cannot run, or a number of threads that there cannot be.
+    With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and stored in that, but for those
+    of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep their types. `configuration` is
+    the path of a file that says all of that, as `glow-tune` writes it (docs/tuning.md). Raises `GlowError` for whatever
+    is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, or a number of threads
+    that there cannot be.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -99,6 +101,8 @@ class InferenceSession:
         entry: str | None = None,
         quantize: Quantization | None = None,
         precision: str = FULL_PRECISION,
+        keep_precision: Sequence[str] = (),
+        configuration: str | os.PathLike[str] | None = None,
     ) -> None:
         self._threads = _count_threads(threads)
         if pipeline is not None:
@@ -107,15 +111,29 @@ class InferenceSession:
         self._dimensions = dict(dimensions or {})
         self._backend = model_backend(source) if backend is None else backend
         self._target, self._profile = target, profile
-        self._pipeline, self._disable = pipeline, _names(disable)
-        self._accuracy, self._tune, self._quantize = accuracy, tune, quantize
-        self._precision = precision
+        self._pipeline, self._disable = pipeline, _names("disable", disable, "passes")
+        self._accuracy, self._tune = accuracy, tune
+        self._quantize, self._precision = quantize, precision
+        self._keep_precision = _names("keep_precision", keep_precision, "nodes")
+        if configuration is not None:
+            self._configure(Path(configuration))
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
         self._executable = self._loaded(source, cache)
         self._entry = SessionEntry(self._executable.entry(entry))
         self._entries = {self._entry.name: self._entry}
+
+    def _configure(self, path: Path) -> None:
+        """Take the precisions from a file; raises `OptionError` where some are given beside it."""
+        from glow_mlir.quantization.configuration import read_configuration
+
+        if self._quantize is not None or self._precision != FULL_PRECISION or self._keep_precision:
+            hint = "leave out quantize, precision and keep_precision"
+            raise OptionError("a configuration says the precision of all nodes itself", hint=hint)
+        found = read_configuration(path)
+        self._quantize, self._precision = found.quantize, found.precision
+        self._keep_precision = tuple(found.keep_precision)
 
     def _loaded(self, model: Any, use_cache: bool) -> Executable:
         """The model as its backend runs it; a stored artifact is loaded without the compiler."""
@@ -227,9 +245,9 @@ class InferenceSession:
             # How fast several threads are depends on the cores that they share.
             f"{self._tune} {usable_cores() if self._tune and self._threads != 1 else ''}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
-            f"{profile} {self._quantize and self._quantize.pass_options()} {self._precision}",
+            f"{profile} {self._quantize and self._quantize.pass_options()} {self._precision} {self._keep_precision}",
             host_name(),
-            _versions(),
+            compiler_versions(),
             source_stamp(),
             f"{sys.byteorder}",
         )
@@ -293,7 +311,7 @@ class InferenceSession:
         whole = self._pipeline or get_backend(self._backend).pipeline(self._target, self._profile)
         if self._quantize is not None:
             whole = quantizing(whole, self._quantize.pass_options())
-        return whole if self._precision == FULL_PRECISION else converting(whole, self._precision)
+        return whole if self._precision == FULL_PRECISION else converting(whole, self._precision, self._keep_precision)
 
 
 def _check_pipeline(pipeline: Pipeline, target: str | None, profile: bool) -> None:
@@ -315,11 +333,11 @@ def _count_threads(threads: int | None) -> int | None:
     return count or min(usable_cores(), MOST_THREADS)
 
 
-def _names(disable: Sequence[str]) -> tuple[str, ...]:
-    """The names of passes to leave out; raises `OptionError` for a text, which is a sequence of letters."""
-    if isinstance(disable, str):
-        raise OptionError(f"disable='{disable}' is no list of passes", hint=f"disable=['{disable}']")
-    return tuple(disable)
+def _names(option: str, given: Sequence[str], what: str) -> tuple[str, ...]:
+    """The names that an option lists; raises `OptionError` for a text, which is a sequence of letters."""
+    if isinstance(given, str):
+        raise OptionError(f"{option}='{given}' is no list of {what}", hint=f"{option}=['{given}']")
+    return tuple(given)
 
 
 def accepted_model(model: Any) -> Any:

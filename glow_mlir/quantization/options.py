@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from glow_mlir.errors import OptionError
 
@@ -27,8 +27,9 @@ class Quantization:
     What the pass `quantize` is to do (docs/quantization.md): the options of `InferenceSession(quantize=...)`.
 
     `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
-    that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. Raises `OptionError` for a
-    word that there is not.
+    that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has those of
+    single values, by names as the profile has them, with `*` and `?`. Raises `OptionError` for a word that there is
+    not.
     """
 
     profile: str | os.PathLike[str]
@@ -39,12 +40,15 @@ class Quantization:
     per_channel: bool = True
     keep: Sequence[str] = ()
     assert_all: bool = False
+    calibrations: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         words = {"schema": SCHEMAS, "precision": PRECISIONS, "bias": BIASES, "calibration": CALIBRATIONS}
-        for name, known in words.items():
-            if (given := getattr(self, name)) not in known:
-                raise OptionError(f"{name}='{given}' is not known", hint=f"one of {', '.join(known)}")
+        given = [(name, getattr(self, name), known) for name, known in words.items()]
+        given += [("calibration", calibration, CALIBRATIONS) for calibration in self.calibrations.values()]
+        for name, word, known in given:
+            if word not in known:
+                raise OptionError(f"{name}='{word}' is not known", hint=f"one of {', '.join(known)}")
         if isinstance(self.keep, str):
             raise OptionError(f"keep='{self.keep}' is no list of nodes", hint=f"keep=['{self.keep}']")
 
@@ -64,4 +68,6 @@ class Quantization:
             "per_channel": self.per_channel,
             "assert_all": self.assert_all,
         }
-        return words | ({"keep": tuple(self.keep)} if self.keep else {})
+        own = tuple(f"{name}={calibration}" for name, calibration in self.calibrations.items())
+        lists = {"keep": tuple(self.keep), "calibrations": own}
+        return words | {name: found for name, found in lists.items() if found}

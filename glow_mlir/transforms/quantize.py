@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -23,10 +26,9 @@ from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import erase_dead, high_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.quantization.calibration import calibrated
-from glow_mlir.quantization.histogram import Histogram
 from glow_mlir.quantization.observed import graph_digest, observed_values
 from glow_mlir.quantization.options import BIASES, Quantization
-from glow_mlir.quantization.profile import Profile, read_profile
+from glow_mlir.quantization.profile import read_profile
 from glow_mlir.quantization.schemas import Uniform
 from glow_mlir.quantization.weights import bias_codes, weight_codes
 from glow_mlir.transforms.fold_quantization import Product, channel_line
@@ -54,21 +56,20 @@ class QuantizePass(ModulePass):
     per_channel: bool = True
     keep: tuple[str, ...] = ()
     assert_all: bool = False
+    calibrations: tuple[str, ...] = ()
+    """`VALUE=CALIBRATION` for single values."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.profile:
             raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
-        profile = read_profile(Path(self.profile))
-        profile.check_graph(graph_digest(op), Path(self.profile))
-        known = _histograms(op, profile)
         ops = (inner for function in high_functions(op) for inner in own_operations(function))
         kept = kept_operators(ops, self.keep, "to keep in floats")
-        storage = Storage(op)
-        plans = [Plan(function, storage, known, kept) for function in high_functions(op)]
+        calibrations = _named_calibrations(observed_values(op), self._options.calibrations)
+        plans = plans_of(op, Path(self.profile), kept)
         if self.assert_all:
             _check_all(plans, kept)
         for plan in plans:
-            Quantizing(plan, self._options).run()
+            Quantizing(plan, self._options, calibrations).run()
 
     @cached_property
     def _options(self) -> Quantization:
@@ -82,13 +83,39 @@ class QuantizePass(ModulePass):
             self.per_channel,
             self.keep,
             self.assert_all,
+            dict(_pair(entry) for entry in self.calibrations),
         )
 
 
-def _histograms(module: ModuleOp, profile: Profile) -> dict[SSAValue, Histogram]:
-    """Value → what the profile has of it."""
+def _pair(entry: str) -> tuple[str, str]:
+    """The two sides of `VALUE=CALIBRATION`."""
+    value, _, calibration = entry.rpartition("=")
+    return value, calibration
+
+
+def plans_of(module: ModuleOp, path: Path, kept: AbstractSet[Operation] = frozenset()) -> list[Plan]:
+    """
+    What of each function the profile in a file lets become codes, but for operators that are `kept` in floats.
+
+    Raises `GlowError` for a profile that cannot be read, or is of another graph.
+    """
+    profile = read_profile(path)
+    profile.check_graph(graph_digest(module), path)
     observed = observed_values(module)
-    return {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
+    known = {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
+    storage = Storage(module)
+    return [Plan(function, storage, known, kept) for function in high_functions(module)]
+
+
+def _named_calibrations(observed: Mapping[str, SSAValue], chosen: Mapping[str, str]) -> dict[SSAValue, str]:
+    """Value → its own calibration, the last that fits; raises `OptionError` for a pattern that fits no value."""
+    found: dict[SSAValue, str] = {}
+    for pattern, calibration in chosen.items():
+        fitting = [value for name, value in observed.items() if fnmatchcase(name, pattern)]
+        if not fitting:
+            raise OptionError(f"no value to calibrate is called '{pattern}'", hint="names as the profile has them")
+        found |= dict.fromkeys(fitting, calibration)
+    return found
 
 
 def _check_all(plans: list[Plan], kept: set[Operation]) -> None:
@@ -107,6 +134,8 @@ class Quantizing:
 
     plan: Plan
     options: Quantization
+    calibrations: Mapping[SSAValue, str]
+    """Value → its calibration, where that is not the one of the options."""
     _types: dict[SSAValue, Uniform] = field(default_factory=dict[SSAValue, Uniform], init=False)
     """The codes of each group of values with one scale, by its first."""
 
@@ -126,7 +155,9 @@ class Quantizing:
         group = self.plan.group(value)
         if group[0] not in self._types:
             options, histogram = self.options, self.plan.histogram(group)
-            self._types[group[0]] = calibrated(histogram, options.calibration, options.schema, options.bits)
+            own = (self.calibrations[member] for member in group if member in self.calibrations)
+            calibration = next(own, options.calibration)
+            self._types[group[0]] = calibrated(histogram, calibration, options.schema, options.bits)
         return self._types[group[0]]
 
     def _quantize(self, value: SSAValue) -> None:

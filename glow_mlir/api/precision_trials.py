@@ -1,0 +1,230 @@
+"""Trials of precisions: what a model loses, and how fast it is, where some nodes compute in narrow forms."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from glob import escape
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.api.model_identity import model_identity
+from glow_mlir.api.session import InferenceSession, accepted_model, compiler_versions
+from glow_mlir.api.session_entry import NodeArg
+from glow_mlir.driver.pipelines import PassObserver
+from glow_mlir.errors import InputError
+from glow_mlir.ir.locations import location_name, location_names
+from glow_mlir.quantization.configuration import Configuration
+from glow_mlir.quantization.observed import observed_values
+from glow_mlir.quantization.options import Quantization
+from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, Speed, Unit
+from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.host import host_name
+from glow_mlir.runtime.identity import Snapshot
+from glow_mlir.runtime.json_cache import JsonCache
+from glow_mlir.runtime.race import race
+from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.transforms.fold_quantization import Product
+from glow_mlir.transforms.quantization_plan import Plan, data_operands
+from glow_mlir.transforms.quantize import QuantizePass, plans_of
+
+Arrays = Mapping[str, np.ndarray]
+
+Answer = TypeVar("Answer", Loss, Speed)
+
+SECONDS = 0.3
+"""How long a choice and f32 run in turns, twice."""
+
+
+@dataclass
+class Trials:
+    """
+    The trials of a model on a data set: `runs` gives the inputs of each run for a session with such inputs, each time
+    anew.
+
+    The loss of a choice is the share of samples that it tells worse than f32, where there are `labels`, the classes of
+    all samples, which the largest element in each row of the first output tells; else the noise in all outputs, as a
+    share of their amplitude. Answers are kept in the cache, so that a search which was interrupted goes on. `quantize`
+    has the profile and what else is the same in all trials, and `options` are those of the sessions.
+    """
+
+    model: Any
+    runs: Callable[[Sequence[NodeArg]], Iterable[Arrays]]
+    quantize: Quantization
+    labels: np.ndarray | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    answers: JsonCache = field(default_factory=lambda: JsonCache("precision"))
+
+    def evaluate(self, choice: Choice) -> Loss:
+        """What a choice loses, remembered or new; raises `GlowError` as a session does."""
+        return self._remembered(Loss, repr(choice), lambda: self._compared(choice))
+
+    def measure(self, precisions: tuple[str, ...]) -> Speed:
+        """How fast precisions are in turns with f32, remembered or new; raises `GlowError` as a session does."""
+        return self._remembered(Speed, repr(precisions), lambda: self._measured(Choice(precisions)))
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """What of the model has a precision of its own, in the order of the program."""
+        observer = _Units(Path(self.quantize.profile))
+        InferenceSession(self.model, quantize=self.quantize, pass_observers=[observer], cache=False, **self.options)
+        return observer.found
+
+    def configuration(self, choice: Choice) -> Configuration:
+        """What a session is told to make a choice."""
+        pairs = list(zip(self.units, choice.precisions, strict=True))
+        kept = [unit.pattern for unit, precision in pairs if precision != CODES]
+        floats = next((word for word in choice.precisions if word not in (CODES, FULL)), FULL)
+        wide = [unit.pattern for unit, precision in pairs if precision == FULL]
+        quantize = None
+        if CODES in choice.precisions:
+            calibrations = {escape(value): calibration for value, calibration in choice.calibrations}
+            quantize = Quantization(
+                self.quantize.profile,
+                schema=self.quantize.schema,
+                calibration=choice.calibration,
+                keep=[*self.quantize.keep, *kept],
+                calibrations=calibrations,
+            )
+        return Configuration(quantize, floats, wide if floats != FULL else ())
+
+    def _remembered(self, kind: type[Answer], what: str, find: Callable[[], Answer]) -> Answer:
+        """An answer of the cache about something, or a new one."""
+        key = cache_key(self._identity, f"{kind.__name__} {what}")
+        try:
+            return kind(**{name: float(value) for name, value in (self.answers.load(key) or {}).items()})
+        except (TypeError, ValueError):  # There is none, or it is damaged.
+            found = find()
+            self.answers.store(key, vars(found))
+            return found
+
+    def _session(self, choice: Choice) -> InferenceSession:
+        """The model as a choice has it."""
+        options = self.configuration(choice).session_options()
+        return InferenceSession(self.model, cache=False, **options, **self.options)
+
+    @cached_property
+    def _full(self) -> InferenceSession:
+        """The model in f32."""
+        return InferenceSession(self.model, cache=False, **self.options)
+
+    def _inputs(self) -> Iterable[Arrays]:
+        """The inputs of each run."""
+        return self.runs(self._full.get_inputs())
+
+    @cached_property
+    def _reference(self) -> list[list[np.ndarray]]:
+        """What the outputs are in f32, for each run."""
+        found = [self._full.run(None, inputs) for inputs in self._inputs()]
+        samples = sum(len(outputs[0]) for outputs in found)
+        if self.labels is not None and len(self.labels) < samples:
+            raise InputError(f"there are {len(self.labels)} labels for {samples} samples")
+        return found
+
+    @cached_property
+    def _identity(self) -> str:
+        """What all outcomes depend on besides the choice."""
+        files = Snapshot(ArtifactCache().contents)
+        identity, _ = model_identity(accepted_model(self.model), files)
+        state = hashlib.sha256()
+        for inputs in self._inputs():
+            for name, array in sorted(inputs.items()):
+                state.update(f"{name} {array.dtype} {array.shape} ".encode())
+                state.update(array.tobytes())
+        return cache_key(
+            identity,
+            files.digest(Path(self.quantize.profile)),
+            f"{self.quantize.schema} {self.quantize.keep}",
+            state.hexdigest(),
+            "" if self.labels is None else self.labels.astype(np.int64).tobytes(),
+            repr(sorted(self.options.items())),
+            host_name(),
+            compiler_versions(),
+            source_stamp(),
+        )
+
+    def _measured(self, choice: Choice) -> Speed:
+        """The speed of a choice."""
+        first, session = next(iter(self._inputs())), self._session(choice)
+        seconds, reference = race([lambda: session.run(None, first), lambda: self._full.run(None, first)], SECONDS)
+        is_full = set(choice.precisions) <= {FULL}
+        return Speed(1.0 if is_full else reference / seconds, seconds)
+
+    def _compared(self, choice: Choice) -> Loss:
+        """The loss of a choice."""
+        noise, right, samples, session = _Power(), 0, 0, self._session(choice)
+        for inputs, expected in zip(self._inputs(), self._reference, strict=True):
+            found = session.run(None, inputs)
+            noise.add(expected, found)
+            if self.labels is not None:
+                labels = self.labels[samples : samples + len(found[0])]
+                right += int((_told(expected[0]) == labels).sum()) - int((_told(found[0]) == labels).sum())
+                samples += len(labels)
+        loss = noise.share if self.labels is None else right / max(samples, 1)
+        return Loss(loss, noise.share)
+
+
+@dataclass
+class _Power:
+    """The power of outputs, and that of what differs from them."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def add(self, expected: Iterable[np.ndarray], found: Iterable[np.ndarray]) -> None:
+        """Add those of a run, of outputs that are floats."""
+        for array, other in zip(expected, found, strict=True):
+            if is_float_dtype(array.dtype):
+                wide = array.astype(np.float64)
+                self.signal += float(np.square(wide).sum())
+                self.noise += float(np.square(other - wide).sum())
+
+    @property
+    def share(self) -> float:
+        """The share that the amplitude of the noise is of that of the signal; at most 1 where there is no signal."""
+        return math.sqrt(self.noise / self.signal) if self.signal else float(self.noise > 0)
+
+
+def _told(output: np.ndarray) -> np.ndarray:
+    """The class of each sample."""
+    return output.reshape(len(output), -1).argmax(1)
+
+
+@dataclass
+class _Units(PassObserver):
+    """Takes the units of the graph that is quantized."""
+
+    profile: Path
+    found: list[Unit] = field(default_factory=list[Unit])
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        if isinstance(item, QuantizePass):
+            names = {value: name for name, value in observed_values(module).items()}
+            for plan in plans_of(module, self.profile):
+                self.found += _units_of(plan, names)
+
+
+def _units_of(plan: Plan, names: Mapping[SSAValue, str]) -> list[Unit]:
+    """The products of a function by their nodes."""
+    values: dict[str, dict[str, None]] = {}
+    patterns: dict[str, str] = {}
+    for op in plan.operators:
+        if isinstance(op, Product):
+            name = location_name(op.location) or _kind(op)
+            patterns[name] = escape(next(iter(location_names(op.location)), _kind(op)))
+            read = (value for value in data_operands(op) if not plan.storage.is_constant(value))
+            values.setdefault(name, {}).update({names[plan.group(value)[0]]: None for value in read})
+    return [Unit(name, pattern, tuple(values[name])) for name, pattern in patterns.items()]
+
+
+def _kind(op: Operation) -> str:
+    return op.name.partition(".")[2]

@@ -1,0 +1,162 @@
+"""Charts and tables as HTML and SVG that load nothing and need no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+
+STYLE = """
+body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 72em; color: #222; }
+table { border-collapse: collapse; }
+td, th { padding: 2px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid #ddd; }
+td:first-child, th:first-child { text-align: left; }
+tr.marked { background: #fdf0d5; }
+text { font: 11px system-ui, sans-serif; fill: #444; }
+.axis { stroke: #888; } .grid { stroke: #eee; } .bar { fill: #8aa9c8; } .cut { stroke: #c0392b; }
+.point { fill: #4a7aab; } .point.marked { fill: #c0392b; } .line { fill: none; stroke: #4a7aab; }
+"""
+
+WIDTH, HEIGHT, EDGE = 640, 320, 48
+"""Pixels of a chart, and of the border with its labels."""
+
+TICKS = 5
+"""Labels of an axis, about."""
+
+BAR_WIDTH, BAR_HEIGHT, BARS = 192, 28, 64
+"""Pixels of a histogram, and how many bars it has at most."""
+
+
+def document(title: str, parts: Sequence[str]) -> str:
+    """A page with that title and those parts, which are HTML."""
+    body = "\n".join(parts)
+    name = escape(title)
+    head = f'<meta charset="utf-8"/><title>{name}</title><style>{STYLE}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n<h1>{name}</h1>\n{body}\n</body></html>\n'
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of plain text."""
+    return f"<p>{escape(text)}</p>"
+
+
+@dataclass(frozen=True)
+class Html:
+    """A cell that is HTML already, as a chart is."""
+
+    text: str
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str | Html]], marked: Sequence[int] = ()) -> str:
+    """A table; the rows with a number in `marked` stand out."""
+    lines = [f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in columns)}</tr>"]
+    for number, row in enumerate(rows):
+        cells = "".join(f"<td>{cell.text if isinstance(cell, Html) else escape(cell)}</td>" for cell in row)
+        lines.append(f'<tr class="marked">{cells}</tr>' if number in marked else f"<tr>{cells}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A point of a chart, and what is said of it where the mouse is over it."""
+
+    x: float
+    y: float
+    text: str
+    is_marked: bool = False
+
+
+def scatter(dots: Sequence[Dot], x_title: str, y_title: str, line: Sequence[Dot] = ()) -> str:
+    """Points in a plane, some of which, from left to right, are joined by a line of steps."""
+    across, up = _Axis.of([dot.x for dot in dots]), _Axis.of([dot.y for dot in dots])
+    inner_width, inner_height = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return EDGE + across.share(x) * inner_width, HEIGHT - EDGE - up.share(y) * inner_height
+
+    parts: list[str] = []
+    for tick in across.ticks():
+        x, _ = place(tick, up.low)
+        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{EDGE}" x2="{x:.1f}" y2="{HEIGHT - EDGE}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - EDGE + 16}" text-anchor="middle">{tick:.4g}</text>')
+    for tick in up.ticks():
+        _, y = place(across.low, tick)
+        parts.append(f'<line class="grid" x1="{EDGE}" y1="{y:.1f}" x2="{WIDTH - EDGE}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:.4g}</text>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_title)}</text>')
+    parts.append(f'<text x="{EDGE}" y="{EDGE - 16}">{escape(y_title)}</text>')
+    if line:
+        corners = [place(*corner) for corner in _steps(line)]
+        parts.append(f'<polyline class="line" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>')
+    for dot in dots:
+        x, y = place(dot.x, dot.y)
+        kind, radius = ("point marked", 6) if dot.is_marked else ("point", 3.5)
+        title = f"<title>{escape(dot.text)}</title>"
+        parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">{title}</circle>')
+    return _svg(WIDTH, HEIGHT, parts)
+
+
+def _steps(line: Sequence[Dot]) -> list[tuple[float, float]]:
+    """The corners of a line that goes across before it goes up or down."""
+    corners = [(line[0].x, line[0].y)]
+    for before, behind in pairwise(line):
+        corners += [(before.x, behind.y), (behind.x, behind.y)]
+    return corners
+
+
+def histogram(centers: np.ndarray, counts: np.ndarray, cuts: Sequence[float] = ()) -> str:
+    """
+    How often which number occurred, as bars whose heights are logarithms; lines at the ends of a range.
+
+    `centers` and `counts` are those of bins of one width.
+    """
+    low, high = (min(float(centers[0]), *cuts), max(float(centers[-1]), *cuts)) if cuts else (centers[0], centers[-1])
+    width = max(float(high - low), 1e-30)
+    places = np.minimum(((centers - low) / width * BARS).astype(np.int64), BARS - 1)
+    heights = np.log1p(np.bincount(places, counts, BARS))
+    scale, step = BAR_HEIGHT / max(float(heights.max()), 1.0), BAR_WIDTH / BARS
+    bars = [
+        f'<rect class="bar" x="{place * step:.1f}" y="{BAR_HEIGHT - height * scale:.1f}" '
+        f'width="{step:.1f}" height="{height * scale:.1f}"/>'
+        for place, height in enumerate(heights)
+        if height
+    ]
+    lines = [(cut - low) / width * BAR_WIDTH for cut in cuts]
+    marks = [f'<line class="cut" x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{BAR_HEIGHT}"/>' for x in lines]
+    return _svg(BAR_WIDTH, BAR_HEIGHT, [*bars, *marks])
+
+
+def _svg(width: int, height: int, parts: Sequence[str]) -> str:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(parts)}</svg>'
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """From which number to which an axis goes, and how far apart its labels are."""
+
+    low: float
+    high: float
+    step: float
+
+    @staticmethod
+    def of(numbers: Sequence[float]) -> _Axis:
+        """An axis for some numbers, with labels at round ones."""
+        low, high = min(numbers), max(numbers)
+        rough = max((high - low) / TICKS, abs(high) * 1e-6, 1e-12)
+        power = 10.0 ** np.floor(np.log10(rough))
+        step = float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough))
+        return _Axis(
+            float(np.floor(low / step) * step), float(np.ceil(high / step) * step) + step * (low == high), step
+        )
+
+    def share(self, number: float) -> float:
+        """Where a number is, from 0 to 1."""
+        return (number - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[float]:
+        """The numbers that have labels."""
+        return [self.low + self.step * number for number in range(round((self.high - self.low) / self.step) + 1)]

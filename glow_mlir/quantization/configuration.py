@@ -1,0 +1,96 @@
+"""Which nodes of a model compute in which precision, in a file: what `glow-tune` writes, and sessions load."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.quantization.options import Quantization
+from glow_mlir.support.files import replaced
+from glow_mlir.support.json_text import parsed_json
+
+FORMAT = "glow-precision"
+VERSION = 1
+
+_HINT = "glow-tune writes configurations"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """
+    How a model is quantized, if it is, the precision of what stays in floats, and the nodes, or kinds of operators,
+    that stay in f32 there, with `*` and `?`.
+    """
+
+    quantize: Quantization | None = None
+    precision: str = "f32"
+    keep_precision: Sequence[str] = ()
+
+    def session_options(self) -> dict[str, Any]:
+        """The options of an `InferenceSession`."""
+        return {"quantize": self.quantize, "precision": self.precision, "keep_precision": tuple(self.keep_precision)}
+
+    def write(self, path: Path) -> None:
+        """Write the configuration, as a whole or not at all; its profile is named as from the folder of the file."""
+        quantize = None
+        if self.quantize is not None:
+            profile = os.path.relpath(self.quantize.profile, path.parent)
+            quantize = asdict(self.quantize) | {"profile": profile, "keep": list(self.quantize.keep)}
+        floats = {"precision": self.precision, "keep_precision": list(self.keep_precision)}
+        data = {"format": FORMAT, "version": VERSION, **floats, "quantize": quantize}
+        with replaced(path) as file:
+            file.write(f"{json.dumps(data, indent=1)}\n".encode())
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration in a file; raises `InputError` where there is none."""
+    try:
+        data: Any = parsed_json(path.read_bytes())
+        if data["format"] != FORMAT:
+            raise ValueError("another format")
+        if data["version"] != VERSION:
+            reason = f"is a configuration of version {data['version']}, not {VERSION}"
+            raise InputError(reason, file=str(path), hint=_HINT)
+        quantize = None if data["quantize"] is None else _quantization(dict(data["quantize"]), path.parent)
+        return Configuration(quantize, _text(data["precision"]), _texts(data["keep_precision"]))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+    except (ValueError, KeyError, TypeError, OptionError) as error:
+        raise InputError("is no configuration, or is damaged", file=str(path), hint=_HINT) from error
+
+
+def _quantization(data: dict[str, Any], folder: Path) -> Quantization:
+    """The options in a file in a folder; raises `ValueError` or `TypeError` for anything else."""
+    if {field.name for field in fields(Quantization)} != data.keys():
+        raise ValueError("other options")
+    return Quantization(
+        folder / _text(data["profile"]),
+        *(_text(data[name]) for name in ("schema", "precision", "bias", "calibration")),
+        per_channel=_flag(data["per_channel"]),
+        keep=_texts(data["keep"]),
+        assert_all=_flag(data["assert_all"]),
+        calibrations={_text(name): _text(value) for name, value in dict(data["calibrations"]).items()},
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("no flag")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return tuple(_text(entry) for entry in cast("list[object]", value))

@@ -1,0 +1,183 @@
+"""`glow-tune`: search which nodes compute in codes or narrower floats, for speed at a given loss on a data set."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.quantization.options import SCHEMAS
+from glow_mlir.tools.bounded_numbers import amount, count, natural
+from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
+from glow_mlir.tools.ladder_arguments import names
+from glow_mlir.tools.progress import Progress, bar
+from glow_mlir.tools.run_arguments import add_bind_argument, add_image_arguments
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from glow_mlir.api.precision_trials import Trials
+    from glow_mlir.quantization.search import Search
+
+PROGRAM = "glow-tune"
+DESCRIPTION = (
+    "Search which nodes compute in codes of 8 bits or in narrower floats, and which range codes are for, so that the "
+    "model is fast and loses little on a data set; show what there is to choose from, and write the best choice as "
+    "glow-run --load-configuration takes it. What was tried is remembered: a search that was interrupted goes on."
+)
+EXAMPLES = """
+glow-tune model.onnx --load-profile model.profile.json --dataset held_out.npz --labels labels.npy --max-loss 0.5
+glow-tune model.onnx --load-profile model.profile.json --dataset images --max-loss 1 --html model.tuning.html
+glow-run model.onnx --load-configuration model.precision.json --iterations 100
+"""
+
+NARROW = ("int8", "bf16", "f16")
+"""What nodes may compute in besides f32, the narrowest first; of the floats one."""
+
+DEFAULT_TRIALS = 200
+
+
+def precisions(text: str) -> tuple[str, ...]:
+    """Some of `NARROW`, between commas, with no more than one kind of floats."""
+    found = names(text)
+    if not found or not set(found) <= set(NARROW) or {"bf16", "f16"} <= set(found):
+        raise ArgumentTypeError(f"expected int8, bf16 or f16, or int8 and one of these, got '{text}'")
+    return tuple(precision for precision in NARROW if precision in found)
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """The options; raises `OptionError` for what makes no sense."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument("model", help="an .onnx file, or a .mlir file of the stage imported")
+    parser.add_argument("--load-profile", required=True, metavar="FILE", help="what glow-profile wrote for the model")
+    parser.add_argument(
+        "--dataset",
+        required=True,
+        metavar="FILE.npz|DIR",
+        help="what is lost is found out on this, as glow-profile takes it; best not what the profile was made of",
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="FILE.npy",
+        help="the class of each sample, which the first output tells: the loss is that of accuracy, "
+        "instead of the noise in all outputs as a share of their amplitude",
+    )
+    parser.add_argument(
+        "--max-loss", type=amount, default=0.5, metavar="PERCENT", help="what may be lost (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--precisions",
+        type=precisions,
+        default=("int8", "bf16"),
+        metavar="NAMES",
+        help="int8, bf16, f16 (default: int8,bf16)",
+    )
+    parser.add_argument("--quantization-schema", choices=SCHEMAS, default=SCHEMAS[0], help="as for glow-run")
+    parser.add_argument(
+        "--trials",
+        type=count,
+        default=DEFAULT_TRIALS,
+        metavar="N",
+        help="how many to make at most (default: %(default)s)",
+    )
+    add_bind_argument(parser)
+    parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
+    parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "-o",
+        "--output-file",
+        metavar="FILE",
+        help="where to write the configuration (default: the model's name with .precision.json)",
+    )
+    files.add_argument("--json", metavar="FILE", help="write the Pareto front and all trials")
+    files.add_argument("--html", metavar="FILE", help="write a page with a picture of them")
+    add_image_arguments(parser.add_argument_group("images"))
+    args = parser.parse_args(arguments)
+    read = [args.model, args.dataset, args.load_profile, *filter(None, [args.labels])]
+    check_files(read, [output_path(args), *filter(None, [args.json, args.html])])
+    return args
+
+
+def output_path(args: Namespace) -> str:
+    """Where to write the configuration."""
+    return args.output_file or str(Path(Path(args.model).name).with_suffix(".precision.json"))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    from glow_mlir.ir.text import write_text
+    from glow_mlir.tools.run_report import write_json
+    from glow_mlir.tools.tuning_report import TuningReport
+
+    args = parse_arguments(arguments)
+    progress = Progress()
+    try:
+        trials = trials_of(args, progress)
+        search = search_of(args, trials, progress)
+        best = search.run()
+    finally:
+        progress.clear()
+    path = Path(output_path(args))
+    report = TuningReport(search, best, Path(args.model).name, "accuracy" if args.labels else "amplitude")
+    trials.configuration(best.choice).write(path)
+    report.show()
+    if args.json is not None:
+        write_json(report.data(), args.json)
+    if args.html is not None:
+        write_text(report.html(), Path(args.html))
+    print(f"{path}: {report.summary()}")
+    return EXIT_OK
+
+
+def trials_of(args: Namespace, progress: Progress) -> Trials:
+    """The trials on the data set in the options."""
+    from glow_mlir.api.precision_trials import Trials
+    from glow_mlir.quantization.options import Quantization
+    from glow_mlir.tools.datasets import read_dataset
+    from glow_mlir.tools.run_inputs import normalization_of
+
+    dataset = read_dataset(Path(args.dataset), normalization_of(args))
+    labels = None if args.labels is None else read_labels(Path(args.labels))
+    options = {"backend": args.backend, "dimensions": dict(args.bind), "threads": args.threads}
+    quantize = Quantization(args.load_profile, args.quantization_schema)
+    progress.say("compiling")
+    return Trials(args.model, lambda inputs: (run.inputs for run in dataset.runs(inputs)), quantize, labels, options)
+
+
+def read_labels(path: Path) -> np.ndarray:
+    """The classes in a `.npy` file; raises `InputError` where there are none."""
+    from glow_mlir.errors import InputError
+    from glow_mlir.tools.run_inputs import read_npy
+
+    found = read_npy(path)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        reason = f"has labels of shape {list(found.shape)} and type {found.dtype.name}"
+        raise InputError(reason, file=str(path), hint="labels are integers, one for each sample")
+    return found
+
+
+def search_of(args: Namespace, trials: Trials, progress: Progress) -> Search:
+    """The search that the options ask for, which tells of each trial."""
+    from glow_mlir.quantization.search import FULL, Choice, Loss, Search
+
+    def evaluate(choice: Choice) -> Loss:
+        number = len(search.losses) + 1
+        progress.say(f"tuning {bar(number / limit)} trial {number}")
+        return trials.evaluate(choice)
+
+    search = Search(trials.units, (*args.precisions, FULL), evaluate, trials.measure, args.max_loss / 100, args.trials)
+    limit = min(args.trials, search.most_trials())
+    return search
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-tune`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
