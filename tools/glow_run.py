@@ -132,6 +132,8 @@ class Run:
     @property
     def _options(self) -> dict[str, Any]:
         """The options of a session."""
+        from glow_mlir.api.session import FULL_PRECISION
+
         args = self.args
         return {
             "backend": args.backend,
@@ -139,11 +141,12 @@ class Run:
             "dimensions": dict(args.bind),
             "disable": args.disable,
             "accuracy": args.accuracy,
-            "precision": args.precision,
+            "precision": args.precision or FULL_PRECISION,
             "threads": args.threads,
             "tune": args.tune,
             "entry": args.entry,
             "quantize": chosen_quantization(args),
+            "configuration": args.load_configuration,
         }
 
     @property

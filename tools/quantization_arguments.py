@@ -16,14 +16,16 @@ DEPENDENT = (
     "keep_original_precision_for_nodes",
     "disable_channelwise",
     "assert_all_nodes_quantized",
-    "quantization_report",
 )
 """Options that mean nothing without a profile."""
 
 
 def add_quantization_arguments(group: ArgumentGroup) -> None:
-    """Add `--load-profile`, and what depends on it."""
+    """Add `--load-profile`, what depends on it, and `--load-configuration`."""
     group.add_argument("--load-profile", metavar="FILE", help="quantize the model by a profile that glow-profile wrote")
+    group.add_argument(
+        "--load-configuration", metavar="FILE", help="compute each node in the precision that glow-tune found"
+    )
     words = {
         "--quantization-schema": ("how scale and zero point follow from a range", SCHEMAS),
         "--quantization-precision": ("integers that codes are stored in", tuple(PRECISIONS)),

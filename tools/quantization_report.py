@@ -18,6 +18,9 @@ from glow_mlir.tools.tables import Alignment, print_table
 from glow_mlir.transforms.instrument_profile import PREFIX, saved_types
 from glow_mlir.transforms.quantize import QuantizePass
 
+NARROWING = ("quantize", "precision", "configuration")
+"""The options of a session that say precisions."""
+
 COLUMNS: dict[str, Alignment] = {"value": "left", "type": "left", "min": "right", "max": "right", "SNR in dB": "right"}
 
 
@@ -73,18 +76,17 @@ class _Types(PassObserver):
 
 def noise_report(model: Any, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> NoiseReport:
     """
-    Compare the values of a model in floats with those in codes, on the inputs of one run.
+    Compare the values of a model in f32 with those in codes and narrower floats, on the inputs of one run.
 
-    `options` are those of a session, `quantize` among them.
+    `options` are those of a session, which say the precisions.
     """
-    plain = {name: value for name, value in options.items() if name not in ("target", "quantize")}
+    plain = {name: value for name, value in options.items() if name not in ("target", *NARROWING)}
+    narrow = {name: options[name] for name in NARROWING}
     backend = get_backend(options["backend"])
     pipeline: Pipeline = profiling(backend.pipeline(options["target"]))
     types = _Types()
     floats = _outputs(InferenceSession(model, pipeline=pipeline, cache=False, **plain), inputs)
-    quantized = InferenceSession(
-        model, pipeline=pipeline, cache=False, quantize=options["quantize"], pass_observers=[types], **plain
-    )
+    quantized = InferenceSession(model, pipeline=pipeline, cache=False, pass_observers=[types], **narrow, **plain)
     codes = _outputs(quantized, inputs)
     names = sorted(floats, key=lambda name: not name.startswith(PREFIX))
     return NoiseReport([_noise(name, types.found.get(name, ""), floats[name], codes[name]) for name in names])

@@ -28,18 +28,22 @@ glow-run model.onnx --iterations 100 --profile --trace trace.json
 glow-run allocated.mlir --backend interpreter
 """
 
-REQUIRED: dict[str, str] = {
-    "rtol": "check",
-    "atol": "check",
-    "layout": "image",
-    "image_mode": "image",
-    "mean": "image",
-    "stddev": "image",
-    "values_of": "dump_values",
-    "dot_stage": "dump_dot",
-    **dict.fromkeys(DEPENDENT, "load_profile"),
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "rtol": ("check",),
+    "atol": ("check",),
+    "layout": ("image",),
+    "image_mode": ("image",),
+    "mean": ("image",),
+    "stddev": ("image",),
+    "values_of": ("dump_values",),
+    "dot_stage": ("dump_dot",),
+    "quantization_report": ("load_profile", "load_configuration"),
+    **dict.fromkeys(DEPENDENT, ("load_profile",)),
 }
-"""Option → the option without which it means nothing."""
+"""Option → the options without one of which it means nothing."""
+
+CONFIGURED = ("load_profile", "precision")
+"""Options whose answers a configuration has."""
 
 COMPILED = ("profile", "trace", "stats", "tune")
 """Options that need machine code."""
@@ -161,7 +165,6 @@ def _add_compilation(group: ArgumentGroup) -> None:
     group.add_argument(
         "--precision",
         choices=("f32", "bf16", "f16"),
-        default="f32",
         help="what floats of f32 are computed and stored in (default: f32)",
     )
     group.add_argument(
@@ -229,19 +232,23 @@ def spelled(name: str) -> str:
 def _check(args: Namespace) -> None:
     """Raise `OptionError` for options that do not go together."""
     for name, needed in REQUIRED.items():
-        if getattr(args, name) is not None and not getattr(args, needed):
-            raise OptionError(f"--{spelled(name)} needs --{spelled(needed)}")
+        if getattr(args, name) is not None and not any(getattr(args, other) for other in needed):
+            raise OptionError(f"--{spelled(name)} needs --{' or --'.join(map(spelled, needed))}")
+    for name in CONFIGURED:
+        if args.load_configuration is not None and getattr(args, name) is not None:
+            raise OptionError(f"--load-configuration says itself what --{spelled(name)} says")
     if [getattr(args, name) for name in STDOUT_OPTIONS].count("-") > 1:
         names = ", ".join(f"--{spelled(name)}" for name in STDOUT_OPTIONS)
         raise OptionError(f"only one of {names} can go to stdout")
-    if args.check is not None and args.load_profile is not None:
-        raise OptionError("--check compares with floats, and --load-profile rounds them to codes")
+    for name in ("load_profile", "load_configuration"):
+        if args.check is not None and getattr(args, name) is not None:
+            raise OptionError(f"--check compares with floats, and --{spelled(name)} rounds them to codes")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
     if "-" in [getattr(args, name) for name in FILE_OPTIONS]:
         names = ", ".join(f"--{spelled(name)}" for name in FILE_OPTIONS)
         raise OptionError(f"{names} need a file")
-    inputs = [args.model, *filter(None, (args.inputs, args.load_profile))]
+    inputs = [args.model, *filter(None, (args.inputs, args.load_profile, args.load_configuration))]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
     written = [getattr(args, name) for name in (*STDOUT_OPTIONS, *FILE_OPTIONS)]
     check_files(inputs, [path for path in written if path is not None])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.errors import InputError
 from glow_mlir.ir.locations import location_name, location_names
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.quantization.configuration import Configuration
 from glow_mlir.quantization.observed import observed_values
 from glow_mlir.quantization.options import Quantization
@@ -217,10 +219,12 @@ def _units_of(plan: Plan, names: Mapping[SSAValue, str]) -> list[Unit]:
     """The products of a function by their nodes."""
     values: dict[str, dict[str, None]] = {}
     patterns: dict[str, str] = {}
+    spread = Counter(name for op in own_operations(plan.function) for name in location_names(op.location))
     for op in plan.operators:
         if isinstance(op, Product):
             name = location_name(op.location) or _kind(op)
-            patterns[name] = escape(next(iter(location_names(op.location)), _kind(op)))
+            # The node that the fewest other operators come from.
+            patterns[name] = escape(min(location_names(op.location), key=spread.__getitem__, default=_kind(op)))
             read = (value for value in data_operands(op) if not plan.storage.is_constant(value))
             values.setdefault(name, {}).update({names[plan.group(value)[0]]: None for value in read})
     return [Unit(name, pattern, tuple(values[name])) for name, pattern in patterns.items()]

@@ -3,7 +3,8 @@ Which nodes compute in which precision: the fastest assignment whose loss is sma
 
 The algorithm is partial quantization by a sensitivity analysis (Wu et al., arXiv 2004.09602, §6.2): each node alone is
 made narrow, and of the model with all nodes narrow, the most sensitive ones are widened until the loss is small enough.
-Calibrations of single values, and nodes that may be narrow after all, are then tried one after the other.
+Before that, the values that the most sensitive nodes read are calibrated one after the other, and behind it, nodes that
+may be narrow after all are found in the same way.
 """
 
 from __future__ import annotations
@@ -142,8 +143,7 @@ class Search:
         if len(ladder) == 1:
             return
         order = self._by_sensitivity(start)
-        current = self._widened(ladder, start, order)
-        current = self._calibrated(current, order)
+        current = self._widened(ladder, self._calibrated(start, order), order)
         self._narrowed(current, ladder, order)
 
     def _loss(self, choice: Choice) -> Loss:
@@ -187,6 +187,17 @@ class Search:
             noises.append(self._loss(alone).noise)
         return sorted(range(len(noises)), key=lambda unit: -noises[unit])
 
+    def _calibrated(self, current: Choice, order: Sequence[int]) -> Choice:
+        """The choice with the calibration of each value that makes the least noise, one value after the other."""
+        read = [value for unit in order if current.precisions[unit] == CODES for value in self.units[unit].values]
+        for value in list(dict.fromkeys(read))[:CALIBRATED]:
+            for calibration in CALIBRATIONS:
+                if calibration != current.calibration:
+                    changed = current.calibrated(value, calibration)
+                    if self._loss(changed).noise < self._loss(current).noise:
+                        current = changed
+        return current
+
     def _widened(self, ladder: Sequence[str], start: Choice, order: Sequence[int]) -> Choice:
         """
         The choice with the fewest steps that loses no more than it may: a step widens the next unit in order, from one
@@ -212,17 +223,6 @@ class Search:
 
     def _fits(self, choice: Choice) -> bool:
         return self._loss(choice).loss <= self.max_loss
-
-    def _calibrated(self, current: Choice, order: Sequence[int]) -> Choice:
-        """The choice with the calibration of each value that makes the least noise, one value after the other."""
-        read = [value for unit in order if current.precisions[unit] == CODES for value in self.units[unit].values]
-        for value in list(dict.fromkeys(read))[:CALIBRATED]:
-            for calibration in CALIBRATIONS:
-                if calibration != current.calibration:
-                    changed = current.calibrated(value, calibration)
-                    if self._fits(changed) and self._loss(changed).noise < self._loss(current).noise:
-                        current = changed
-        return current
 
     def _narrowed(self, current: Choice, ladder: Sequence[str], order: Sequence[int]) -> Choice:
         """The choice with each wide unit, the least sensitive first, as narrow as it fits and is not slower."""

@@ -9,6 +9,8 @@
 // RUN: not glow-opt %s -p 'quantize{profile="%S/quantize.mlir"}' 2>&1 | filecheck %s --check-prefix=FILE
 // RUN: not glow-opt %S/instrument-profile.mlir -p 'quantize{profile="%S/quantize.profile.json"}' 2>&1 | filecheck %s --check-prefix=OTHER
 // RUN: not glow-opt %s -p 'quantize{profile="%S/quantize.profile.json" schema=none}' 2>&1 | filecheck %s --check-prefix=WORD
+// RUN: glow-opt %s -p 'quantize{profile="%S/quantize.tail.profile.json" calibrations="im*=percentile"}' | filecheck %s --check-prefix=OWN
+// RUN: not glow-opt %s -p 'quantize{profile="%S/quantize.profile.json" calibrations="third:0=mse"}' 2>&1 | filecheck %s --check-prefix=VALUE
 // RUN: not glow-opt %s -p 'quantize' 2>&1 | filecheck %s --check-prefix=NONE
 
 glow_high.placeholder @image : tensor<1x4x4x1xf32> {input}
@@ -80,9 +82,15 @@ glow_high.func @main(@image, @y) {
 // WIDE:         glow_high.quantize %image {to = !quant.uniform<i16:f32, 6.103608757257462e-05:-16384>}
 // WIDE:         glow_high.get @filter_1 : tensor<2x1x1x1xi16>
 
+// A value whose own calibration leaves out the one number at the end of its range.
+
+// OWN:          glow_high.quantize %image {to = !quant.uniform<u8:f32, 0.007843137718737125:127>}
+// OWN:          glow_high.quantize %{{.*}} {to = !quant.uniform<u8:f32, 0.0117647061124444>}
+
 // ALL:   error: 1 operator cannot be quantized: softmax ('softmax') (hint: keep it in floats by name or kind)
 // KEEP:  error: no node to keep in floats is called 'third'
 // FILE:  quantize.mlir: error: is no profile, or is damaged
 // OTHER: quantize.profile.json: error: is the profile of another graph
 // WORD:  error: schema='none' is not known (hint: one of asymmetric, symmetric, symmetric-with-uint8, symmetric-with-power2-scale)
 // NONE:  error: the pass 'quantize' needs a profile
+// VALUE: error: no value to calibrate is called 'third:0' (hint: names as the profile has them)
