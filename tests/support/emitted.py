@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Block
 
-from glow_mlir.backends.cpu.targets import PRESETS, host_target
+from glow_mlir.backends.cpu.targets import PRESETS, host_target, lacks
 from glow_mlir.codegen.bodies import Epilogue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
@@ -28,11 +28,7 @@ from glow_mlir.runtime.loader import Library
 
 Array = np.ndarray[Any, Any]
 HOST = host_target()
-TARGETS = [
-    name
-    for name, target in PRESETS.items()
-    if target.triple.split("-")[0] == HOST.triple.split("-")[0] and target.vector_bits <= HOST.vector_bits
-]
+TARGETS = [name for name, target in PRESETS.items() if not lacks(target)]
 """The named targets whose code runs on this machine."""
 
 GUARD = 7.0

@@ -203,6 +203,26 @@ define internal void @amx.tilestored64(i8 %number, ptr %to, i64 %step) noinline 
   ret void
 }
 
+; bf16 as f32; numbers too small to be normal are 0.
+define internal <32 x float> @amx.widened(<32 x i16> %bits) {
+  %wide = zext <32 x i16> %bits to <32 x i32>
+  %shifted = shl <32 x i32> %wide, splat (i32 16)
+  %number = bitcast <32 x i32> %shifted to <32 x float>
+  %flushed = call <32 x float> @amx.flushed(<32 x float> %number)
+  ret <32 x float> %flushed
+}
+
+define internal <32 x float> @amx.flushed(<32 x float> %number) {
+  %bits = bitcast <32 x float> %number to <32 x i32>
+  %exponent = and <32 x i32> %bits, splat (i32 2139095040)
+  %small = icmp eq <32 x i32> %exponent, zeroinitializer
+  %sign = and <32 x i32> %bits, splat (i32 -2147483648)
+  %kept = select <32 x i1> %small, <32 x i32> %sign, <32 x i32> %bits
+  %flushed = bitcast <32 x i32> %kept to <32 x float>
+  ret <32 x float> %flushed
+}
+
+declare <32 x float> @llvm.fma.v32f32(<32 x float>, <32 x float>, <32 x float>)
 declare void @llvm.memcpy.inline.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.trap()
 """
@@ -210,8 +230,10 @@ declare void @llvm.trap()
 
 def _product(name: str) -> str:
     """The function of a product: of bytes, whose signs the name has, or of bf16."""
-    body = _BF16 if name == "tdpbf16ps" else _bytes(*("zext" if letter == "u" else "sext" for letter in name[4:6]))
-    return _PRODUCT.replace("@amx.product", f"@amx.{name}").replace("; the sums of a row and a cell\n", body)
+    if name == "tdpbf16ps":
+        return _PRODUCT.format(name=name, state="<32 x float>", first="zeroinitializer", step=_BF16, end=_BF16_END)
+    step = _bytes(*("zext" if letter == "u" else "sext" for letter in name[4:6]))
+    return _PRODUCT.format(name=name, state="<16 x i32>", first="%total", step=step, end=_BYTES_END)
 
 
 def _bytes(left: str, right: str) -> str:
@@ -231,13 +253,33 @@ def _bytes(left: str, right: str) -> str:
             f"  %sum{place} = add <16 x i32> {total}, %product{place}",
         ]
         total = f"%sum{place}"
-    return "\n".join([*lines, f"  %new = add <16 x i32> {total}, zeroinitializer", ""])
+    return "\n".join([*lines, f"  %new = add <16 x i32> {total}, zeroinitializer"])
 
 
-_BF16 = ""
+_BYTES_END = "  store <16 x i32> %new, ptr %sums.row, align 1"
+
+_PAIRS, _EVEN, _ODD = (
+    ", ".join(f"i32 {lane}" for lane in lanes) for lanes in ([0, 1] * 16, range(0, 32, 2), range(1, 32, 2))
+)
+
+_BF16 = f"""  %ys = bitcast <16 x i32> %right to <32 x i16>
+  %pair = bitcast i32 %left to <2 x i16>
+  %xs = shufflevector <2 x i16> %pair, <2 x i16> poison, <32 x i32> <{_PAIRS}>
+  %x = call <32 x float> @amx.widened(<32 x i16> %xs)
+  %y = call <32 x float> @amx.widened(<32 x i16> %ys)
+  %sum = call <32 x float> @llvm.fma.v32f32(<32 x float> %x, <32 x float> %y, <32 x float> %old)
+  %new = call <32 x float> @amx.flushed(<32 x float> %sum)"""
+"""Sums of the products at even and at odd places, each for itself."""
+
+_BF16_END = f"""  %even = shufflevector <32 x float> %new, <32 x float> poison, <16 x i32> <{_EVEN}>
+  %odd = shufflevector <32 x float> %new, <32 x float> poison, <16 x i32> <{_ODD}>
+  %both = fadd <16 x float> %even, %odd
+  %before = load <16 x float>, ptr %sums.row, align 1
+  %after = fadd <16 x float> %before, %both
+  store <16 x float> %after, ptr %sums.row, align 1"""
 
 _PRODUCT = """
-define internal void @amx.product(i8 %c, i8 %a, i8 %b) noinline {
+define internal void @amx.{name}(i8 %c, i8 %a, i8 %b) noinline {{
   %state = call ptr @amx.state()
   %sums = call ptr @amx.tile(ptr %state, i8 %c)
   %lefts = call ptr @amx.tile(ptr %state, i8 %a)
@@ -256,27 +298,27 @@ define internal void @amx.product(i8 %c, i8 %a, i8 %b) noinline {
 row:
   %r = phi i64 [ 0, %0 ], [ %r.next, %row.end ]
   %offset = mul i64 %r, 64
-  %total = getelementptr i8, ptr %sums, i64 %offset
-  %cell.row = getelementptr i8, ptr %lefts, i64 %offset
-  %first = load <16 x i32>, ptr %total, align 1
+  %sums.row = getelementptr i8, ptr %sums, i64 %offset
+  %left.row = getelementptr i8, ptr %lefts, i64 %offset
+  %total = load <16 x i32>, ptr %sums.row, align 1
   br label %step
 step:
   %k = phi i64 [ 0, %row ], [ %k.next, %step ]
-  %old = phi <16 x i32> [ %first, %row ], [ %new, %step ]
-  %left.address = getelementptr i32, ptr %cell.row, i64 %k
+  %old = phi {state} [ {first}, %row ], [ %new, %step ]
+  %left.address = getelementptr i32, ptr %left.row, i64 %k
   %left = load i32, ptr %left.address, align 1
   %right.address = getelementptr <16 x i32>, ptr %rights, i64 %k
   %right = load <16 x i32>, ptr %right.address, align 1
-; the sums of a row and a cell
+{step}
   %k.next = add i64 %k, 1
   %more = icmp ult i64 %k.next, %cells
   br i1 %more, label %step, label %row.end
 row.end:
-  store <16 x i32> %new, ptr %total, align 1
+{end}
   %r.next = add i64 %r, 1
   %again = icmp ult i64 %r.next, %rows
   br i1 %again, label %row, label %done
 done:
   ret void
-}
+}}
 """
