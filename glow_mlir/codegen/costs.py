@@ -43,6 +43,8 @@ class KernelCosts(Costs):
     """Rows that one pass over all panels works on, where the left operand is too large to stay in the cache."""
     prefetched_rows: int
     """Rows up to which the next panel is fetched ahead; with more, each fetch would bring too little."""
+    fetched_bytes: int
+    """How far ahead of codes that are read once, from memory, they are fetched."""
     part_tiles: int
     """Tiles of rows of a part of a product: so many as to make up for reading all columns."""
     uneven_percent: int

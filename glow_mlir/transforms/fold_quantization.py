@@ -22,6 +22,7 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.transforms.blockwise_products import GatherBlocks, MultiplyBlocks
 from glow_mlir.transforms.code_tables import TabulateCodes
 from glow_mlir.transforms.codes import codes_of, known_codes, product_of_scales, reshaped_scale
 from glow_mlir.transforms.mean_codes import AverageCodes, MeanOfCodes
@@ -140,6 +141,8 @@ class FoldQuantizationPass(PatternPass):
                 MoveCodes(),
                 MultiplyCodes(),
                 MultiplyElements(),
+                MultiplyBlocks(),
+                GatherBlocks(),
                 AverageCodes(),
                 MeanOfCodes(),
                 QuantizeMoved(),

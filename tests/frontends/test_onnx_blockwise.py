@@ -9,10 +9,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx_models import message
 
 from glow_mlir import InferenceSession
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model
 
@@ -42,18 +43,26 @@ def model_of(x: np.ndarray, operands: Sequence[np.ndarray | None], **attributes:
     names = ["x", *("" if array is None else f"w{position}" for position, array in enumerate(operands))]
     while not names[-1]:
         names.pop()
-    given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
     constants = [numpy_helper.from_array(a, f"w{i}") for i, a in enumerate(operands) if a is not None]
     node = helper.make_node("MatMulNBits", names, ["y"], "product", domain="com.microsoft", **attributes)
-    graph = helper.make_graph([node], "g", [given], [onnx.ValueInfoProto(name="y")], constants)
+    return graph_of([node], x, constants)
+
+
+def graph_of(nodes: Sequence[onnx.NodeProto], x: np.ndarray, constants: Sequence[onnx.TensorProto]) -> onnx.ModelProto:
+    """A model of one input, whose last node makes the output."""
+    given = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    graph = helper.make_graph(nodes, "g", [given], [onnx.ValueInfoProto(name=nodes[-1].output[0])], constants)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
 def by_onnxruntime(model: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
-    """What onnxruntime computes."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return cast(Any, session.run(None, {"x": x}))[0]
+    """What onnxruntime computes, by the operators as they are: it would let a product round its rows."""
+    runtime = cast(Any, onnxruntime)
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
 
 
 def check(model: onnx.ModelProto, x: np.ndarray, tolerance: float = 1e-5) -> None:
@@ -100,6 +109,19 @@ def test_products_of_f16_are_rounded_to_it() -> None:
     check(model_of(x, operands, bits=4, block_size=32, N=24, K=64), x, 2e-3)
 
 
+def test_rows_are_rounded_where_the_model_allows_it() -> None:
+    """onnxruntime rounds rows from `accuracy_level` 4 on: to the same codes, which others of another size tell."""
+    x = rows(2, 288)
+    x[1, 32:64] = 0
+    for bits in (4, 8):
+        operands = nbits((40, 288), bits, 32, "bytes")
+        widths = {"bits": bits, "block_size": 32, "N": 40, "K": 288}
+        rounded = model_of(x, operands, **widths, accuracy_level=4)
+        check(rounded, x, 2e-6)
+        exact = by_onnxruntime(model_of(x, operands, **widths), x)
+        assert np.abs(by_onnxruntime(rounded, x) - exact).max() > 1e-3 * np.abs(exact).max()
+
+
 def refusal(kind: type[GlowError], operands: Sequence[np.ndarray | None], **attributes: int) -> str:
     """What is said about a product that is refused."""
     sizes = {"bits": 4, "block_size": 32, "N": 24, "K": 64, **attributes}
@@ -125,3 +147,103 @@ def test_an_order_of_blocks_that_is_theirs_is_none() -> None:
     x = rows(1, 64)
     operands = [*nbits((24, 64), 4, 32)[:3], np.arange(64, dtype=np.int32) // 32]
     check(model_of(x, operands, bits=4, block_size=32, N=24, K=64), x)
+
+
+# ---- ONNX's own operators -----------------------------------------------------------------------------------------
+
+
+KINDS = {
+    "int4": (TensorProto.INT4, -8, 8),
+    "uint4": (TensorProto.UINT4, 0, 16),
+    "int8": (TensorProto.INT8, -128, 128),
+    "uint8": (TensorProto.UINT8, 0, 256),
+}
+"""Type of codes → its number, the least code, and the one behind the largest."""
+
+
+def codes_of(kind: str, name: str, shape: tuple[int, ...]) -> onnx.TensorProto:
+    """A constant of random codes of the whole range."""
+    number, least, end = KINDS[kind]
+    return helper.make_tensor(name, number, shape, RANDOM.integers(least, end, shape).reshape(-1).tolist())
+
+
+def dequantized_product(kind: str, axis: int, has_points: bool, reader: str, depth: int = 64) -> onnx.ModelProto:
+    """A product of rows [3, depth] with a DequantizeLinear in blocks of 16 along an axis, the depth."""
+    shape, blocks = [24, 24], [24, 24]
+    shape[axis], blocks[axis] = depth, -(-depth // 16)
+    scales = RANDOM.uniform(0.01, 0.1, blocks).astype(np.float32)
+    constants = [codes_of(kind, "c", (shape[0], shape[1])), numpy_helper.from_array(scales, "s")]
+    names = ["c", "s"]
+    if has_points:
+        constants.append(codes_of(kind, "z", (blocks[0], blocks[1])))
+        names.append("z")
+    nodes = [helper.make_node("DequantizeLinear", names, ["w"], axis=axis, block_size=16)]
+    if reader == "Gemm":
+        constants.append(numpy_helper.from_array(RANDOM.normal(size=24).astype(np.float32), "b"))
+        nodes.append(helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=axis))
+    else:
+        nodes.append(helper.make_node("MatMul", ["x", "w"], ["y"]))
+    return graph_of(nodes, rows(3, depth), constants)
+
+
+def operators(model: onnx.ModelProto) -> str:
+    """The graph that is compiled, as text."""
+    compilation = Compilation(import_model(model), target="avx2")
+    compilation.run(until="lowered")
+    return str(compilation.module)
+
+
+@pytest.mark.parametrize("has_points", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_with_a_dequantization_of_blocks_read_the_codes(kind: str, has_points: bool) -> None:
+    x = rows(3, 64)
+    for axis, reader in ((0, "MatMul"), (0, "Gemm"), (1, "Gemm")):
+        model = dequantized_product(kind, axis, has_points, reader)
+        check(model, x)
+        assert "glow_high.blockwise_matmul" in operators(model)
+
+
+def test_other_dequantizations_of_codes_of_four_bits_become_numbers() -> None:
+    """One scale, one for each row, blocks along the wrong axis, and rows that fill no bytes."""
+    x = rows(3, 64)
+    wrong = dequantized_product("int4", 1, True, "MatMul", 24)
+    wrong.graph.node[0].attribute[0].i = 1
+    check(wrong, x[:, :24])
+    for shape in ((), (64,)):
+        scales = numpy_helper.from_array(RANDOM.uniform(0.01, 0.1, shape).astype(np.float32), "s")
+        nodes = [
+            helper.make_node("DequantizeLinear", ["c", "s"], ["w"], axis=0),
+            helper.make_node("MatMul", ["x", "w"], ["y"]),
+        ]
+        model = graph_of(nodes, x, [codes_of("int4", "c", (64, 9)), scales])
+        check(model, x)
+        assert "blockwise" not in operators(model)
+
+
+def test_integers_of_four_bits_are_refused_elsewhere() -> None:
+    constants = [codes_of("int4", "z", ()), numpy_helper.from_array(np.array(0.5, np.float32), "s")]
+    model = graph_of([helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], "codes")], rows(2, 2), constants)
+    with pytest.raises(UnsupportedError) as caught:
+        import_model(model)
+    assert "'codes': QuantizeLinear: integers of 4 bits are not supported" in message(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["int4", "uint4", "uint8"])
+@pytest.mark.parametrize("has_points", [False, True])
+def test_rows_are_gathered_as_codes(kind: str, has_points: bool) -> None:
+    """A table of onnxruntime's, of packed bytes or of ONNX's integers of four bits."""
+    indices = np.array([[3, 0, 9], [1, 1, 4]], np.int64)
+    table = (10, 32 if kind == "uint8" else 64)
+    scales = RANDOM.uniform(0.01, 0.1, (10, 4)).astype(np.float32)
+    constants = [codes_of(kind, "c", table), numpy_helper.from_array(scales, "s")]
+    names = ["c", "x", "s"]
+    if has_points:
+        constants.append(codes_of(kind, "z", (10, 2 if kind == "uint8" else 4)))
+        names.append("z")
+    widths: dict[str, Any] = {"bits": 4, "block_size": 16}
+    node = helper.make_node("GatherBlockQuantized", names, ["y"], domain="com.microsoft", quantize_axis=1, **widths)
+    model = graph_of([node], indices, constants)
+    check(model, indices)
+    text = operators(model)
+    assert "glow_high.gather" in text
+    assert "tensor<10x64xf32>" not in text, "the table has become numbers"

@@ -58,6 +58,7 @@ KERNELS = {
     "builder/lanes": {"_NARROW"},
     "builder/memory": {"_PREFETCH_LEVELS"},
     "builder/x86": {"_CURRENT_ROUNDING"},
+    "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
     "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},

@@ -44,3 +44,8 @@ def _scalef(b: Builder, x: Value, exponent: Value) -> Value:
 def permute_bytes_of_two(b: Builder, first: Value, second: Value, codes: Value) -> Value:
     """Return the byte of two registers of 512 bits at each of the codes, whose highest bit does not count."""
     return b.intrinsic("llvm.x86.avx512.vpermi2var.qi.512", (first, codes, second), codes.type)
+
+
+def permute_floats(b: Builder, table: Value, codes: Value) -> Value:
+    """Return the entry of a register of sixteen f32 at the lowest four bits of each of sixteen i32."""
+    return b.intrinsic("llvm.x86.avx512.permvar.sf.512", (table, codes), table.type)

@@ -10,17 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
-from glow_mlir.codegen.builder.types import f32, i32, index_type, ptr, vector
+from glow_mlir.codegen.builder.types import f32, i8, i32, index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.x86 import permute_floats
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.codes import CELL_BITS, CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width
+
+TABLE_BITS = 4
+"""Bits of the codes whose numbers fit into a register of 512 bits."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,14 @@ class _Emission:
             state = self._block(rows, given["blocks"], state, kernel.rest)
         TileStore(b, kernel, given, masks).run(state[:-1])
 
+    @cached_property
+    def _table(self) -> Value | None:
+        """The number of each code of four bits, where an instruction picks one by these bits alone; else `None`."""
+        b, kernel = self.b, self.kernel
+        if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
+            return None
+        return b.constant([*map(float, range(8)), *map(float, range(-8, 0))], vector(f32, 1 << TABLE_BITS))
+
     def _masks(self) -> list[Value | None]:
         """For each vector the mask of its columns that exist, `None` where all do."""
         kernel, lanes = self.kernel, self.kernel.tile.lanes
@@ -138,6 +152,7 @@ class _Emission:
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
         type_ = vector(i32, lanes)
         words = [place.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
+        self._fetch(place)
         found, count = list(sums), kernel.rows * kernel.vectors
         for code in range(CELL_BITS // kernel.bits):
             byte, field = code % CELL_BYTES, code // CELL_BYTES
@@ -149,8 +164,17 @@ class _Emission:
                     found[at] = b.fma(spread, number, found[at])
         return found
 
+    def _fetch(self, place: Value) -> None:
+        """Fetch as many lines of the cache as a cell of each column has, some way ahead."""
+        target = self.b.target
+        in_bytes, ahead = self.kernel.vectors * self.kernel.tile.lanes * CELL_BYTES, kernel_costs(target).fetched_bytes
+        for line in range(0, in_bytes, target.line_bytes):
+            self.b.prefetch(place.at(ahead + line, i8))
+
     def _number(self, word: Value, position: int) -> Value:
         """The number of the code from a bit of a cell on, less half of its range."""
+        if self._table is not None:
+            return permute_floats(self.b, self._table, self.b.lshr(word, position) if position else word)
         above = CELL_BITS - self.kernel.bits - position
         shifted = self.b.shl(word, above) if above else word
         return self.b.cast(self.b.ashr(shifted, CELL_BITS - self.kernel.bits), f32)

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.constants.codes import unpack_codes
+from glow_mlir.constants.codes import pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ui8
-from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.integer_operators import DOMAIN
-from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 
 ROUNDED = 4
 """The `accuracy_level` from which on rows are rounded to codes of 8 bits."""
 
 
-@onnx_operator("MatMulNBits", domain=DOMAIN)
+@onnx_operator("MatMulNBits", domain=ONNXRUNTIME)
 def matmul_nbits(node: Node) -> SSAValue:
     """A product with weights [N, K] in blocks of codes; each row of codes is filled up to whole blocks."""
     bits, block, columns, depth = (node.int(name, default) for name, default in _SIZES)
@@ -95,3 +97,92 @@ def _cut(node: Node, value: SSAValue, size: int) -> SSAValue:
     """The first elements of each row of a matrix."""
     rows, width = shape_of(value)
     return value if size == width else node.emit(SliceOp, value, starts=[0, 0], ends=[rows, size], steps=[1, 1])
+
+
+@onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
+def gather_block_quantized(node: Node) -> SSAValue:
+    """Slices of numbers that blocks of constant codes along the last axis stand for."""
+    narrow = node.graph.narrow.get(node.input(0))
+    bits, block = narrow or node.int("bits", 4), node.int("block_size", 128)
+    codes, scales = node.array(0, "the table"), node.array(2, "the scales")
+    points = None if node.optional(3) is None else node.array(3, "the zero points")
+    axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
+    if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
+        raise node.unsupported("codes are integers in blocks along the last axis, others are not supported")
+    if narrow is None:
+        points = None if points is None else unpack_codes(points, bits)[..., : scales.shape[-1]]
+        table = Blocks(unpack_codes(codes, bits), scales, points, bits, block)
+    else:
+        table = Blocks.of_integers(codes, scales, points, bits, block)
+    if (reason := table.fault) is not None:
+        raise node.unsupported(reason)
+    numbers = table.emit(node)
+    rows = node.emit(GatherOp, numbers, node.input(1), axis=node.int("gather_axis", 0))
+    return rows if element_of(node.input(2)) == f32 else node.emit(CastOp, rows, to=element_of(node.input(2)))
+
+
+def numbers_of_blocks(node: Node) -> SSAValue | None:
+    """
+    The numbers of a DequantizeLinear of a constant matrix in blocks; `None` for any other, and for blocks that kernels
+    do not read.
+    """
+    block = node.int("block_size", 0)
+    codes, scales, points = (node.known(position) for position in range(3))
+    if not block or codes is None or scales is None or (points is None) != (node.optional(2) is None):
+        return None
+    if codes.ndim != 2 or codes.dtype.itemsize > 1 or element_of(node.input(1)) not in (f32, f16, bf16):
+        return None
+    # Blocks along the first axis are those of rows of the transposed matrix.
+    is_turned = normalize_axis(node.int("axis", 1), 2) == 0
+    if is_turned:
+        codes, scales, points = codes.T, scales.T, None if points is None else points.T
+    found = Blocks.of_integers(codes, scales, points, node.graph.narrow.get(node.input(0), 8), block)
+    if found.fault is not None:
+        return None
+    result = found.emit(node)
+    if is_turned:
+        result = node.emit(TransposeOp, result, permutation=(1, 0))
+    element = element_of(node.input(1))
+    return result if element == f32 else node.emit(CastOp, result, to=element)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Codes without a sign, one a byte, and the scales and zero points of blocks of them along the last axis."""
+
+    codes: np.ndarray
+    scales: np.ndarray
+    zero_points: np.ndarray | None
+    bits: int
+    block: int
+
+    @staticmethod
+    def of_integers(
+        codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None, bits: int, block: int
+    ) -> Blocks:
+        """Those of integers with a sign or without one, whose zero points are 0 unless there are others."""
+        if zero_points is None:
+            zero_points = np.zeros(scales.shape, codes.dtype)
+        if codes.dtype == np.int8:
+            # Codes without a sign are larger by half of the range.
+            codes, zero_points = ((array + np.int16(1 << bits - 1)).astype(np.uint8) for array in (codes, zero_points))
+        return Blocks(codes, scales, zero_points, bits, block)
+
+    @property
+    def fault(self) -> str | None:
+        """Why there is no operator on these codes; `None` where there is."""
+        if self.bits not in WIDTHS:
+            return f"codes of {self.bits} bits are not supported, but of {', '.join(map(str, WIDTHS))}"
+        if self.block < FEWEST or self.block & (self.block - 1):
+            return f"blocks of {self.block} codes are not supported, but powers of two from {FEWEST} on"
+        if self.codes.shape[-1] * self.bits % 8:
+            return f"{self.codes.shape[-1]} codes of {self.bits} bits fill no whole bytes"
+        return None
+
+    def emit(self, node: Node) -> SSAValue:
+        """The numbers that the codes stand for."""
+        half, points = 1 << self.bits - 1, self.zero_points
+        arrays = [pack_codes(self.codes, self.bits), self.scales]
+        arrays += [] if points is None or (points == half).all() else [points]
+        operands = [node.constant(np.ascontiguousarray(array)) for array in arrays]
+        return node.emit(BlockwiseDequantizeOp, *operands, bits=self.bits, block=self.block)

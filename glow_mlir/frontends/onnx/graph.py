@@ -32,6 +32,12 @@ from glow_mlir.ir.value_names import value_name
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
 
+NARROW: Mapping[int, tuple[int, type[np.generic]]] = {
+    onnx.TensorProto.INT4: (4, np.int8),
+    onnx.TensorProto.UINT4: (4, np.uint8),
+}
+"""ONNX's types of integers of less than a byte → their bits, and the dtype in which importers have them."""
+
 
 @dataclass
 class GraphImporter:
@@ -56,6 +62,8 @@ class GraphImporter:
         default_factory=lambda: cache(find_importer)
     )
     """`find_importer`, which looks through all of them, remembered for this graph."""
+    narrow: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Constants that are integers of less than a byte in the model, each in a byte here → their bits."""
     folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
     """Values that are known to be an array, or to depend on an input (`None`)."""
 
@@ -135,8 +143,14 @@ class GraphImporter:
 
     def initializer(self, proto: onnx.TensorProto, location: LocationAttr) -> SSAValue:
         """The constant that an initializer is."""
-        element_of_onnx(proto.data_type, f"initializer '{proto.name}'")
-        return self.constant(self.array(proto, f"initializer '{proto.name}'"), proto.name, location)
+        what = f"initializer '{proto.name}'"
+        if proto.data_type in NARROW:
+            bits, widened = NARROW[proto.data_type]
+            value = self.constant(self.array(proto, what).astype(widened), proto.name, location)
+            self.narrow[value] = bits
+            return value
+        element_of_onnx(proto.data_type, what)
+        return self.constant(self.array(proto, what), proto.name, location)
 
     def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
         """The content of an ONNX tensor; raises `ModelError` about `what` where it cannot be read."""
@@ -185,6 +199,10 @@ class GraphImporter:
         value = scope.lookup(name) if scope.knows(name) else None
         if value is None:
             raise ModelError(f"output '{name}' is computed by no node", hint="the model is cut off or edited wrongly")
+        if value in self.narrow:
+            raise UnsupportedError(
+                f"output '{name}' is of integers of {self.narrow[value]} bits, which is not supported"
+            )
         symbol = self.storage.unique_name(name)
         type_ = tensor(shape_of(value), element_of(value))
         placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))

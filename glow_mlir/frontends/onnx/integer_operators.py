@@ -20,13 +20,10 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of, size_of
-from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.pooling import pool
 from glow_mlir.frontends.onnx.quantization import dequantized, dynamic_codes, integer_product, quantized
 from glow_mlir.ir.registry import onnx_operator
-
-DOMAIN = "com.microsoft"
-"""The operator set of onnxruntime's own operators."""
 
 
 def _requantized(node: Node, value: SSAValue, scale: int, code: int = 0) -> SSAValue:
@@ -48,23 +45,23 @@ def _of_two(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
 
 
 for _name, _operator in {"QLinearAdd": binary.AddOp, "QLinearMul": binary.MulOp}.items():
-    onnx_operator(_name, domain=DOMAIN)(_of_two(_operator))
+    onnx_operator(_name, domain=ONNXRUNTIME)(_of_two(_operator))
 
 
-@onnx_operator("QLinearSigmoid", domain=DOMAIN)
+@onnx_operator("QLinearSigmoid", domain=ONNXRUNTIME)
 def qlinear_sigmoid(node: Node) -> SSAValue:
     """The codes of a sigmoid."""
     return _requantized(node, node.emit(act.SigmoidOp, dequantized(node, 0, 1, 2)), 3)
 
 
-@onnx_operator("QLinearLeakyRelu", domain=DOMAIN)
+@onnx_operator("QLinearLeakyRelu", domain=ONNXRUNTIME)
 def qlinear_leaky_relu(node: Node) -> SSAValue:
     """The codes of a ReLU with a slope on the left."""
     value = node.emit(act.LeakyReluOp, dequantized(node, 0, 1, 2), alpha=node.float("alpha", 0.01))
     return _requantized(node, value, 3)
 
 
-@onnx_operator("QLinearSoftmax", domain=DOMAIN)
+@onnx_operator("QLinearSoftmax", domain=ONNXRUNTIME)
 def qlinear_softmax(node: Node) -> SSAValue:
     """The codes of a softmax along an axis, or, before opset 13 of ONNX, over all from that axis on."""
     value = dequantized(node, 0, 1, 2)
@@ -76,7 +73,7 @@ def qlinear_softmax(node: Node) -> SSAValue:
     return _requantized(node, node.emit(ReshapeOp, result, shape=shape), 3)
 
 
-@onnx_operator("QLinearConcat", domain=DOMAIN)
+@onnx_operator("QLinearConcat", domain=ONNXRUNTIME)
 def qlinear_concat(node: Node) -> SSAValue:
     """The codes of operands one after the other, each with scale and zero point; those of the result come first."""
     parts = [dequantized(node, first, first + 1, first + 2) for first in range(2, len(node.inputs), 3)]
@@ -86,14 +83,14 @@ def qlinear_concat(node: Node) -> SSAValue:
     return quantized(node, node.emit(ConcatOp, parts, axis=axis), 0, 1, node.element(2))
 
 
-@onnx_operator("QLinearWhere", domain=DOMAIN)
+@onnx_operator("QLinearWhere", domain=ONNXRUNTIME)
 def qlinear_where(node: Node) -> SSAValue:
     """The codes of one operand where a condition holds, else of another."""
     value = node.emit(binary.WhereOp, node.input(0), dequantized(node, 1, 2, 3), dequantized(node, 4, 5, 6))
     return _requantized(node, value, 7, 1)
 
 
-@onnx_operator("QLinearAveragePool", domain=DOMAIN)
+@onnx_operator("QLinearAveragePool", domain=ONNXRUNTIME)
 def qlinear_average_pool(node: Node) -> SSAValue:
     """The codes of the mean of each window."""
     if node.flag("channels_last"):
@@ -103,7 +100,7 @@ def qlinear_average_pool(node: Node) -> SSAValue:
     return _requantized(node, result, 3)
 
 
-@onnx_operator("QLinearGlobalAveragePool", domain=DOMAIN)
+@onnx_operator("QLinearGlobalAveragePool", domain=ONNXRUNTIME)
 def qlinear_global_average_pool(node: Node) -> SSAValue:
     """The codes of the mean of each channel."""
     value = dequantized(node, 0, 1, 2)
@@ -115,7 +112,7 @@ def qlinear_global_average_pool(node: Node) -> SSAValue:
 # ---- products -----------------------------------------------------------------------------------------------------
 
 
-@onnx_operator("QGemm", domain=DOMAIN)
+@onnx_operator("QGemm", domain=ONNXRUNTIME)
 def qgemm(node: Node) -> SSAValue:
     """A product of matrices, with codes in the scale of its sums as bias; numbers where the result has no scale."""
     is_turned, alpha, bias = node.flag("transB"), node.float("alpha", 1.0), node.optional(6)
@@ -131,14 +128,14 @@ def qgemm(node: Node) -> SSAValue:
     return result if node.optional(7) is None else _requantized(node, result, 7)
 
 
-@onnx_operator("MatMulIntegerToFloat", domain=DOMAIN)
+@onnx_operator("MatMulIntegerToFloat", domain=ONNXRUNTIME)
 def matmul_integer_to_float(node: Node) -> SSAValue:
     """The numbers that a product of codes stands for, and a bias."""
     sums = integer_product(node, node.input(0), node.input(1), node.optional(4), node.optional(5))
     return _scaled(node, sums, _plain(node, 2), _plain(node, 3), 6)
 
 
-@onnx_operator("DynamicQuantizeMatMul", domain=DOMAIN)
+@onnx_operator("DynamicQuantizeMatMul", domain=ONNXRUNTIME)
 def dynamic_quantize_matmul(node: Node) -> SSAValue:
     """A product of numbers, quantized by their range, and codes; and a bias."""
     codes, scale, zero_point = dynamic_codes(node, node.input(0))

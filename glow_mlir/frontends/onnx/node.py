@@ -25,6 +25,12 @@ _INTS, _FLOATS, _STRINGS = onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS,
 _TENSOR, _GRAPH = onnx.AttributeProto.TENSOR, onnx.AttributeProto.GRAPH
 _LISTS = (_INTS, _FLOATS, _STRINGS)
 
+ONNXRUNTIME = "com.microsoft"
+"""The domain of onnxruntime's own operators."""
+
+READS_NARROW = frozenset({"DequantizeLinear", "GatherBlockQuantized"})
+"""Operators that take constants of integers of less than a byte, which are bytes here."""
+
 
 class Node:
     """
@@ -46,6 +52,9 @@ class Node:
         self.kind: str = proto.op_type
         self.name = name
         self.inputs: list[SSAValue | None] = [scope.lookup(operand) if operand else None for operand in proto.input]
+        narrow = {self.graph.narrow[value] for value in self.inputs if value is not None and value in self.graph.narrow}
+        if narrow and self.kind not in READS_NARROW:
+            raise self.unsupported(f"integers of {min(narrow)} bits are not supported")
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
 
     # Operands

@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, 
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
+from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
 from glow_mlir.frontends.onnx.linear import numpy_product
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
@@ -38,7 +39,9 @@ def quantize_linear(node: Node) -> SSAValue:
 def dequantize_linear(node: Node) -> SSAValue:
     """The numbers that codes stand for."""
     _check_integer(node, node.element(0))
-    result = dequantized(node, 0, 1, 2)
+    result = numbers_of_blocks(node)
+    if result is None:
+        result = dequantized(node, 0, 1, 2)
     kind = node.int("output_dtype", 0)
     return node.emit(CastOp, result, to=element_of_onnx(kind, "the result of DequantizeLinear")) if kind else result
 

@@ -41,10 +41,13 @@ def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
 
 @lowering(BlockwiseMatMulOp)
 def product_of_numbers(op: BlockwiseMatMulOp, emit: Emitter) -> SSAValue:
-    """A product with the numbers that the codes stand for."""
-    left = _rounded(op.left, integer(op.block), emit) if integer(op.left_bits) else op.left
-    weights = emit(BlockwiseDequantizeOp, op.codes, op.scales, op.zero_points, bits=op.bits, block=op.block)
-    return emit(MatMulOp, left, weights, op.bias, transpose_right=True)
+    """A product with the numbers that the codes stand for; rows that are rounded are so beforehand."""
+    widths = {"bits": op.bits, "block": op.block}
+    if integer(op.left_bits):
+        rows = _rounded(op.left, integer(op.block), emit)
+        return emit(BlockwiseMatMulOp, rows, op.codes, op.scales, op.zero_points, op.bias, **widths)
+    weights = emit(BlockwiseDequantizeOp, op.codes, op.scales, op.zero_points, **widths)
+    return emit(MatMulOp, op.left, weights, op.bias, transpose_right=True)
 
 
 def _codes(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:

@@ -206,3 +206,47 @@ glow_high.func @products(%x: tensor<4x!quant.uniform<i8:f32, 0.5:3>>, %y: tensor
   %8 = glow_high.quantize %7 {to = !quant.uniform<i8:f32, 0.5>} : tensor<2x8x!quant.uniform<i8:f32, 0.5>>
   glow_high.return %3, %8
 }
+
+// Products with numbers that blocks of codes stand for read the codes, where these are constants.
+
+glow_high.constant @blocks : tensor<5x16xui8> {value = dense<1> : tensor<5x16xui8>}
+glow_high.constant @block_scales : tensor<5x2xf32> {value = dense<0.5> : tensor<5x2xf32>}
+
+// CHECK-LABEL: glow_high.func @blocks_multiplied(
+// CHECK:         glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}}, none, %b {bits = 4, block = 16} : tensor<3x5xf32>
+// CHECK-NEXT:    glow_high.blockwise_matmul %x, %{{.*}}, %{{.*}}, none, %b {bits = 4, block = 16} : tensor<3x5xf32>
+// CHECK:         glow_high.matmul %y, %w : tensor<3x32xf32>
+glow_high.func @blocks_multiplied(%x: tensor<3x32xf32>, %y: tensor<3x5xf32>, %b: tensor<5xf32>) -> (tensor<3x5xf32>, tensor<3x5xf32>, tensor<3x32xf32>) {
+  %c = glow_high.get @blocks : tensor<5x16xui8>
+  %s = glow_high.get @block_scales : tensor<5x2xf32>
+  %w = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16} : tensor<5x32xf32>
+  %t = glow_high.transpose %w {permutation = [1, 0]} : tensor<32x5xf32>
+  %0 = glow_high.fully_connected %x, %t, %b : tensor<3x5xf32>
+  %1 = glow_high.matmul %x, %w, %b {transpose_right = true} : tensor<3x5xf32>
+  // Blocks across the sum.
+  %2 = glow_high.matmul %y, %w : tensor<3x32xf32>
+  glow_high.return %0, %1, %2
+}
+
+// CHECK-LABEL: glow_high.func @run_time_blocks(
+// CHECK:         glow_high.matmul %x, %{{.*}} {transpose_right = true}
+glow_high.func @run_time_blocks(%x: tensor<3x32xf32>, %c: tensor<5x16xui8>, %s: tensor<5x2xf32>) -> tensor<3x5xf32> {
+  %w = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16} : tensor<5x32xf32>
+  %0 = glow_high.matmul %x, %w {transpose_right = true} : tensor<3x5xf32>
+  glow_high.return %0
+}
+
+// Rows of a table of codes are gathered as codes.
+
+// CHECK-LABEL: glow_high.func @gathered(
+// CHECK:         %[[C:.*]] = glow_high.gather %c, %i : tensor<2x3x16xui8>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.gather %s, %i : tensor<2x3x2xf16>
+// CHECK-NEXT:    %[[Z:.*]] = glow_high.gather %z, %i : tensor<2x3x2xui8>
+// CHECK-NEXT:    glow_high.blockwise_dequantize %[[C]], %[[S]], %[[Z]] {bits = 4, block = 16} : tensor<2x3x32xf32>
+// CHECK:         glow_high.gather %{{.*}}, %i {axis = 1} : tensor<9x2x3xf32>
+glow_high.func @gathered(%c: tensor<9x16xui8>, %s: tensor<9x2xf16>, %z: tensor<9x2xui8>, %i: tensor<2x3xi64>) -> (tensor<2x3x32xf32>, tensor<9x2x3xf32>) {
+  %w = glow_high.blockwise_dequantize %c, %s, %z {bits = 4, block = 16} : tensor<9x32xf32>
+  %0 = glow_high.gather %w, %i : tensor<2x3x32xf32>
+  %1 = glow_high.gather %w, %i {axis = 1} : tensor<9x2x3xf32>
+  glow_high.return %0, %1
+}
