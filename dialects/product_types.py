@@ -7,7 +7,7 @@ here, once for all operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from xdsl.dialects.builtin import f32, i32
@@ -26,7 +26,7 @@ class ProductSignature:
     | left and right | accumulator | output |
     |---|---|---|
     | f32, f64, integers of 32 and 64 bits: two alike | the same | the same |
-    | f16, bf16: two alike | f32 | the same as left |
+    | f16, bf16: two alike | f32 | the same as left, or f32 where the product says `to` |
     | integers of 8 and 16 bits of one width, signs may differ | i32 | i32 |
     | codes of 8 and 16 bits, that is integers less a zero point, as such integers | i32 | i32 |
 
@@ -40,10 +40,19 @@ class ProductSignature:
     output: Attribute
 
     @staticmethod
-    def of(left: SSAValue, right: SSAValue, bias: SSAValue | None = None) -> ProductSignature:
-        """The signature of a product of these operands; raises `VerifyException` where their element types differ."""
+    def of(
+        left: SSAValue, right: SSAValue, bias: SSAValue | None = None, to: Attribute | None = None
+    ) -> ProductSignature:
+        """
+        The signature of a product of these operands, whose result is said to be of type `to`, by default the output.
+
+        Raises `VerifyException` where element types differ, and for a `to` that is not the accumulator.
+        """
         first, second = element_of(left), element_of(right)
         signature = ProductSignature.of_elements(first, second)
+        if to is not None:
+            require(to == signature.accumulator, f"a product of {first} is one of {signature.accumulator}, not of {to}")
+            signature = replace(signature, output=to)
         if bias is not None:
             added = element_of(bias)
             require(added == signature.output, f"the bias of a product of {signature.output} cannot be {added}")

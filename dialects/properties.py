@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import base, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -41,6 +41,11 @@ def text_prop(default: str | None = None) -> StringAttr:
 def optional_ints_prop() -> DenseArrayBase[Any] | None:
     """Declare a list of integers that may be absent."""
     return opt_prop_def(base(DenseArrayBase))
+
+
+def optional_type_prop() -> TypeAttribute | None:
+    """Declare a type that may be absent."""
+    return opt_prop_def(base(TypeAttribute))
 
 
 def floats_prop() -> DenseArrayBase:

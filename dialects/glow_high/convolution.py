@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samp
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FACTORS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, text_prop
+from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, optional_type_prop, text_prop
 from glow_mlir.dialects.shapes import Shape, require, shape_of, size_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
@@ -39,7 +39,7 @@ class ConvOp(Windowed):
     `input` is [N, spatial…, C] and `filter` [O, kernel…, C / group] in the layout `channels_last`, or
     [N, C, spatial…] and [O, C / group, kernel…] in `channels_first`; `bias` is [O]. Channels are split into `group`
     groups that do not mix. `pads` holds all leading paddings, then all trailing ones. Element types are those of a
-    `ProductSignature`.
+    `ProductSignature`: with `to`, the result has that of the sums.
 
     ```mlir
     %y = glow_high.conv %x, %filter, %bias {strides = [2, 2], pads = [3, 3, 3, 3]} : tensor<1x112x112x64xf32>
@@ -58,6 +58,7 @@ class ConvOp(Windowed):
     dilations = optional_ints_prop()
     group = int_prop(1)
     layout = text_prop(CHANNELS_LAST)
+    to = optional_type_prop()
     result = result_def(TENSOR)
 
     def window(self) -> Window:
@@ -77,7 +78,7 @@ class ConvOp(Windowed):
         if self.bias is not None:
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         shape = join_image(batch, self.window().outputs(spatial), outputs, self.layout)
-        return (tensor(shape, ProductSignature.of(self.input, self.filter, self.bias).output),)
+        return (tensor(shape, ProductSignature.of(self.input, self.filter, self.bias, self.to).output),)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [_convolved(operands, shape_of(self.result), self.layout)]
@@ -94,7 +95,7 @@ class ConvOp(Windowed):
         return LineWindow(window.extent(0), window.strides[0])
 
     def linear_form(self) -> LinearForm | None:
-        if not is_channels_last(self.layout):
+        if self.to is not None or not is_channels_last(self.layout):
             return None
         outputs, *kernel, depth = shape_of(self.filter)
         group, ones = integer(self.group), (1,) * len(kernel)

@@ -16,7 +16,7 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCo
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FACTORS, FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.properties import flag, flag_prop
+from glow_mlir.dialects.properties import flag, flag_prop, optional_type_prop
 from glow_mlir.dialects.shapes import (
     broadcast,
     element_of,
@@ -42,7 +42,8 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
 
     `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
-    of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`.
+    of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`: with `to`,
+    the result has that of the sums.
 
     ```mlir
     %c = glow_high.matmul %a, %b {transpose_right = true} : tensor<8x128x128xf32>
@@ -58,6 +59,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     bias = opt_operand_def(NUMBERS.of_rank(1))
     transpose_left = flag_prop()
     transpose_right = flag_prop()
+    to = optional_type_prop()
     result = result_def(TENSOR)
 
     def extents(self) -> tuple[Sizes, Size, Size, Size]:
@@ -70,7 +72,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()
-        signature = ProductSignature.of(self.left, self.right, self.bias)
+        signature = ProductSignature.of(self.left, self.right, self.bias, self.to)
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), signature.output),)
@@ -92,7 +94,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
 
     def linear_form(self) -> LinearForm | None:
-        if flag(self.transpose_left) or not has_static_shape(self.right):
+        if self.to is not None or flag(self.transpose_left) or not has_static_shape(self.right):
             return None
         *batch, rows, columns = shape_of(self.right)
         ones = (1,) * len(batch)
@@ -113,6 +115,8 @@ class FullyConnectedOp(HighOp):
     """
     A fully connected layer (Glow's FullyConnected): `input` [M, K] times `weights` [K, N], plus `bias` [N].
 
+    Element types are those of a `ProductSignature`: with `to`, the result has that of the sums.
+
     ```mlir
     %y = glow_high.fully_connected %x, %weights, %bias : tensor<1x1000xf32>
     ```
@@ -124,19 +128,22 @@ class FullyConnectedOp(HighOp):
     input = operand_def(FACTORS.of_rank(2))
     weights = operand_def(FACTORS.of_rank(2))
     bias = operand_def(NUMBERS.of_rank(1))
+    to = optional_type_prop()
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         left, right = sizes_of(self.input), sizes_of(self.weights)
         require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
         require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
-        signature = ProductSignature.of(self.input, self.weights, self.bias)
+        signature = ProductSignature.of(self.input, self.weights, self.bias, self.to)
         return (tensor((left[0], right[1]), signature.output),)
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.input)[1])
 
     def linear_form(self) -> LinearForm | None:
+        if self.to is not None:
+            return None
         rows, columns = view = shape_of(self.weights)
         return LinearForm(self.input, self.weights, self.bias, view, (1, columns), (rows, 1), keeps_addends=True)
 

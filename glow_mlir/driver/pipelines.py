@@ -422,7 +422,7 @@ def quantizing(pipeline: Pipeline, options: Mapping[str, ParameterType | tuple[s
 def converting(pipeline: Pipeline, precision: str, keep: tuple[str, ...] = ()) -> Pipeline:
     """A pipeline whose compilations compute in that precision but for the nodes or kinds in `keep`."""
     spec = ArgSpec("convert-precision", {"to": (precision,), **({"keep": keep} if keep else {})})
-    return pipeline.before("deduplicate", spec, "canonicalize", stage=OPTIMIZED.name)
+    return pipeline.before("deduplicate", spec, "canonicalize", "fold-constants", stage=OPTIMIZED.name)
 
 
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:

@@ -44,7 +44,7 @@ def channels_last(array: np.ndarray) -> np.ndarray:
 def conv(op: ConvOp, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """Each output is the bias plus the products of its window with the filter."""
     last = is_channels_last(op.layout)
-    signature = ProductSignature.of(op.input, op.filter, op.bias)
+    signature = ProductSignature.of(op.input, op.filter, op.bias, op.to)
     image, weights = factors(signature, *(array if last else channels_last(array) for array in (x, filter_)))
     window = Window.of(weights.shape[1:-1], op.strides, op.pads, op.dilations)
     outputs = window.outputs(image.shape[1:-1])

@@ -39,7 +39,7 @@ def matmul(op: MatMulOp, left: np.ndarray, right: np.ndarray, bias: np.ndarray |
     """The batched product, plus the bias."""
     a = np.swapaxes(left, -1, -2) if flag(op.transpose_left) else left
     b = np.swapaxes(right, -1, -2) if flag(op.transpose_right) else right
-    signature = ProductSignature.of(op.left, op.right, op.bias)
+    signature = ProductSignature.of(op.left, op.right, op.bias, op.to)
     product = np.matmul(*factors(signature, a, b))
     if bias is not None:
         product = product + wide(bias)
@@ -49,7 +49,7 @@ def matmul(op: MatMulOp, left: np.ndarray, right: np.ndarray, bias: np.ndarray |
 @semantics(FullyConnectedOp)
 def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """The product plus the bias."""
-    signature = ProductSignature.of(op.input, op.weights, op.bias)
+    signature = ProductSignature.of(op.input, op.weights, op.bias, op.to)
     product = np.matmul(*factors(signature, x, weights))
     return (product + wide(bias)).astype(numpy_dtype(signature.output))
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_binary import ClipOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp, IntegerRescaleOp, QuantizeOp, RescaleOp
-from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, SaveOp, SplatOp
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.emitter import Emitter
@@ -27,6 +28,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.transforms.kept_operators import kept_operators
+from glow_mlir.transforms.quantization_plan import data_operands, form_of
 
 PRECISIONS: dict[str, Attribute] = {"bf16": bf16, "f16": f16}
 """What the option `to` may be."""
@@ -34,13 +36,48 @@ PRECISIONS: dict[str, Attribute] = {"bf16": bf16, "f16": f16}
 MOST_F16 = float(np.finfo(np.float16).max)
 """The largest number of f16."""
 
-AS_THEY_ARE = (CastOp, GetOp, SaveOp, SplatOp, QuantizeOp, DequantizeOp, RescaleOp, IntegerRescaleOp)
-"""Operators whose types say what they are for."""
+
+@dataclass(frozen=True)
+class Narrowing:
+    """
+    What of a function is narrowed: `operators` take narrower floats, and those in `readers` read some operands as such.
+
+    Products do that the backend executes so, and what moves elements to them. Sums stay f32, and what is computed of
+    them before they are stored. Of a value that is stored narrow, elementwise operators read that, by the number of the
+    operand: their loops convert it back.
+    """
+
+    operators: AbstractSet[Operation]
+    readers: Mapping[Operation, AbstractSet[int]]
+
+    @staticmethod
+    def of(function: FunctionOp, storage: Storage, kept: AbstractSet[Operation], to: Attribute) -> Narrowing:
+        """That of a function whose `kept` operators compute in f32."""
+        backend = get_backend(function.target.backend)
+        program = [op for op in operations(function) if isinstance(op, HighOp) and op not in kept]
+        stored: dict[SSAValue, None] = {}
+        chosen: set[Operation] = set()
+        for op in reversed(program):
+            form, data = form_of(op), data_operands(op)
+            if form not in (OnCodes.PRODUCT, OnCodes.MOVEMENT) or not all(element_of(v) == f32 for v in data):
+                continue
+            is_moved = form is OnCodes.MOVEMENT and op.results[0] in stored
+            if is_moved or (form is OnCodes.PRODUCT and _has_narrow_form(op, to, backend)):
+                chosen.add(op)
+                stored |= dict.fromkeys(data)
+        readers: dict[Operation, set[int]] = {}
+        for value in stored:
+            if isinstance(value.owner, GetOp | Block):
+                continue  # What is stored already.
+            for use in value.uses:
+                if isinstance(use.operation, Elementwise) and use.operation not in kept:
+                    readers.setdefault(use.operation, set()).add(use.index)
+        return Narrowing(chosen, readers)
 
 
 @dataclass(frozen=True)
 class NarrowOperator(Pattern):
-    """An operator on f32 takes and gives narrower floats, between conversions, where the backend executes it so."""
+    """A product of f32 is one of narrower floats, summed in f32; elements that it reads are moved and stored narrow."""
 
     to: Attribute
     clip: bool
@@ -53,24 +90,24 @@ class NarrowOperator(Pattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, HighOp)
         assert isinstance(rewriter, Rewriter)
-        floats = [value for value in (*op.operands, *op.results) if element_of(value) == f32]
-        if isinstance(op, AS_THEY_ARE) or op in self.kept or not floats or not op.operands:
-            return
+        plan = rewriter.analysis(self._plan)
         emit = rewriter.emit
-        operands = [self._narrowed(value, emit) if element_of(value) == f32 else value for value in op.operands]
-        try:
-            narrow = type(op).inferred(operands, op.properties, op.location)
-        except VerifyException:  # Some operands have to be f32.
-            rewriter.discard()
-            return
-        backend = rewriter.analysis(_backend_of)
-        if backend.supports(op) and not backend.supports(narrow):
-            narrow.drop_all_references()
-            rewriter.discard()
-            return
-        emit.insert(narrow)
-        pairs = zip(op.results, narrow.results, strict=True)
-        rewriter.replace(op, (), [new if old.type == new.type else emit(CastOp, new, to=f32) for old, new in pairs])
+        if op in plan.readers:
+            values = list(op.operands)
+            for index in plan.readers[op]:
+                values[index] = emit(CastOp, self._narrowed(values[index], emit), to=f32)
+            rewriter.replace(op, type(op).inferred(values, op.properties, op.location))
+        elif op in plan.operators:
+            count = len(data_operands(op))
+            operands = [*(self._narrowed(v, emit) for v in op.operands[:count]), *op.operands[count:]]
+            if form_of(op) is OnCodes.PRODUCT:
+                rewriter.replace(op, _product(op, operands))
+            else:
+                moved = emit.insert(type(op).inferred(operands, op.properties, op.location)).results[0]
+                rewriter.replace(op, (), [emit(CastOp, moved, to=f32)])
+
+    def _plan(self, function: FunctionOp, storage: Storage) -> Narrowing:
+        return Narrowing.of(function, storage, self.kept, self.to)
 
     def _narrowed(self, value: SSAValue, emit: Emitter) -> SSAValue:
         """A value of f32 as a narrower one: what it was widened from, where it was."""
@@ -84,7 +121,7 @@ class NarrowOperator(Pattern):
 @dataclass(frozen=True)
 class ConvertPrecisionPass(PatternPass):
     """
-    Compute in `to`, bf16 or f16, what is computed in f32, and store it so; sums stay f32 (Glow's
+    Multiply in `to`, bf16 or f16, what is multiplied in f32, and store it so; sums stay f32 (Glow's
     convertFunctionToFloat16).
 
     Inputs and outputs keep their types, and operators of the nodes or kinds in `keep` their precision. With `clip`,
@@ -105,9 +142,24 @@ class ConvertPrecisionPass(PatternPass):
         return (Walk((NarrowOperator(PRECISIONS[self.to], self.clip),)),)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kept = kept_operators((inner for function in high_functions(op) for inner in operations(function)), self.keep)
+        ops = (inner for function in high_functions(op) for inner in operations(function))
+        kept = frozenset(kept_operators(ops, self.keep))
         run_walks(op, (Walk((NarrowOperator(PRECISIONS[self.to], self.clip, kept),)),))
 
 
-def _backend_of(function: FunctionOp, storage: Storage) -> Backend:
-    return get_backend(function.target.backend)
+def _product(op: HighOp, operands: Sequence[SSAValue]) -> HighOp:
+    """A product of other operands, whose result is the sums."""
+    return type(op).inferred(operands, {**op.properties, "to": f32}, op.location)
+
+
+def _has_narrow_form(op: HighOp, to: Attribute, backend: Backend) -> bool:
+    """Whether a backend executes a product of narrower operands as well as that of f32."""
+    if not backend.supports(op):
+        return True  # What it is lowered to is another product.
+    data = data_operands(op)
+    casts = [CastOp.make(value, to=to) for value in data]
+    narrow = _product(op, [*(cast.result for cast in casts), *op.operands[len(data) :]])
+    supported = backend.supports(narrow)
+    for created in (narrow, *casts):
+        created.drop_all_references()
+    return supported

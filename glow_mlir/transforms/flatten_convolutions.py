@@ -57,6 +57,7 @@ class FlattenConvolution(Pattern):
             dilations=flat.window.dilations,
             group=op.group,
             layout=op.layout,
+            to=op.to,
         )
         rewriter.replace(op, ReshapeOp.make(result, shape=shape_of(op.result)))
 

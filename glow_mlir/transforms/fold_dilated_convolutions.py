@@ -189,5 +189,6 @@ def _dilated(op: ConvOp, image: SSAValue, blocks: Shape, emit: Emitter) -> SSAVa
         "dilations": [step * block for step, block in zip(window.dilations, blocks, strict=True)],
         "group": op.group,
         "layout": op.layout,
+        "to": op.to,
     }
     return emit(ConvOp, image, op.filter, op.bias, **properties)

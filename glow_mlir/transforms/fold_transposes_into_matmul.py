@@ -65,7 +65,7 @@ class FoldTranspose(Pattern):
         if isinstance(op, MatMulOp):
             flags = {"transpose_left": flag(op.transpose_left), "transpose_right": not flag(op.transpose_right)}
         location = fuse_locations([transpose.location, op.location])
-        rewriter.replace(op, MatMulOp.make(left, source, bias, location=location, **flags))
+        rewriter.replace(op, MatMulOp.make(left, source, bias, to=op.to, location=location, **flags))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class ConvolutionToProduct(Pattern):
         columns = known.reshaped((outputs, shape[1])).transposed((1, 0))
         emit = rewriter.emit
         rows = emit(ReshapeOp, op.input, shape=shape)
-        product = emit(MatMulOp, rows, emit.constant(columns, op.filter.name_hint or "filter"), op.bias)
+        product = emit(MatMulOp, rows, emit.constant(columns, op.filter.name_hint or "filter"), op.bias, to=op.to)
         rewriter.replace(op, ReshapeOp.make(product, shape=shape_of(op.result)))
 
 
@@ -54,7 +54,13 @@ class CropFilter(Pattern):
         if known is None:
             return
         emit = rewriter.emit
-        properties = {"strides": op.strides, "dilations": op.dilations, "group": op.group, "layout": op.layout}
+        properties = {
+            "strides": op.strides,
+            "dilations": op.dilations,
+            "group": op.group,
+            "layout": op.layout,
+            "to": op.to,
+        }
         constant = emit.constant(known, op.filter.name_hint or "filter")
         rewriter.replace(op, (), [emit(ConvOp, op.input, constant, op.bias, pads=window.pads, **properties)])
 

@@ -11,15 +11,15 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.bodies import Plane, prologue_of
-from glow_mlir.codegen.builder.types import f32, i8
+from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, conv_strips, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS, GemmOptions, product_choices, product_tiles
-from glow_mlir.codegen.kernels.pack_cells import Bytes, emit_pack_cells
+from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -28,6 +28,7 @@ from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tile_products import TileProduct, tile_product, with_tile_products
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
+from glow_mlir.codegen.math.half import is_half
 from glow_mlir.codegen.selection.kernel import (
     YES_OR_NO,
     Buffer,
@@ -70,7 +71,7 @@ def accepts_conv(op: Operation) -> bool:
         and dense
         and has_unit_stride(getattr(op, "result"))
         and not any(ints(pads))
-        and multiplies(getattr(op, "input"), getattr(op, "filter"))
+        and multiplies(getattr(op, "result"), getattr(op, "input"), getattr(op, "filter"))
         and not is_empty(getattr(op, "filter"))
     )
 
@@ -379,7 +380,7 @@ class ConvKernel(Kernel):
             return False
         even, source = has_unit_stride(getattr(op, "input")), element_of(getattr(op, "input"))
         if has_prologue(op):
-            return even and is_pointwise(op) and is_float(source)
+            return even and is_pointwise(op) and is_float(source) and not is_half(source)
         return even or reads_by_channel(op)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
@@ -490,12 +491,12 @@ class ConvKernel(Kernel):
         tile = tile_for(call.target, dot.sums)
         with call.b.loop(0, groups) as group:
             begin, target = group * (per_group * depth), group * (panels * math.prod(inner))
-            if isinstance(dot, QuadProduct):
+            if isinstance(dot, CellProduct):
                 run = _run_of(call.op)
                 planes = [(channels, 1), (math.prod(taps) // run, run * channels), (run, channels)]
                 axes = planes if by_channel else [(depth // run, run), (run, 1)]
-                matrix = Bytes(filter_.pointer.at(begin, i8), per_group, depth, axes)
-                emit_pack_cells(call.b, scratch.pointer.at(target, i8), matrix, dot, tile)
+                matrix = Matrix(filter_.pointer.at(begin, dot.memory), per_group, depth, axes)
+                emit_pack_cells(call.b, scratch.pointer.at(target, dot.memory), matrix, dot, tile)
             else:
                 boxes = Box(scratch, (), target), Box(filter_, (depth, 1), begin)
                 together = channels if by_channel else 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import bf16, i8
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i16, i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.packing import Interleave
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless
 from glow_mlir.dialects.product_types import ProductSignature
@@ -93,7 +94,7 @@ class DotProduct:
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
         """A cell of the left operand, or the first elements of one; what is not there stands for any number."""
-        return b.cast(address.load(self.left_cell), self.sums, signed=not is_unsigned(self.left))
+        return _widened(b, address.load(self.left_cell), self.left, self.sums)
 
     def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
         """A cell of the left operand for each of `lanes` sums."""
@@ -103,7 +104,7 @@ class DotProduct:
         """A cell of each of `lanes` columns of a panel, aligned to a whole vector of them."""
         type_ = vector(self.right_cell, lanes)
         loaded = address.load(type_, align=lanes * type_info(type_).bytes_in_memory)
-        return (b.cast(loaded, self.sums, signed=not is_unsigned(self.right)),)
+        return (_widened(b, loaded, self.right, self.sums),)
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         """Sums with the products of what `spread` and `columns` gave added."""
@@ -111,13 +112,20 @@ class DotProduct:
         return b.fma(x, y, total) if is_float(self.sums) else total + x * y
 
 
+def _widened(b: Builder, value: Value, element: Attribute, sums: Attribute) -> Value:
+    """Elements in the type in which their products are summed."""
+    return widen(b, value) if is_half(element) else b.cast(value, sums, signed=not is_unsigned(element))
+
+
 @dataclass(frozen=True)
 class DotInstruction:
     """
-    An instruction that adds four products of bytes to each lane of i32, without rounding or saturation.
+    An instruction that adds the products of a cell of 32 bits to each lane: of four bytes to i32, without rounding or
+    saturation, or of two bf16 to f32.
 
-    It is there with all of some `features`, in vectors of some `widths` in bits, as an LLVM intrinsic whose name has
-    the types of sums and bytes, or the width, in its place. The right bytes are signed.
+    It is there with all of some `features` and without those in `slow_with`, in vectors of some `widths` in bits, as an
+    LLVM intrinsic whose name has the types of sums and elements, or the width, in its place. The right bytes are
+    signed.
     """
 
     name: str
@@ -125,25 +133,37 @@ class DotInstruction:
     widths: Sequence[int]
     intrinsic: str
     is_left_signed: bool = False
+    element: Attribute = i8
+    slow_with: frozenset[str] = frozenset()
+
+    @property
+    def group(self) -> int:
+        """How many elements a cell has."""
+        return _CELL_BITS // bit_width(self.element)
 
     def is_there(self, target: Target) -> bool:
-        """Whether a machine has it in its vectors."""
-        return self.features <= target.enabled and target.vector_bits in self.widths
+        """Whether a machine has it in its vectors, and gains by it."""
+        has = self.features <= target.enabled and not self.slow_with & target.enabled
+        return has and target.vector_bits in self.widths
 
-    def start(self, is_unsigned_left: bool) -> int:
-        """What sums begin with for left bytes of a sign, as a multiple of the sums of the right ones."""
-        if is_unsigned_left != self.is_left_signed:
+    def multiplies(self, left: Attribute, right: Attribute) -> bool:
+        """Whether it multiplies elements of these types, if need be shifted to the other sign."""
+        return signless(left) == self.element == right
+
+    def start(self, left: Attribute) -> int:
+        """What sums begin with for left elements of a type, as a multiple of the sums of the right ones."""
+        if is_float(left) or is_unsigned(left) != self.is_left_signed:
             return 0
         return 128 if self.is_left_signed else -128
 
     def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
-        """What is multiplied of some cells of bytes."""
-        return (cells,)
+        """What is multiplied of some cells."""
+        return (b.bitcast(cells, self.element),)
 
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
-        """The sums with products of bytes added."""
-        lanes = total.lanes
-        name = self.intrinsic.format(bits=32 * lanes, types=f"v{lanes}i32.v{4 * lanes}i8")
+        """The sums with products added."""
+        types = [_type_in_names(value) for value in (total, *left)]
+        name = self.intrinsic.format(bits=_CELL_BITS * total.lanes, types=".".join(types))
         return b.intrinsic(name, (total, *left, *right), total.type)
 
 
@@ -153,7 +173,7 @@ class WordInstruction(DotInstruction):
     An instruction that adds two products of words, for the bytes of even and odd places: exact, and of any left sign.
     """
 
-    def start(self, is_unsigned_left: bool) -> int:
+    def start(self, left: Attribute) -> int:
         return 0
 
     def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
@@ -168,7 +188,14 @@ class WordInstruction(DotInstruction):
         return total
 
 
+def _type_in_names(value: Value) -> str:
+    """The type of a vector as the names of intrinsics have it."""
+    kind = "bf" if value.info.element == bf16 else "f" if value.info.is_float else "i"
+    return f"v{value.lanes}{kind}{value.info.bits}"
+
+
 _X86, _ARM = "llvm.x86.avx512.vpdpbusd.{bits}", "llvm.aarch64.neon.{name}.{{types}}"
+_CELL_BITS = 32
 
 DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
     DotInstruction("vpdpbusd", frozenset({"avx512vnni", "avx512vl"}), (128, 256, 512), _X86),
@@ -178,6 +205,16 @@ DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
     WordInstruction("pmaddwd", frozenset({"avx512bw"}), (512,), "llvm.x86.avx512.pmaddw.d.512"),
     WordInstruction("pmaddwd", frozenset({"avx2"}), (256,), "llvm.x86.avx2.pmadd.wd"),
     WordInstruction("pmaddwd", frozenset({"sse2"}), (128,), "llvm.x86.sse2.pmadd.wd"),
+    DotInstruction(
+        "vdpbf16ps",
+        frozenset({"avx512bf16", "avx512vl"}),
+        (128, 256, 512),
+        "llvm.x86.avx512bf16.dpbf16ps.{bits}",
+        element=bf16,
+        # Processors with tiles take four times as long for it as for a multiply-add of f32.
+        slow_with=frozenset({"amx-tile"}),
+    ),
+    DotInstruction("bfdot", frozenset({"bf16"}), (64, 128), _ARM.format(name="bfdot"), element=bf16),
 )
 """The instructions that there are on some machine; an entry adds one."""
 
@@ -186,19 +223,18 @@ _SIGN_BITS = 0x80808080
 
 
 @dataclass(frozen=True)
-class QuadProduct(DotProduct):
+class CellProduct(DotProduct):
     """
-    Products of bytes, four at a time, by an instruction.
+    Products of narrow elements, those of a cell of 32 bits at a time, by an instruction.
 
-    Where that reads the left bytes with the other sign, they are shifted by 128, for which the sums make up at their
-    start.
+    Where that reads left bytes with the other sign, they are shifted by 128, for which the sums make up at their start.
     """
 
     instruction: DotInstruction
 
     @property
     def group(self) -> int:
-        return 4
+        return self.instruction.group
 
     @property
     def readable(self) -> str:
@@ -214,14 +250,14 @@ class QuadProduct(DotProduct):
 
     @property
     def start(self) -> int:
-        return self.instruction.start(is_unsigned(self.left))
+        return self.instruction.start(self.left)
 
     def interleave(self, run: int) -> Interleave:
         return Interleave(self.group, run, abs(self.start))
 
     def panel_rows(self, depth: Index, run: Index) -> Index:
-        assert isinstance(depth, int), "codes are multiplied in runs of known length"
-        assert isinstance(run, int), "codes are multiplied in runs of known length"
+        assert isinstance(depth, int), "cells are of runs of known length"
+        assert isinstance(run, int), "cells are of runs of known length"
         return depth // max(1, run) * -(-run // self.group) + (self.start != 0)
 
     def panel_shape(self, depth: int, run: int, panel: int) -> Shape:
@@ -230,36 +266,37 @@ class QuadProduct(DotProduct):
         return (rows, panel, self.group)
 
     def cells(self, run: Index) -> tuple[Index, int]:
-        assert isinstance(run, int), "codes are multiplied in runs of known length"
+        assert isinstance(run, int), "cells are of runs of known length"
         return divmod(run, self.group)
 
     def has_vectors_of(self, lanes: int) -> bool:
-        return 32 * lanes in self.instruction.widths
+        return _CELL_BITS * lanes in self.instruction.widths
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
         if count is None:
             return address.load(i32, align=1)
-        parts = {1: ((0, i8),), 2: ((0, i16),), 3: ((0, i16), (2, i8))}[count]
+        parts = {8: ((0, i8),), 16: ((0, i16),), 24: ((0, i16), (2, i8))}[count * bit_width(self.left)]
         loaded = [b.cast(address.at(at, i8).load(type_, align=1), i32, signed=False) << 8 * at for at, type_ in parts]
         return loaded[0] if len(loaded) == 1 else loaded[0] | loaded[1]
 
     def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
         spread = b.splat(cell, lanes)
-        cells = b.bitcast(b.xor(spread, _SIGN_BITS) if self.start else spread, i8)
+        cells = b.xor(spread, _SIGN_BITS) if self.start else spread
         return self.instruction.parts(b, cells, signed=not is_unsigned(self.left))
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
-        cells = b.bitcast(address.load(vector(i32, lanes), align=4 * lanes), i8)
-        return self.instruction.parts(b, cells, signed=True)
+        return self.instruction.parts(b, address.load(vector(i32, lanes), align=4 * lanes), signed=True)
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         return self.instruction.emit(b, total, left, right)
 
 
-def multiplies(*values: SSAValue) -> bool:
-    """Whether there are products of elements such as these have: of integers, and of floats of 32 and 64 bits."""
-    elements = [element_of(value) for value in values]
-    return all(is_integer(element) or (is_float(element) and byte_width(element) >= 4) for element in elements)
+def multiplies(result: SSAValue, *factors: SSAValue) -> bool:
+    """Whether there are products of elements such as these have: integers and floats, whose result is the sums."""
+    elements = [element_of(factor) for factor in factors]
+    if not all(is_integer(element) or is_float(element) for element in elements):
+        return False
+    return not is_half(element_of(result))
 
 
 def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
@@ -273,14 +310,14 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     fits = is_integer(first) and is_integer(second) and byte_width(first) == byte_width(second) < 4
     signature = ProductSignature.of_elements(first, second if fits else first)
     types = signature.left, signature.right, signless(signature.accumulator)
-    if bit_width(signature.left) == 8 and signature.right == i8:
-        found = [instruction for instruction in DOT_INSTRUCTIONS if instruction.is_there(target)]
-        ways = [QuadProduct(*types, instruction) for instruction in found]
-        # One that needs no start, where there is one as fast.
-        alike = [way for way in ways if type(way.instruction) is type(ways[0].instruction)]
-        if alike:
-            return min(alike, key=lambda way: way.start != 0)
-    return DotProduct(*types)
+    ways = [
+        CellProduct(*types, instruction)
+        for instruction in DOT_INSTRUCTIONS
+        if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target)
+    ]
+    # One that needs no start, where there is one as fast.
+    alike = [way for way in ways if type(way.instruction) is type(ways[0].instruction)]
+    return min(alike, key=lambda way: way.start != 0, default=DotProduct(*types))
 
 
 def multiply_adds(element: Attribute) -> DotProduct:

@@ -16,7 +16,7 @@ from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import (
     TILE_PRODUCTS,
     GemmOptions,
@@ -25,7 +25,7 @@ from glow_mlir.codegen.kernels.gemm import (
     product_cut,
     product_tiles,
 )
-from glow_mlir.codegen.kernels.pack_cells import Bytes, emit_pack_cells
+from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
@@ -169,7 +169,7 @@ class MatMulKernel(Kernel):
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
             return False
         left, right = (getattr(op, name) for name in ("left", "right"))
-        return multiplies(left, right) and not is_empty(right) and _has_rows(op)
+        return multiplies(getattr(op, "result"), left, right) and not is_empty(right) and _has_rows(op)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         rows, columns, depth = _sizes(op)
@@ -295,9 +295,9 @@ class MatMulKernel(Kernel):
         share, pitch = call.share("pack"), right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
         tile = tile_for(call.target, dot.sums)
-        if isinstance(dot, QuadProduct):
+        if isinstance(dot, CellProduct):
             column_step, row_step = (pitch, 1) if _flag(call.op, "transpose_right") else (1, pitch)
-            matrix = Bytes(right.pointer.at(offset, element), columns, column_step, [(depth, row_step)])
+            matrix = Matrix(right.pointer.at(offset, element), columns, column_step, [(depth, row_step)])
             emit_pack_cells(call.b, scratch.pointer, matrix, dot, tile, share)
             return
         if _flag(call.op, "transpose_right"):

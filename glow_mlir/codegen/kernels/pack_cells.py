@@ -1,4 +1,4 @@
-"""Packing of bytes in panels of cells at run time, as `glow_mlir/constants/packing.py` does it for constants."""
+"""Packing of narrow elements in cells at run time, as `glow_mlir/constants/packing.py` does it for constants."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import linear, nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
-from glow_mlir.codegen.builder.types import i8, i32, vector
+from glow_mlir.codegen.builder.types import i32, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.kernels.dot_products import QuadProduct
+from glow_mlir.codegen.kernels.dot_products import CellProduct
 from glow_mlir.codegen.kernels.gemm import emit_panels
 from glow_mlir.codegen.kernels.tiles import Columns, Tile
+from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 
 _ONES = 0x01010101
@@ -20,9 +21,9 @@ _ONES = 0x01010101
 
 
 @dataclass(frozen=True)
-class Bytes:
+class Matrix:
     """
-    A matrix of bytes in memory: its first element, and its columns, `column_step` elements apart.
+    A matrix of narrow elements in memory: its first element, and its columns, `column_step` elements apart.
 
     The depth runs over `axes`, each as size and stride, of which the last is one run.
     """
@@ -34,7 +35,7 @@ class Bytes:
 
 
 def emit_pack_cells(
-    b: Builder, packed: Value, matrix: Bytes, dot: QuadProduct, tile: Tile, share: Partition = ALL
+    b: Builder, packed: Value, matrix: Matrix, dot: CellProduct, tile: Tile, share: Partition = ALL
 ) -> None:
     """
     Emit the packing of a matrix as `packing.pack_panels` does it in the form of `dot`.
@@ -50,7 +51,7 @@ def emit_pack_cells(
         if matrix.column_step == 1:
             for v in range(columns.vectors):
                 left = b.index(columns.count) - v * tile.lanes
-                mask = b.mask(left, tile.lanes, 8) if columns.partial else None
+                mask = b.mask(left, tile.lanes, bit_width(dot.memory)) if columns.partial else None
                 _pack(b, columns, v * tile.lanes, tile.lanes, mask, matrix, dot, tile.panel)
         else:
             with b.loop(0, columns.count) as column:
@@ -67,8 +68,8 @@ def _pack(
     first: Index,
     lanes: int,
     mask: Value | None,
-    matrix: Bytes,
-    dot: QuadProduct,
+    matrix: Matrix,
+    dot: CellProduct,
     panel: int,
 ) -> None:
     """Pack some neighbouring columns of a panel, those outside `mask` excepted."""
@@ -76,14 +77,14 @@ def _pack(
     whole, rest = divmod(run, dot.group)
     places = [position * (whole + (rest > 0)) for position in contiguous_strides(tuple(size for size, _ in outer))]
     target = columns.weights.at(first + (panel if dot.start else 0), i32)
-    source = matrix.pointer.at((columns.start + first) * matrix.column_step, i8)
+    source = matrix.pointer.at((columns.start + first) * matrix.column_step, dot.memory)
 
     def pack_run(indices: list[Index]) -> None:
         begin, row = linear(indices, [stride for _, stride in outer]), linear(indices, places)
 
         def cell(number: Index, count: int) -> None:
-            address = source.at(number * (dot.group * step) + begin, i8)
-            value = _cell(b, address, step, count, lanes, mask)
+            address = source.at(number * (dot.group * step) + begin, dot.memory)
+            value = _cell(b, address, step, count, lanes, mask, dot)
             target.at((number + row) * panel, i32).store(value)
 
         with b.loop(0, whole) as number:
@@ -94,26 +95,27 @@ def _pack(
     nest(b, [size for size, _ in outer], pack_run)
 
 
-def _cell(b: Builder, address: Value, step: int, count: int, lanes: int, mask: Value | None) -> Value:
-    """A cell of each of some columns: so many bytes of it, and zeros."""
-    type_ = vector(i8, lanes)
+def _cell(b: Builder, address: Value, step: int, count: int, lanes: int, mask: Value | None, dot: CellProduct) -> Value:
+    """A cell of each of some columns: so many elements of it, and zeros."""
+    bits = bit_width(dot.memory)
+    type_ = vector(integer_of_width(bits), lanes)
     cell: Value | None = None
     for number in range(count):
-        place = address.at(number * step, i8)
-        byte = place.load(type_) if mask is None else b.load_masked(place, type_, mask)
-        wide = b.cast(byte, i32, signed=False) << 8 * number
+        place = address.at(number * step, dot.memory)
+        part = place.load(type_) if mask is None else b.load_masked(place, type_, mask)
+        wide = b.cast(part, i32, signed=False) << bits * number
         cell = wide if cell is None else cell | wide
     assert cell is not None
     return cell
 
 
-def _start(b: Builder, columns: Columns, rows: Index, dot: QuadProduct, tile: Tile) -> None:
+def _start(b: Builder, columns: Columns, rows: Index, dot: CellProduct, tile: Tile) -> None:
     """Write the first row of a panel from its columns."""
-    ones = b.bitcast(b.constant(_ONES, vector(i32, tile.lanes)), i8)
+    ones = dot.instruction.parts(b, b.constant(_ONES, vector(i32, tile.lanes)), signed=False)
     for v in range(columns.vectors):
         first = columns.weights.at(v * tile.lanes, i32)
         zero = b.constant(0, vector(i32, tile.lanes))
         with b.loop(1, rows, carried=[zero]) as loop:
             cells = dot.columns(b, first.at(loop.index * tile.panel, i32), tile.lanes)
-            loop.set(dot.multiply_add(b, (ones,), cells, loop.values[0]))
+            loop.set(dot.multiply_add(b, ones, cells, loop.values[0]))
         first.store(loop.results[0] * abs(dot.start))

@@ -19,22 +19,26 @@ from glow_mlir.ir.registry import lowering
 @lowering(FullyConnectedOp)
 def fully_connected(op: FullyConnectedOp, emit: Emitter) -> SSAValue:
     """A matrix product with a bias (Glow lowers to MatMul and BatchedAdd)."""
-    return emit(MatMulOp, op.input, op.weights, op.bias)
+    return emit(MatMulOp, op.input, op.weights, op.bias, to=op.to)
 
 
 @lowering(MatMulOp)
 def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
-    """A product of operands that are transposed beforehand, in f32 for narrower floats; a sum of nothing is 0."""
+    """
+    A product of operands that are transposed beforehand; a sum of nothing is 0.
+
+    One that is rounded to narrower floats is one of sums, and a conversion of these.
+    """
     element = element_of(op.result)
     if is_empty(op.left) or is_empty(op.right):
         return _sum_of_nothing(op, emit)
     if is_float(element) and byte_width(element) < 4:
-        wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.left, op.right, op.bias)]
         flags = {name: op.properties[name] for name in ("transpose_left", "transpose_right")}
-        return emit(CastOp, emit(MatMulOp, *wide, **flags), to=element)
+        bias = None if op.bias is None else emit(CastOp, op.bias, to=f32)
+        return emit(CastOp, emit(MatMulOp, op.left, op.right, bias, to=f32, **flags), to=element)
     left = _swapped(op.left, emit) if flag(op.transpose_left) else op.left
     right = _swapped(op.right, emit) if flag(op.transpose_right) else op.right
-    return emit(MatMulOp, left, right, op.bias)
+    return emit(MatMulOp, left, right, op.bias, to=op.to)
 
 
 def _sum_of_nothing(op: MatMulOp, emit: Emitter) -> SSAValue:

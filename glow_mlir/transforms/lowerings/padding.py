@@ -24,8 +24,8 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
     """
     Padding becomes an explicit border, groups become convolutions side by side (as Glow lowers them).
 
-    The border is a buffer like any other, so that liveness and arena see it. Channels go last, floats narrower than
-    f32 are computed in f32, and a sum of nothing is 0.
+    The border is a buffer like any other, so that liveness and arena see it. Channels go last, what is rounded to
+    floats narrower than f32 is a sum in f32 and a conversion, and a sum of nothing is 0.
     """
     window = op.window()
     last = is_channels_last(op.layout)
@@ -35,8 +35,8 @@ def conv(op: ConvOp, emit: Emitter) -> SSAValue:
     if not last:
         return _channels_last(op, emit)
     if is_float(element) and byte_width(element) < 4:
-        wide = [None if v is None else emit(CastOp, v, to=f32) for v in (op.input, op.filter, op.bias)]
-        return emit(CastOp, emit(ConvOp, *wide, **_without(op)), to=element)
+        bias = None if op.bias is None else emit(CastOp, op.bias, to=f32)
+        return emit(CastOp, emit(ConvOp, op.input, op.filter, bias, to=f32, **_without(op)), to=element)
     if any(window.pads):
         return emit(ConvOp, padded_image(op, emit), op.filter, op.bias, **_without(op, "pads"))
     return _grouped(op, emit, rank_of(op.input) - 1)
