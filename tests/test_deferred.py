@@ -117,7 +117,10 @@ def test_packed(name: str, kind: type[Stored | Opaque]) -> None:
     few = {"grouped": 5, "strassen": 8}.get(name, 3)
     for operand in (array, np.take(array, range(few), axis)):
         expected = pack(operand)
-        check(Packed(kind(operand), pack, Blocks(axis, unit, target, expected.shape, *sections), name), expected)
+        check(
+            Packed(kind(operand), pack, Blocks(axis, unit, target, expected.shape, *sections), name, array.dtype),
+            expected,
+        )
 
 
 def test_digests_tell_what_differs() -> None:
@@ -136,8 +139,8 @@ def test_digests_tell_what_differs() -> None:
         Joined([source, source], 0),
         Joined([source, source], 1),
         Joined([source.transposed((1, 0)), source], 1),
-        Packed(source, lambda m: pack_panels(m, 4), Blocks(1, 4, 0, (2, 6, 4)), "panels 4"),
-        Packed(source, lambda m: pack_panels(m, 2), Blocks(1, 2, 0, (3, 6, 2)), "panels 2"),
+        Packed(source, lambda m: pack_panels(m, 4), Blocks(1, 4, 0, (2, 6, 4)), "panels 4", source.dtype),
+        Packed(source, lambda m: pack_panels(m, 2), Blocks(1, 2, 0, (3, 6, 2)), "panels 2", source.dtype),
     ]
     assert len({item.digest for item in made}) == len(made)
     assert Stored(array.copy()).digest == source.digest

@@ -389,15 +389,22 @@ class Blocks:
 
 class Packed(Deferred):
     """
-    Another array in the form that `pack` gives it, made of pieces by `blocks`.
+    Another array in the form that `pack` gives it, made of pieces by `blocks`, of elements of the type `dtype`.
 
     `name` says what `pack` does, with all its parameters.
     """
 
-    def __init__(self, source: Deferred, pack: Callable[[np.ndarray], np.ndarray], blocks: Blocks, name: str) -> None:
+    def __init__(
+        self,
+        source: Deferred,
+        pack: Callable[[np.ndarray], np.ndarray],
+        blocks: Blocks,
+        name: str,
+        dtype: np.dtype[Any],
+    ) -> None:
         self.source, self.blocks, self.name = source, blocks, name
         self._pack = pack
-        self.shape, self.dtype = blocks.shape, source.dtype
+        self.shape, self.dtype = blocks.shape, dtype
 
     @property
     def recipe(self) -> str:

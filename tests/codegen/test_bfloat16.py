@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from execute import Case, check, check_all, compile_module, module_of, runnable_targets, sample
+from machines import brain_product_targets
+from xdsl.dialects.builtin import f32
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
@@ -17,7 +20,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, SoftmaxOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp
@@ -57,6 +60,47 @@ def test_exact_functions(operator: type[HighOp]):
 @pytest.mark.parametrize("operator", [elementwise_math.ExpOp, elementwise_math.SinOp])
 def test_functions(operator: type[HighOp]):
     check(operator, brain(5, 37))
+
+
+def narrow_products(kind: str) -> list[Case]:
+    """Products of 16-bit floats that give their sums, with right operands that are constant and others."""
+    found: list[Case] = []
+    for constants in ((1,), ()):
+        options: dict[str, Any] = {"constants": constants, "to": f32}
+
+        def matrix(*shape: int) -> np.ndarray:
+            return sample(shape, kind)
+
+        def wide(*shape: int) -> np.ndarray:
+            return sample(shape, "float32")
+
+        for rows, depth, columns in [(1, 1, 1), (3, 7, 5), (13, 66, 70), (7, 129, 100)]:
+            found.append(Case(MatMulOp, matrix(rows, depth), matrix(depth, columns), wide(columns), **options))
+            turned = matrix(columns, depth)
+            found.append(Case(MatMulOp, matrix(rows, depth), turned, transpose_right=True, **options))
+        found += [
+            Case(MatMulOp, matrix(2, 3, 5, 9), matrix(3, 9, 33), **options),
+            Case(FullyConnectedOp, matrix(5, 33), matrix(33, 20), wide(20), **options),
+            Case(ConvOp, matrix(2, 9, 10, 6), matrix(5, 3, 2, 6), wide(5), **options),
+            Case(ConvOp, matrix(1, 11, 12, 8), matrix(70, 3, 3, 8), strides=[2, 2], pads=[1, 1, 1, 1], **options),
+            Case(ConvOp, matrix(1, 11, 12, 8), matrix(16, 3, 3, 2), group=4, dilations=[2, 1], **options),
+            Case(ConvOp, matrix(1, 9, 9, 35), matrix(35, 3, 3, 1), group=35, **options),
+            Case(ConvOp, matrix(1, 23, 23, 3), matrix(20, 7, 7, 3), strides=[2, 2], **options),
+            Case(ConvOp, matrix(1, 3, 20, 20), matrix(16, 3, 3, 3), layout="channels_first", **options),
+            Case(ConvOp, matrix(2, 19, 5), matrix(3, 4, 5), **options),
+            # Large enough for Strassen's algorithm, were they f32.
+            Case(MatMulOp, matrix(256, 512), matrix(512, 512), **options),
+            Case(ConvOp, matrix(1, 16, 32, 512), matrix(512, 1, 1, 512), **options),
+            # Large enough for tiles of Winograd's algorithm, the last of them partial.
+            Case(ConvOp, matrix(1, 21, 23, 64), matrix(64, 3, 3, 64), wide(64), **options),
+        ]
+    return found
+
+
+@pytest.mark.parametrize("kind", [BFLOAT16, "float16"])
+@pytest.mark.parametrize("target", [*runnable_targets(), *brain_product_targets()])
+def test_products_give_their_sums(target: str, kind: str):
+    check_all(narrow_products(kind), target, 1e-3)
 
 
 CASES: dict[str, Case] = {

@@ -169,7 +169,7 @@ def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None
             Plane(pixels, f32, (*strides((batch, *extents, 1))[:-1], 0)),
         )
         operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, planes=planes if epilogue else ())
-        emit_winograd(b, operands, shape, cut=cut, scratch=scratch)
+        emit_winograd(b, operands, shape, cut=cut, source=f32, scratch=scratch)
 
     packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
@@ -202,7 +202,7 @@ def test_error_against_f64(form: TileForm, channels: int, extents: tuple[int, in
 
     def body(b: Builder, arguments: list[Value]) -> None:
         out, inp, w, *scratch = arguments
-        emit_winograd(b, ProductOperands(out, inp, w), shape, cut=cut, scratch=scratch)
+        emit_winograd(b, ProductOperands(out, inp, w), shape, cut=cut, source=f32, scratch=scratch)
 
     result = np.zeros((1, *extents, 64), dtype=np.float32)
     packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
@@ -220,7 +220,7 @@ def test_layers_share_their_transforms(name: str) -> None:
         for size, channels, filters in [(16, 64, 64), (17, 128, 64), (14, 64, 128)]:
             shape = conv_shape([size + 2, size + 2], [3, 3], channels, filters)
             cut = blocked(target, TileForm(4, 4), (size, size), 1, channels)
-            emit_winograd(b, ProductOperands(out, inp, w, bias), shape, cut=cut, scratch=scratch)
+            emit_winograd(b, ProductOperands(out, inp, w, bias), shape, cut=cut, source=f32, scratch=scratch)
     assert sum(name.startswith("winograd") for name in module.signatures) == 2
     assert undefined_symbols(compile_text(emit_module(module.module), target)) == ()
 

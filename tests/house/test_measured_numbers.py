@@ -60,7 +60,7 @@ KERNELS = {
     "builder/x86": {"_CURRENT_ROUNDING"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/conv": {"MOST_UNROLLED"},
-    "kernels/dot_products": {"_SIGN_BITS"},
+    "kernels/dot_products": {"_CELL_BITS", "_SIGN_BITS"},
     "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
     "kernels/lookup": {"AT_ONCE", "LANES"},
     "kernels/matmul": {"MOST_AXES"},

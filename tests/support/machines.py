@@ -12,6 +12,14 @@ def target_named(text: str) -> Target:
     return CpuBackend().target(text)
 
 
+def brain_product_targets() -> list[str]:
+    """Targets with instructions for products of bf16, in all their widths, whose code this machine can run."""
+    wide = PRESETS["avx512"].features
+    return _runnable(
+        [f"avx512,vector_bits={bits},features={wide},+avx512bf16" for bits in (512, 256, 128)],
+    )
+
+
 def dot_product_targets() -> list[str]:
     """Targets with instructions for products of bytes, in all their widths, whose code this machine can run."""
     wide, narrow = (PRESETS[name].features for name in ("avx512", "avx2"))
@@ -21,6 +29,11 @@ def dot_product_targets() -> list[str]:
         f"avx512,vector_bits=128,features={wide},+avx512vnni",
         f"avx2,features={narrow},+avxvnni",
     ]
+    return _runnable(texts)
+
+
+def _runnable(texts: list[str]) -> list[str]:
+    """Those targets whose code this machine can run."""
     backend = CpuBackend()
     return [text for text in texts if not backend.lacks(backend.target(text))]
 

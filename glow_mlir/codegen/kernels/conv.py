@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
@@ -71,7 +72,7 @@ def accepts_conv(op: Operation) -> bool:
         and dense
         and has_unit_stride(getattr(op, "result"))
         and not any(ints(pads))
-        and multiplies(getattr(op, "result"), getattr(op, "input"), getattr(op, "filter"))
+        and multiplies(op, getattr(op, "input"), getattr(op, "filter"))
         and not is_empty(getattr(op, "filter"))
     )
 
@@ -216,11 +217,12 @@ class DepthwiseConvKernel(Kernel):
 
 
 def _is_square_in_one_group(op: Operation, taps: int) -> bool:
-    """Whether `op` is a convolution of f32 images in one group, with filters of `taps` x `taps` and dense pixels."""
+    """Whether `op` is a convolution in one group with sums in f32, with filters of `taps` x `taps` and dense pixels."""
     if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
         return False
     _, *kernel_sizes, _ = filter_shape(op)
-    return kernel_sizes == [taps, taps] and element_of(getattr(op, "input")) == f32
+    source = element_of(getattr(op, "input"))
+    return kernel_sizes == [taps, taps] and (source == f32 or is_half(source))
 
 
 @kernel("conv-winograd")
@@ -245,30 +247,30 @@ class WinogradConvKernel(Kernel):
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         constant = whole_constant(getattr(op, "filter"), storage) is not None
-        return _winograd_shape(op).candidates(target, f32) if constant else ()
+        return _winograd_shape(op, target).candidates(target, f32) if constant else ()
 
     def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
-        return _winograd_shape(op).forms(target, f32)[0] is not None
+        return _winograd_shape(op, target).forms(target, f32)[0] is not None
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        whole = _winograd_shape(op)
+        whole = _winograd_shape(op, target)
         if not whole.suits(target, f32):
             return {}
         form, panel = whole.blocking(target, f32, tiles_of(op)).form, tile_for(target, f32).panel
         shape = (-(-whole.filters // panel), math.prod(form.weights), whole.channels, panel)
         found = PackedForm(
             *("winograd", filter_shape(op), shape, f32),
-            lambda part: pack_winograd(part, panel, form),
+            lambda part: pack_winograd(part.astype(np.float32, copy=False), panel, form),
             Blocks(axis=0, unit=panel, target=0, shape=shape),
             {"panel": panel, **dataclasses.asdict(form)},
         )
         return {"filter": found}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        return [(shape, f32) for shape in _winograd_shape(op).blocking(target, f32, tiles_of(op)).scratch()]
+        return [(shape, f32) for shape in _winograd_shape(op, target).blocking(target, f32, tiles_of(op)).scratch()]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
-        tiles, shape = tiles_of(op), _winograd_shape(op)
+        tiles, shape = tiles_of(op), _winograd_shape(op, target)
         form = {side: Choice(OUTPUTS, needed=True) for side in ("height", "width")}
         if any(tiles.get(side) not in choice.values for side, choice in form.items()):
             return {**form, "block": Choice(range(1, 2)), "prefetch": Choice(YES_OR_NO)}
@@ -276,7 +278,7 @@ class WinogradConvKernel(Kernel):
         return {**form, "block": Choice(range(1, most + 1), needed=True), "prefetch": Choice(YES_OR_NO, needed=True)}
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        cut = _winograd_shape(op).blocking(target, f32, tiles_of(op))
+        cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
         if cut.block < cut.tiles:
             return {"tiles": -(-cut.tiles // cut.block)}
         return {"transform": cut.tiles, "columns": -(-filter_shape(op)[0] // cut.panel)}
@@ -290,7 +292,8 @@ class WinogradConvKernel(Kernel):
             call.b,
             ProductOperands.of(call, "input", call.one("filter").pointer),
             shape_of_call(call),
-            cut=_winograd_shape(call.op).blocking(call.target, f32, tiles_of(call.op)),
+            cut=_winograd_shape(call.op, call.target).blocking(call.target, f32, tiles_of(call.op)),
+            source=call.one("input").element,
             scratch=[scratch.pointer for scratch in call.many("scratch")],
             tiles=call.share("tiles"),
             transform=call.share("transform") if call.runs("tiles", "transform") else None,
@@ -309,13 +312,13 @@ def _stride_of(op: Operation) -> int | None:
     return strides.pop() if len(strides) == 1 else None
 
 
-def _winograd_shape(op: Operation) -> WinogradShape:
+def _winograd_shape(op: Operation, target: Target) -> WinogradShape:
     """The sizes of a convolution that Winograd's algorithm can do."""
     filters, *_, channels = filter_shape(op)
     batch, *extents, _ = shape_of(getattr(op, "result"))
     stride = _stride_of(op)
     assert stride is not None
-    return WinogradShape(extents, batch, channels, filters, stride)
+    return WinogradShape(extents, batch, channels, filters, stride, dot_of(op, target).group)
 
 
 @kernel("conv-strassen")
@@ -331,7 +334,9 @@ class StrassenConvKernel(StrassenKernel):
     PROLOGUE = True
 
     def accepts(self, op: Operation) -> bool:
-        return _is_square_in_one_group(op, 1) and self.knows_samples(op, shape_of(getattr(op, "result"))[0])
+        if not _is_square_in_one_group(op, 1) or element_of(getattr(op, "input")) != f32:
+            return False
+        return self.knows_samples(op, shape_of(getattr(op, "result"))[0])
 
     def is_constant(self, op: Operation, storage: Storage) -> bool:
         return whole_constant(getattr(op, "filter"), storage) is not None

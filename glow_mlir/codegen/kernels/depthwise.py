@@ -29,7 +29,8 @@ from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.dialects.element_types import bit_width, is_unsigned, signless
+from glow_mlir.codegen.math.half import loaded_as, to_sums
+from glow_mlir.dialects.element_types import bit_width
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,10 @@ class _Channels:
 
     def _read(self, pointer: Value, element: Attribute, offset: Index = 0) -> Value:
         """Elements of some type of the channels, as that of the sums."""
-        type_, in_memory = vector(signless(element), self.kernel.lanes), signless(element)
+        type_, in_memory = vector(loaded_as(element), self.kernel.lanes), loaded_as(element)
         address = pointer.at(self.channel + offset, in_memory)
         value = address.load(type_) if self.mask is None else self.b.load_masked(address, type_, self.mask)
-        return self.b.cast(value, self.kernel.element, signed=not is_unsigned(element))
+        return to_sums(self.b, value, element, self.kernel.element)
 
     def _slice(self, index: int, source: Value, sums: list[list[Value]]) -> None:
         """Add the products of one slice of the filter, input line by input line: each pixel is loaded once."""

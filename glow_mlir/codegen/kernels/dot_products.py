@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import bf16, i8
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i16, i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.math.half import is_half, widen
+from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
 from glow_mlir.constants.packing import Interleave
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless
 from glow_mlir.dialects.product_types import ProductSignature
@@ -58,12 +58,12 @@ class DotProduct:
     @property
     def left_cell(self) -> Attribute:
         """The type in which a cell of the left operand is read."""
-        return signless(self.left)
+        return loaded_as(self.left)
 
     @property
     def right_cell(self) -> Attribute:
         """The type of which a row of a panel has one for each column."""
-        return signless(self.right)
+        return loaded_as(self.right)
 
     @property
     def start(self) -> int:
@@ -94,27 +94,25 @@ class DotProduct:
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
         """A cell of the left operand, or the first elements of one; what is not there stands for any number."""
-        return _widened(b, address.load(self.left_cell), self.left, self.sums)
+        cell = address.load(self.left_cell)
+        return cell if is_half(self.left) else to_sums(b, cell, self.left, self.sums)
 
     def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
         """A cell of the left operand for each of `lanes` sums."""
-        return (b.splat(cell, lanes),)
+        spread = b.splat(cell, lanes)
+        # One conversion of a vector costs less than that of a scalar and its way there.
+        return (to_sums(b, spread, self.left, self.sums) if is_half(self.left) else spread,)
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
         """A cell of each of `lanes` columns of a panel, aligned to a whole vector of them."""
         type_ = vector(self.right_cell, lanes)
         loaded = address.load(type_, align=lanes * type_info(type_).bytes_in_memory)
-        return (_widened(b, loaded, self.right, self.sums),)
+        return (to_sums(b, loaded, self.right, self.sums),)
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         """Sums with the products of what `spread` and `columns` gave added."""
         (x,), (y,) = left, right
         return b.fma(x, y, total) if is_float(self.sums) else total + x * y
-
-
-def _widened(b: Builder, value: Value, element: Attribute, sums: Attribute) -> Value:
-    """Elements in the type in which their products are summed."""
-    return widen(b, value) if is_half(element) else b.cast(value, sums, signed=not is_unsigned(element))
 
 
 @dataclass(frozen=True)
@@ -291,12 +289,11 @@ class CellProduct(DotProduct):
         return self.instruction.emit(b, total, left, right)
 
 
-def multiplies(result: SSAValue, *factors: SSAValue) -> bool:
-    """Whether there are products of elements such as these have: integers and floats, whose result is the sums."""
+def multiplies(op: Operation, *factors: SSAValue) -> bool:
+    """Whether there are the products of an operator: of integers and floats, those of 16 bits where it gives sums."""
     elements = [element_of(factor) for factor in factors]
-    if not all(is_integer(element) or is_float(element) for element in elements):
-        return False
-    return not is_half(element_of(result))
+    sums = op.properties.get("to") is not None
+    return all(is_integer(element) or (is_float(element) and (sums or not is_half(element))) for element in elements)
 
 
 def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:

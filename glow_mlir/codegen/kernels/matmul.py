@@ -169,7 +169,7 @@ class MatMulKernel(Kernel):
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
             return False
         left, right = (getattr(op, name) for name in ("left", "right"))
-        return multiplies(getattr(op, "result"), left, right) and not is_empty(right) and _has_rows(op)
+        return multiplies(op, left, right) and not is_empty(right) and _has_rows(op)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         rows, columns, depth = _sizes(op)

@@ -44,6 +44,7 @@ from glow_mlir.codegen.kernels.image_tiles import (
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import Columns, distinct, line_elements, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
+from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.winograd import OUTPUTS, TAPS, TileForm
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
@@ -58,6 +59,8 @@ class WinogradShape:
     channels: int
     filters: int
     stride: int = 1
+    direct: int = 1
+    """How many products the plain kernel does in the time of one."""
 
     def tiles(self, form: TileForm) -> int:
         """How many tiles cover the output images."""
@@ -82,7 +85,8 @@ class WinogradShape:
         costs, rows = kernel_costs(target), tile_for(target, element).rows
         fetching, transforming = costs.winograd_fetched_products, costs.winograd_products
         work = 1 + transforming / self.channels + transforming / self.filters
-        found: dict[TileForm | None, float] = {None: TAPS**2 * (self.batch * math.prod(self.extents) + fetching)}
+        plain = TAPS**2 * (self.batch * math.prod(self.extents) + fetching)
+        found: dict[TileForm | None, float] = {None: plain / self.direct}
         for height, width in itertools.product(OUTPUTS, OUTPUTS):
             form = TileForm(height, width, self.stride)
             tiles = self.tiles(form)
@@ -181,11 +185,12 @@ class Blocking:
 
 @dataclass(frozen=True)
 class InputTransform(SharedFunction):
-    """The function that transforms the input of a block of tiles."""
+    """The function that transforms the input of a block of tiles, which has elements of the type `source`."""
 
     element: Attribute
     lanes: int
     form: TileForm
+    source: Attribute
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
@@ -196,7 +201,7 @@ class InputTransform(SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        return f"winograd.input.{_name(self.form)}"
+        return f"winograd.input.{_name(self.form)}.{self.source}"
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
         line = b.stack(self.element, math.prod(self.form.inputs) * self.lanes)
@@ -204,7 +209,7 @@ class InputTransform(SharedFunction):
             start, line_step, pixel_step = self._source(b, given, index)
             target = given["points"].at(index * given["channels"], self.element)
             with b.loop(0, given["channels"], self.lanes) as channel:
-                source, points = start.at(channel, self.element), target.at(channel, self.element)
+                source, points = start.at(channel, self.source), target.at(channel, self.element)
                 self._transform(b, source, line_step, pixel_step, points, given["point_step"], line)
 
     def _source(self, b: Builder, given: dict[str, Value], index: Value) -> list[Value]:
@@ -213,19 +218,19 @@ class InputTransform(SharedFunction):
         image, *place = Tiles(b, given, self.form.height, self.form.width).place(index)
         y, x = (coordinate * self.form.stride for coordinate in place)
         offset = offset_of((image, y, x), [given[step] for step in STEPS])
-        source = given["input"].at(offset, self.element)
+        source = given["input"].at(offset, self.source)
         height, width = b.min(given["height"] - y, lines), b.min(given["width"] - x, pixels)
         channels = given["channels"]
 
         def patch() -> list[Value]:
-            zero = b.constant(0.0, vector(self.element, self.lanes))
+            zero = b.constant(0.0, vector(self.source, self.lanes))
             with b.loop(0, channels * (lines * pixels), self.lanes) as place:
-                given["patch"].at(place, self.element).store(zero)
+                given["patch"].at(place, self.source).store(zero)
             with b.loop(0, height) as line, b.loop(0, width) as pixel:
-                read = source.at(line * given["line_step"] + pixel * given["pixel_step"], self.element)
-                written = given["patch"].at((line * pixels + pixel) * channels, self.element)
+                read = source.at(line * given["line_step"] + pixel * given["pixel_step"], self.source)
+                written = given["patch"].at((line * pixels + pixel) * channels, self.source)
                 with b.loop(0, channels, self.lanes) as channel:
-                    written.at(channel, self.element).store(read.at(channel, self.element).load(zero.type))
+                    written.at(channel, self.source).store(read.at(channel, self.source).load(zero.type))
             return [given["patch"], channels * pixels, channels]
 
         whole = (height >= lines) & (width >= pixels)
@@ -238,8 +243,9 @@ class InputTransform(SharedFunction):
         (lines, pixels), type_ = self.form.inputs, vector(self.element, self.lanes)
         vertical, horizontal = self.form.axes
         with b.loop(0, pixels) as x:
-            column = source.at(x * pixel_step, self.element)
-            values = [column.at(line_step * y, self.element).load(type_) for y in range(lines)]
+            column = source.at(x * pixel_step, self.source)
+            loaded = [column.at(line_step * y, self.source).load(vector(self.source, self.lanes)) for y in range(lines)]
+            values = [widen(b, value) for value in loaded] if is_half(self.source) else loaded
             for y, value in enumerate(emit_product(b, vertical.input, values)):
                 buffer.at((x + y * pixels) * self.lanes, self.element).store(value)
         with b.loop(0, lines) as y:
@@ -331,6 +337,7 @@ def emit_winograd(
     shape: ConvShape,
     *,
     cut: Blocking,
+    source: Attribute,
     scratch: Sequence[Value],
     tiles: Partition = ALL,
     transform: Partition | None = ALL,
@@ -340,13 +347,13 @@ def emit_winograd(
     Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
     `cut`, and dilations of one.
 
-    The weights are as `packing.pack_winograd` makes them; channels and filters are multiples of a vector. `scratch` has
-    buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
+    The weights are as `packing.pack_winograd` makes them; channels and filters are multiples of a vector; the image has
+    elements of the type `source`. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
 
     Shares are of the blocks of tiles; or, where there is one block, of its tiles as they are transformed (`None`: they
     are already), and of the panels of filters (`None`: they wait for the inputs).
     """
-    nest = _Nest(b, operands, tuple(scratch), shape, cut, transform, columns)
+    nest = _Nest(b, operands, tuple(scratch), shape, cut, source, transform, columns)
     emit_blocks(b, cut.tiles, tile_for(b.target, nest.element).rows, cut.block, nest.block, tiles)
 
 
@@ -356,6 +363,7 @@ class _Nest(TiledProduct):
 
     shape: ConvShape
     cut: Blocking
+    source: Attribute
     transform: Partition | None
     columns: Partition | None
 
@@ -384,7 +392,7 @@ class _Nest(TiledProduct):
             inputs, first, tiles = inputs.at(begin * self.cut.channels, self.element), begin + first, end - begin
         height, width = self.shape.outputs
         stride = self.cut.form.stride
-        InputTransform(self.element, self.lanes, self.cut.form).call(
+        InputTransform(self.element, self.lanes, self.cut.form, self.source).call(
             self.b,
             points=inputs,
             input=self.operands.inp,

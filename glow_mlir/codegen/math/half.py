@@ -14,6 +14,7 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import bf16, f16, f32, i16, i32
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.dialects.element_types import is_unsigned, signless
 
 _SIGN, _MAGNITUDE = 0x8000, 0x7FFFFFFF
 _INFINITY, _HALF_INFINITY, _HALF_NAN = 0x7F800000, 0x7C00, 0x7E00
@@ -49,6 +50,18 @@ def widen(b: Builder, x: Value) -> Value:
     scaled = b.bits_of(b.bitcast(magnitude, f32) * 2.0**112)
     special = magnitude >= _HALF_INFINITY << 13
     return b.bitcast(b.select(special, magnitude | _INFINITY, scaled) | ((bits & _SIGN) << 16), f32)
+
+
+def loaded_as(element: Attribute) -> Attribute:
+    """The type in which an element is loaded: 16-bit floats as their bits, of which LLVM leaves parts as they are."""
+    return i16 if is_half(element) else signless(element)
+
+
+def to_sums(b: Builder, x: Value, element: Attribute, sums: Attribute) -> Value:
+    """Return elements, as they were loaded, in the type in which their products are summed, exactly."""
+    if is_half(element):
+        return widen(b, b.bitcast(x, element))
+    return b.cast(x, sums, signed=not is_unsigned(element))
 
 
 def narrow(b: Builder, x: Value, element: Attribute) -> Value:

@@ -12,6 +12,7 @@ from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.selection.packed_form import Layout, PackedForm
 from glow_mlir.constants.deferred import Deferred, Packed, Stored
 from glow_mlir.constants.storage import Storage, deferred_constant, scalar_attribute
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -72,7 +73,7 @@ def _packed_constant(
     if form.blocks is None:
         made = Stored(np.ascontiguousarray(form.pack(operand.array())), f"{made_by} {operand.digest}")
     else:
-        made = Packed(operand, form.pack, form.blocks, made_by)
+        made = Packed(operand, form.pack, form.blocks, made_by, numpy_dtype(form.element))
     return storage.add_constant(wish, made, constant.location).sym_name.data
 
 

@@ -29,6 +29,14 @@ glow_high.func @main() {
 // -----
 
 glow_high.func @main() {
+  %x = glow_high.splat {value = 1.0 : bf16} : tensor<2x2xbf16>
+  // expected-error@+1 {{a product of bf16 is one of f32, not of f64}}
+  %y = glow_high.matmul %x, %x {to = f64} : tensor<2x2xf64>
+}
+
+// -----
+
+glow_high.func @main() {
   %x = glow_high.splat {value = true} : tensor<2x2xi1>
   // expected-error@+1 {{operand 'left' at position 0 does not verify: takes numbers and quantized elements, not i1}}
   %y = glow_high.matmul %x, %x : tensor<2x2xi1>
