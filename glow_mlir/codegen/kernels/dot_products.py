@@ -121,9 +121,8 @@ class DotInstruction:
     An instruction that adds the products of a cell of 32 bits to each lane: of four bytes to i32, without rounding or
     saturation, or of two bf16 to f32.
 
-    It is there with all of some `features` and without those in `slow_with`, in vectors of some `widths` in bits, as an
-    LLVM intrinsic whose name has the types of sums and elements, or the width, in its place. The right bytes are
-    signed.
+    It is there with all of some `features`, in vectors of some `widths` in bits, as an LLVM intrinsic whose name has
+    the types of sums and elements, or the width, in its place. The right bytes are signed.
     """
 
     name: str
@@ -132,7 +131,6 @@ class DotInstruction:
     intrinsic: str
     is_left_signed: bool = False
     element: Attribute = i8
-    slow_with: frozenset[str] = frozenset()
 
     @property
     def group(self) -> int:
@@ -140,9 +138,8 @@ class DotInstruction:
         return _CELL_BITS // bit_width(self.element)
 
     def is_there(self, target: Target) -> bool:
-        """Whether a machine has it in its vectors, and gains by it."""
-        has = self.features <= target.enabled and not self.slow_with & target.enabled
-        return has and target.vector_bits in self.widths
+        """Whether a machine has it in its vectors."""
+        return self.features <= target.enabled and target.vector_bits in self.widths
 
     def multiplies(self, left: Attribute, right: Attribute) -> bool:
         """Whether it multiplies elements of these types, if need be shifted to the other sign."""
@@ -209,8 +206,6 @@ DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
         (128, 256, 512),
         "llvm.x86.avx512bf16.dpbf16ps.{bits}",
         element=bf16,
-        # Processors with tiles take four times as long for it as for a multiply-add of f32.
-        slow_with=frozenset({"amx-tile"}),
     ),
     DotInstruction("bfdot", frozenset({"bf16"}), (64, 128), _ARM.format(name="bfdot"), element=bf16),
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import i8
+
 from glow_mlir.codegen.builder.amx import ROW_BYTES, TileSize
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import DotProduct, QuadProduct
+from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.dialects.element_types import byte_width, is_unsigned
@@ -56,7 +58,9 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
 
     `None` where it cannot, or where the form of its panels does not suit tiles.
     """
-    if not isinstance(dot, QuadProduct) or not {"amx-int8", "amx-tile"} <= target.enabled:
+    if not isinstance(dot, CellProduct) or dot.instruction.element != i8:
+        return None
+    if not {"amx-int8", "amx-tile"} <= target.enabled:
         return None
     panel = tile_for(target, dot.sums).panel
     if panel % TILE_COLUMNS or not run or run % dot.group:
