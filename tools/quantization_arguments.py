@@ -15,6 +15,7 @@ DEPENDENT = (
     "quantization_calibration",
     "keep_original_precision_for_nodes",
     "disable_channelwise",
+    "disable_bias_correction",
     "assert_all_nodes_quantized",
 )
 """Options that mean nothing without a profile."""
@@ -39,6 +40,12 @@ def add_quantization_arguments(group: ArgumentGroup) -> None:
         action="store_const",
         const=True,
         help="one scale for all weights of a node, instead of one for each channel of its result",
+    )
+    group.add_argument(
+        "--disable-bias-correction",
+        action="store_const",
+        const=True,
+        help="leave biases as they are, instead of taking out what the rounding of weights adds on average",
     )
     group.add_argument(
         "--keep-original-precision-for-nodes",
@@ -73,4 +80,5 @@ def chosen_quantization(args: Namespace) -> Quantization | None:
         not args.disable_channelwise,
         args.keep_original_precision_for_nodes or (),
         bool(args.assert_all_nodes_quantized),
+        bias_correction=not args.disable_bias_correction,
     )

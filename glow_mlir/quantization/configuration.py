@@ -75,6 +75,7 @@ def _quantization(data: dict[str, Any], folder: Path) -> Quantization:
         keep=_texts(data["keep"]),
         assert_all=_flag(data["assert_all"]),
         calibrations={_text(name): _text(value) for name, value in dict(data["calibrations"]).items()},
+        bias_correction=_flag(data["bias_correction"]),
     )
 
 

@@ -43,6 +43,10 @@ class Histogram:
         """How many numbers there are."""
         return int(self.counts.sum())
 
+    def mean(self) -> float:
+        """The mean of the numbers, of which there are some, as if each were in the middle of its bin."""
+        return float((self.counts * self.centers()).sum() / self.total)
+
     def centers(self) -> np.ndarray:
         """The middle of each bin, within the range of the numbers."""
         middles = np.ldexp(self.first + np.arange(self.bins) + 0.5, self.exponent)

@@ -28,8 +28,8 @@ class Quantization:
 
     `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
     that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has those of
-    single values, by names as the profile has them, with `*` and `?`. Raises `OptionError` for a word that there is
-    not.
+    single values, by names as the profile has them, with `*` and `?`. With `bias_correction`, what the rounding of
+    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not.
     """
 
     profile: str | os.PathLike[str]
@@ -41,6 +41,7 @@ class Quantization:
     keep: Sequence[str] = ()
     assert_all: bool = False
     calibrations: Mapping[str, str] = field(default_factory=dict[str, str])
+    bias_correction: bool = True
 
     def __post_init__(self) -> None:
         words = {"schema": SCHEMAS, "precision": PRECISIONS, "bias": BIASES, "calibration": CALIBRATIONS}
@@ -67,6 +68,7 @@ class Quantization:
             "calibration": self.calibration,
             "per_channel": self.per_channel,
             "assert_all": self.assert_all,
+            "bias_correction": self.bias_correction,
         }
         own = tuple(f"{name}={calibration}" for name, calibration in self.calibrations.items())
         lists = {"keep": tuple(self.keep), "calibrations": own}

@@ -84,6 +84,10 @@ class Plan:
         """All values that have one scale with this one, itself among them: those that operators move to each other."""
         return self._groups.get(value, (value,))
 
+    def mean(self, value: SSAValue) -> float:
+        """The mean of the numbers of one of `values`."""
+        return self._known[value].mean()
+
     def histogram(self, group: Sequence[SSAValue]) -> Histogram:
         """How often which number occurred among some values."""
         found = Histogram(self._known[group[0]].bins)

@@ -15,10 +15,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.deferred import Stored
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp
 from glow_mlir.dialects.quant import parameters_of
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import element_of, size_along
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
@@ -33,6 +34,7 @@ from glow_mlir.quantization.schemas import Uniform
 from glow_mlir.quantization.weights import bias_codes, weight_codes
 from glow_mlir.transforms.fold_quantization import Product, channel_line
 from glow_mlir.transforms.kept_operators import kept_operators
+from glow_mlir.transforms.linear_operators import linear_operator
 from glow_mlir.transforms.quantization_plan import Plan, floats_of
 
 
@@ -58,6 +60,7 @@ class QuantizePass(ModulePass):
     assert_all: bool = False
     calibrations: tuple[str, ...] = ()
     """`VALUE=CALIBRATION` for single values."""
+    bias_correction: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.profile:
@@ -84,6 +87,7 @@ class QuantizePass(ModulePass):
             self.keep,
             self.assert_all,
             dict(_pair(entry) for entry in self.calibrations),
+            self.bias_correction,
         )
 
 
@@ -185,9 +189,32 @@ class Quantizing:
         op.operands[1] = emit(DequantizeOp, codes, scales)
         bias = None if op.bias is None else storage.value_of(op.bias)
         if bias is not None:
+            if options.bias_correction:
+                bias = bias - self._mean_error(op, found.numbers().astype(np.float64) - weights)
             products = found.scales.reshape(-1).astype(np.float64) * _scale_of(op.operands[0])
             rounded = bias_codes(bias, products, options.schema, BIASES[options.bias]).numbers()
             op.operands[2] = emit.constant(rounded, op.operands[2].name_hint or "bias")
+
+    def _mean_error(self, op: Product, errors: np.ndarray) -> np.ndarray | float:
+        """
+        What such errors of its weights add to each channel of a product's result on average, in f64.
+
+        This is the bias correction of Nagel et al. (arXiv 1906.04721, §4.2), with one mean for all channels of the
+        input, the one that a histogram has, and as if there were no padding.
+        """
+        linear = linear_operator(op)
+        if linear is None:
+            return 0.0
+        mean = self.plan.mean(_rounded(op.operands[0]))
+        return linear.answer(Stored(errors), np.full(size_along(op.operands[0], -1), mean))
+
+
+def _rounded(value: SSAValue) -> SSAValue:
+    """The numbers that became the codes of a value."""
+    assert isinstance(value.owner, DequantizeOp)
+    codes = value.owner.input.owner
+    assert isinstance(codes, QuantizeOp)
+    return codes.input
 
 
 def _scale_of(value: SSAValue) -> float:

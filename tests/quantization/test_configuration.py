@@ -30,6 +30,7 @@ def full(profile: Path) -> Configuration:
         keep=("conv1", "soft*"),
         assert_all=True,
         calibrations={"relu1:0": "mse"},
+        bias_correction=False,
     )
     return Configuration(quantize, "bf16", ("classifier",))
 
