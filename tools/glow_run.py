@@ -16,7 +16,7 @@ from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.quantization_arguments import chosen_quantization
+from glow_mlir.tools.quantization_arguments import WITHOUT_FILE, chosen_quantization
 from glow_mlir.tools.run_arguments import COMPILED, HOST, PROGRAM, is_measured, is_silent, parse_arguments
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ class Run:
             write_arrays(outputs, Path(args.outputs))
         if args.stats is not None:
             write_json(statistics(session), args.stats)
-        if args.quantization_report:
-            self._add_noise(model, inputs)
+        if args.quantization_report is not None:
+            self._add_quantization(model, inputs)
         if is_measured(args):
             self._measure(session, inputs)
         is_right = args.check is None or self._compare(model, inputs, outputs)
@@ -229,12 +229,15 @@ class Run:
 
         return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names)
 
-    def _add_noise(self, model: Any, inputs: dict[str, np.ndarray]) -> None:
-        """Report how far values in codes are from those in floats."""
-        from glow_mlir.tools.quantization_report import noise_report
+    def _add_quantization(self, model: Any, inputs: dict[str, np.ndarray]) -> None:
+        """Report what values are computed in, and how far they are from those in f32."""
+        from glow_mlir.tools.quantization_report import quantization_report
 
-        self.progress.say("comparing with floats")
-        self._add(noise_report(model, self._options, inputs))
+        self.progress.say("comparing with f32")
+        report = quantization_report(model, Path(self.args.model).name, self._options, inputs)
+        self._add(report)
+        if self.args.quantization_report != WITHOUT_FILE:
+            report.write(Path(self.args.quantization_report))
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""
@@ -251,22 +254,12 @@ class Run:
 
     def _profile(self, session: InferenceSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
         """Measure, and report where the time went."""
-        import numpy as np
-
         from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.trace import chrome_trace
-        from glow_mlir.tools.latency import measure
-        from glow_mlir.tools.layer_profile import Anchor, Profile
+        from glow_mlir.tools.layer_profile import profiled_runs
 
-        def run() -> object:
-            return session.run(None, inputs)
-
-        executable = session.machine_entry
-        stamps: list[np.ndarray] = []
-        anchor = Anchor.after(run, executable.stamps)
-        measurement = measure(run, budget, lambda: stamps.append(executable.stamps.copy()))
-        profile = Profile(executable.entry.steps, np.array(stamps), measurement, anchor)
-        self._add(measurement)
+        profile = profiled_runs(lambda: session.run(None, inputs), session.machine_entry, budget)
+        self._add(profile.measurement)
         if self.args.profile:
             self._add(profile)
         if self.args.trace is not None:

@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from glow_mlir.runtime.artifact import Step
+from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import Event
-from glow_mlir.tools.latency import Measurement
+from glow_mlir.tools.latency import Budget, Measurement, measure
 from glow_mlir.tools.tables import Alignment, print_table
 
 MOST_TRACED = 100
@@ -47,6 +48,14 @@ class Anchor:
         """The end of a run that leaves its stamps in `stamps`."""
         run()
         return Anchor(time.perf_counter_ns(), int(stamps[-1]))
+
+
+def profiled_runs(run: Callable[[], object], entry: MachineEntry, budget: Budget) -> Profile:
+    """The profile of as many runs as a budget says, of machine code that stamps its instructions."""
+    stamps: list[np.ndarray] = []
+    anchor = Anchor.after(run, entry.stamps)
+    measurement = measure(run, budget, lambda: stamps.append(entry.stamps.copy()))
+    return Profile(entry.entry.steps, np.array(stamps), measurement, anchor)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 
 from glow_mlir.quantization.options import BIASES, CALIBRATIONS, PRECISIONS, SCHEMAS, Quantization
 from glow_mlir.tools.command_line import ArgumentGroup
@@ -19,6 +19,17 @@ DEPENDENT = (
     "assert_all_nodes_quantized",
 )
 """Options that mean nothing without a profile."""
+
+
+WITHOUT_FILE = True
+"""A report that is printed alone."""
+
+
+def report_file(text: str) -> str:
+    """The name of a file whose kind says what a report is written as."""
+    if not text.endswith((".json", ".html")):
+        raise ArgumentTypeError(f"expected FILE.json or FILE.html, got '{text}'")
+    return text
 
 
 def add_quantization_arguments(group: ArgumentGroup) -> None:
@@ -61,9 +72,12 @@ def add_quantization_arguments(group: ArgumentGroup) -> None:
     )
     group.add_argument(
         "--quantization-report",
-        action="store_const",
-        const=True,
-        help="print the codes of each value, and signal to noise beside floats; in --json too",
+        nargs="?",
+        type=report_file,
+        const=WITHOUT_FILE,
+        metavar="FILE.json|FILE.html",
+        help="print precision, codes, signal to noise beside f32, and time of each value, in --json too; "
+        "write them with histograms",
     )
 
 

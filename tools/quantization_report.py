@@ -1,19 +1,33 @@
-"""`--quantization-report`: how far codes are from the numbers that they stand for, value by value."""
+"""`--quantization-report`: what each value is computed in, how far it is from f32, and how long that takes."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.session import FULL_PRECISION, InferenceSession
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.glow_high.storage import GetOp
+from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, profiling
+from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.text import write_text
+from glow_mlir.pictures.charts import Html, document, histogram, paragraph, table
+from glow_mlir.quantization.histogram import Histogram
+from glow_mlir.quantization.noise import signal_to_noise
+from glow_mlir.quantization.observed import observed_values
+from glow_mlir.tools.latency import Budget
+from glow_mlir.tools.layer_profile import profiled_runs
 from glow_mlir.tools.tables import Alignment, print_table
 from glow_mlir.transforms.instrument_profile import PREFIX, saved_types
 from glow_mlir.transforms.quantize import QuantizePass
@@ -21,60 +35,129 @@ from glow_mlir.transforms.quantize import QuantizePass
 NARROWING = ("quantize", "precision", "configuration")
 """The options of a session that say precisions."""
 
-COLUMNS: dict[str, Alignment] = {"value": "left", "type": "left", "min": "right", "max": "right", "SNR in dB": "right"}
+COLUMNS: dict[str, Alignment] = {
+    "value": "left",
+    "computed in": "left",
+    "type": "left",
+    "min": "right",
+    "max": "right",
+    "codes from": "right",
+    "to": "right",
+    "SNR in dB": "right",
+    "µs": "right",
+}
 
+BUDGET = Budget(iterations=20, duration=0.0, warmup=50.0)
+"""How often the model runs to be timed."""
 
-def signal_to_noise(signal: np.ndarray, found: np.ndarray) -> float:
-    """The power of the signal over that of what differs from it, in dB; infinite where nothing does."""
-    wide = signal.astype(np.float64)
-    noise = float(np.square(found - wide).sum())
-    power = float(np.square(wide).sum())
-    return math.inf if noise == 0 else 10 * math.log10(power / noise) if power else -math.inf
+BINS = 256
+"""Bins of the histograms."""
 
 
 @dataclass(frozen=True)
-class ValueNoise:
-    """A value: its name, the type of its codes or else of floats, its range in floats, and signal to noise in dB."""
+class ValueReport:
+    """
+    A value: its name; what its operator computes in; the type of its codes, or else of floats; its range in f32, and
+    that of its codes; signal to noise in dB; and the microseconds of the instructions of its nodes, which the last
+    value of an instruction has for all.
+    """
 
     name: str
+    precision: str
     type: str
     low: float
     high: float
+    codes: tuple[float, float] | None
     ratio: float
+    microseconds: float | None
+    histogram: Histogram = field(repr=False)
+
+    def cells(self) -> list[str]:
+        """The value as a row of the table."""
+        ends = ["", ""] if self.codes is None else [f"{end:.4g}" for end in self.codes]
+        took = "" if self.microseconds is None else f"{self.microseconds:.1f}"
+        head = [self.name, self.precision, self.type, f"{self.low:.4g}", f"{self.high:.4g}"]
+        return [*head, *ends, f"{self.ratio:.1f}", took]
+
+    def data(self) -> dict[str, Any]:
+        """The value as JSON has it, without its histogram; `None` for what is infinite."""
+        found = asdict(replace(self, histogram=Histogram(BINS)))
+        del found["histogram"]
+        numbers = {name: found[name] for name in ("low", "high", "ratio")}
+        return found | {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 @dataclass(frozen=True)
-class NoiseReport:
+class QuantizationReport:
     """The values of a graph that a profile has, and behind them the outputs of the model."""
 
-    values: Sequence[ValueNoise]
+    model: str
+    values: Sequence[ValueReport]
+    rest: float | None
+    """Microseconds of instructions that no value stands for."""
     key: str = "quantization"
 
     def show(self) -> None:
         """Print the table."""
-        rows = [[v.name, v.type, f"{v.low:.4g}", f"{v.high:.4g}", f"{v.ratio:.1f}"] for v in self.values]
-        print_table("quantization", COLUMNS, rows)
+        print_table("quantization", COLUMNS, [value.cells() for value in self.values])
+        if self.rest is not None:
+            print(f"instructions of other nodes take {self.rest:.1f} µs")
 
-    def data(self) -> object:
-        """The table as JSON has it; `None` for a ratio that is infinite."""
-        found = [asdict(value) for value in self.values]
-        return [row | {"ratio": row["ratio"] if math.isfinite(row["ratio"]) else None} for row in found]
+    def data(self) -> list[dict[str, Any]]:
+        """The table as JSON has it."""
+        return [value.data() for value in self.values]
+
+    def write(self, path: Path) -> None:
+        """Write the report with histograms, as a page where the file is an `.html` one, else as JSON."""
+        write_text(self.html() if path.suffix == ".html" else f"{json.dumps(self._whole(), indent=1)}\n", path)
+
+    def html(self) -> str:
+        """The table with a histogram of each value, in a page that loads nothing."""
+        rows = [[*value.cells(), _picture(value)] for value in self.values]
+        text = "Values in f32, on a logarithmic scale of counts; lines are the ends of the range of codes."
+        return document(f"{self.model}: quantization", [paragraph(text), table([*COLUMNS, "numbers"], rows)])
+
+    def _whole(self) -> dict[str, Any]:
+        values = [
+            value.data() | {"histogram": value.histogram.to_json() if value.histogram.total else None}
+            for value in self.values
+        ]
+        return {"model": self.model, "values": values, "rest_microseconds": self.rest}
+
+
+def _picture(value: ValueReport) -> Html | str:
+    found = value.histogram
+    return Html(histogram(found.centers(), found.counts, value.codes or ())) if found.total else ""
 
 
 @dataclass
-class _Types(PassObserver):
-    """Takes the types of the codes that the saved values are made of."""
+class _Chosen(PassObserver):
+    """Takes what the pass `quantize` makes of each value, and which operators it lets compute on codes."""
 
-    found: dict[str, str] = field(default_factory=dict[str, str])
+    types: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    precisions: dict[str, str] = field(default_factory=dict[str, str])
+    nodes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def before(self, item: ModulePass, module: ModuleOp) -> None:
+        if not isinstance(item, QuantizePass):
+            return
+        on_codes = {op for plan in item.plans(module) for op in plan.operators}
+        for name, value in observed_values(module).items():
+            owner = value.owner
+            assert isinstance(owner, Operation)
+            self.nodes[name] = location_names(owner.location)
+            self.precisions[name] = (
+                "" if isinstance(owner, GetOp) else item.precision if owner in on_codes else "floats"
+            )
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, QuantizePass):
-            self.found = {
-                name: str(type_).removeprefix("!quant.uniform") for name, type_ in saved_types(module).items()
-            }
+            self.types = saved_types(module)
 
 
-def noise_report(model: Any, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> NoiseReport:
+def quantization_report(
+    model: Any, title: str, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
+) -> QuantizationReport:
     """
     Compare the values of a model in f32 with those in codes and narrower floats, on the inputs of one run.
 
@@ -84,12 +167,21 @@ def noise_report(model: Any, options: Mapping[str, Any], inputs: Mapping[str, np
     narrow = {name: options[name] for name in NARROWING}
     backend = get_backend(options["backend"])
     pipeline: Pipeline = profiling(backend.pipeline(options["target"]))
-    types = _Types()
+    chosen = _Chosen()
     floats = _outputs(InferenceSession(model, pipeline=pipeline, cache=False, **plain), inputs)
-    quantized = InferenceSession(model, pipeline=pipeline, cache=False, pass_observers=[types], **narrow, **plain)
-    codes = _outputs(quantized, inputs)
-    names = sorted(floats, key=lambda name: not name.startswith(PREFIX))
-    return NoiseReport([_noise(name, types.found.get(name, ""), floats[name], codes[name]) for name in names])
+    session = InferenceSession(model, pipeline=pipeline, cache=False, pass_observers=[chosen], **narrow, **plain)
+    codes = _outputs(session, inputs)
+    times, rest = _times(model, options, inputs, chosen.nodes) if backend.MACHINE_CODE else ({}, None)
+    values: list[ValueReport] = []
+    for output in sorted(floats, key=lambda output: not output.startswith(PREFIX)):
+        name = output.removeprefix(PREFIX)
+        value = _value(name, chosen.types.get(output), floats[output], codes[output])
+        word = chosen.precisions.get(name, "") if output.startswith(PREFIX) else ""
+        if word == "floats":
+            word = _floats_of(session, chosen.nodes[name])
+            value = replace(value, type=word) if value.codes is None else value
+        values.append(replace(value, precision=word, microseconds=times.get(name)))
+    return QuantizationReport(title, values, rest)
 
 
 def _outputs(session: InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -97,7 +189,46 @@ def _outputs(session: InferenceSession, inputs: Mapping[str, np.ndarray]) -> dic
     return dict(zip(names, session.run(None, inputs), strict=True))
 
 
-def _noise(name: str, type_: str, signal: np.ndarray, found: np.ndarray) -> ValueNoise:
-    finite = signal[np.isfinite(signal)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
-    return ValueNoise(name.removeprefix(PREFIX), type_, low, high, signal_to_noise(signal, found))
+def _floats_of(session: InferenceSession, nodes: Sequence[str]) -> str:
+    """The precision of floats in operators of some nodes."""
+    kept = any(fnmatchcase(node, pattern) for node in nodes for pattern in session.keep_precision)
+    return FULL_PRECISION if kept else session.precision
+
+
+def _value(name: str, type_: Attribute | None, signal: np.ndarray, found: np.ndarray) -> ValueReport:
+    """What the numbers of a value, in f32 and as they are, and its type say of it."""
+    counted = Histogram(BINS)
+    counted.add(signal)
+    low, high = (counted.low, counted.high) if counted.total else (math.nan, math.nan)
+    text = "" if type_ is None else str(type_).removeprefix("!quant.uniform")
+    return ValueReport(name, "", text, low, high, _range_of(type_), signal_to_noise(signal, found), None, counted)
+
+
+def _range_of(type_: Attribute | None) -> tuple[float, float] | None:
+    """The numbers that the least and the largest code of a type stand for."""
+    parameters = None if type_ is None else parameters_of(type_)
+    if parameters is None or not isinstance(type_, UniformQuantizedType):
+        return None
+    scale, zero = parameters
+    return (type_.least.data - zero) * scale, (type_.most.data - zero) * scale
+
+
+def _times(
+    model: Any, options: Mapping[str, Any], inputs: Mapping[str, np.ndarray], nodes: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, float], float]:
+    """
+    Value → the microseconds of the instructions whose nodes are its own, as the last value of them; and the rest.
+    """
+    session = InferenceSession(model, profile=True, cache=False, **options)
+    profile = profiled_runs(lambda: session.run(None, inputs), session.machine_entry, BUDGET)
+    last = {node: name for name, names in nodes.items() for node in names}
+    order = {name: number for number, name in enumerate(nodes)}
+    found, rest = dict[str, float](), 0.0
+    for step, time in zip(profile.steps, profile.medians, strict=True):
+        names = [last[node] for node in step.location.split("+") if node in last]
+        if names:
+            name = max(names, key=order.__getitem__)
+            found[name] = found.get(name, 0.0) + float(time)
+        else:
+            rest += float(time)
+    return found, rest

@@ -54,7 +54,7 @@ MEASURED = ("iterations", "duration", "warmup", "profile", "trace")
 STDOUT_OPTIONS = ("json", "stats", "compilation_log")
 """Files that may be `-`, which is stdout."""
 
-FILE_OPTIONS = ("trace", "outputs", "dump_dot", "dump_html")
+FILE_OPTIONS = ("trace", "outputs", "dump_dot", "dump_html", "quantization_report")
 """Files that cannot be stdout."""
 
 
@@ -251,7 +251,7 @@ def _check(args: Namespace) -> None:
     inputs = [args.model, *filter(None, (args.inputs, args.load_profile, args.load_configuration))]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
     written = [getattr(args, name) for name in (*STDOUT_OPTIONS, *FILE_OPTIONS)]
-    check_files(inputs, [path for path in written if path is not None])
+    check_files(inputs, [path for path in written if isinstance(path, str)])
 
 
 def is_measured(args: Namespace) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from glow_mlir.pictures.charts import Dot, document, paragraph, scatter, table
+from glow_mlir.quantization.noise import decibels
 from glow_mlir.quantization.search import Point, Search
 from glow_mlir.tools.tables import Alignment, print_table
 
@@ -84,7 +84,7 @@ class TuningReport:
             f"{self._counts(point)}{mark}",
             f"{point.choice.calibration}{own}" if "int8" in point.choice.precisions else "",
             f"{100 * point.loss.loss:.3g}",
-            f"{signal_to_noise(point.loss.noise):.1f}",
+            f"{decibels(point.loss.noise):.1f}",
             f"{point.speed.seconds * 1e3:.3g}",
             f"{point.speed.speedup:.2f}",
         ]
@@ -95,11 +95,6 @@ class TuningReport:
 
     def _dot(self, point: Point) -> Dot:
         return Dot(point.speed.speedup, 100 * point.loss.loss, " · ".join(self._cells(point)), point == self.best)
-
-
-def signal_to_noise(share: float) -> float:
-    """The ratio in dB of a signal to a noise whose amplitude is such a share of its own."""
-    return -20 * math.log10(share) if share else math.inf
 
 
 def _point_data(point: Point) -> dict[str, Any]:

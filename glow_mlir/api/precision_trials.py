@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.ir.locations import location_name, location_names
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.quantization.configuration import Configuration
+from glow_mlir.quantization.noise import Noise
 from glow_mlir.quantization.observed import observed_values
 from glow_mlir.quantization.options import Quantization
 from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, Speed, Unit
@@ -37,7 +37,7 @@ from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.transforms.fold_quantization import Product
 from glow_mlir.transforms.quantization_plan import Plan, data_operands
-from glow_mlir.transforms.quantize import QuantizePass, plans_of
+from glow_mlir.transforms.quantize import QuantizePass
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -77,7 +77,7 @@ class Trials:
     @cached_property
     def units(self) -> list[Unit]:
         """What of the model has a precision of its own, in the order of the program."""
-        observer = _Units(Path(self.quantize.profile))
+        observer = _Units()
         InferenceSession(self.model, quantize=self.quantize, pass_observers=[observer], cache=False, **self.options)
         return observer.found
 
@@ -163,37 +163,18 @@ class Trials:
 
     def _compared(self, choice: Choice) -> Loss:
         """The loss of a choice."""
-        noise, right, samples, session = _Power(), 0, 0, self._session(choice)
+        noise, right, samples, session = Noise(), 0, 0, self._session(choice)
         for inputs, expected in zip(self._inputs(), self._reference, strict=True):
             found = session.run(None, inputs)
-            noise.add(expected, found)
+            for array, other in zip(expected, found, strict=True):
+                if is_float_dtype(array.dtype):
+                    noise.add(array, other)
             if self.labels is not None:
                 labels = self.labels[samples : samples + len(found[0])]
                 right += int((_told(expected[0]) == labels).sum()) - int((_told(found[0]) == labels).sum())
                 samples += len(labels)
         loss = noise.share if self.labels is None else right / max(samples, 1)
         return Loss(loss, noise.share)
-
-
-@dataclass
-class _Power:
-    """The power of outputs, and that of what differs from them."""
-
-    signal: float = 0.0
-    noise: float = 0.0
-
-    def add(self, expected: Iterable[np.ndarray], found: Iterable[np.ndarray]) -> None:
-        """Add those of a run, of outputs that are floats."""
-        for array, other in zip(expected, found, strict=True):
-            if is_float_dtype(array.dtype):
-                wide = array.astype(np.float64)
-                self.signal += float(np.square(wide).sum())
-                self.noise += float(np.square(other - wide).sum())
-
-    @property
-    def share(self) -> float:
-        """The share that the amplitude of the noise is of that of the signal; at most 1 where there is no signal."""
-        return math.sqrt(self.noise / self.signal) if self.signal else float(self.noise > 0)
 
 
 def _told(output: np.ndarray) -> np.ndarray:
@@ -205,13 +186,12 @@ def _told(output: np.ndarray) -> np.ndarray:
 class _Units(PassObserver):
     """Takes the units of the graph that is quantized."""
 
-    profile: Path
     found: list[Unit] = field(default_factory=list[Unit])
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, QuantizePass):
             names = {value: name for name, value in observed_values(module).items()}
-            for plan in plans_of(module, self.profile):
+            for plan in item.plans(module):
                 self.found += _units_of(plan, names)
 
 

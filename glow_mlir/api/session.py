@@ -151,6 +151,16 @@ class InferenceSession:
         return self._executable
 
     @property
+    def precision(self) -> str:
+        """What floats of f32 are computed in."""
+        return self._precision
+
+    @property
+    def keep_precision(self) -> tuple[str, ...]:
+        """The nodes, or kinds of operators, that compute in f32 whatever the precision is."""
+        return self._keep_precision
+
+    @property
     def machine_code(self) -> MachineCode:
         """The loaded machine code; raises `OptionError` for a backend without."""
         if not isinstance(self._executable, MachineCode):

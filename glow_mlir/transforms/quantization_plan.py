@@ -53,7 +53,7 @@ class Plan:
         kept: AbstractSet[Operation],
     ) -> None:
         self.function, self.storage = function, storage
-        self._known, self._kept = known, kept
+        self._known, self.kept = known, kept
 
     @cached_property
     def operators(self) -> dict[Operation, int]:
@@ -106,7 +106,7 @@ class Plan:
     def _is_known(self, op: Operation) -> bool:
         """Whether the profile has all that an operator reads and writes, constants excepted that it can take."""
         form = form_of(op)
-        if form is None or op in self._kept or element_of(op.results[0]) != f32:
+        if form is None or op in self.kept or element_of(op.results[0]) != f32:
             return False
         variables = self._variables(op)
         constants = len(data_operands(op)) - len(variables)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -63,16 +62,30 @@ class QuantizePass(ModulePass):
     bias_correction: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not self.profile:
-            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
-        ops = (inner for function in high_functions(op) for inner in own_operations(function))
-        kept = kept_operators(ops, self.keep, "to keep in floats")
+        plans = self.plans(op)
         calibrations = _named_calibrations(observed_values(op), self._options.calibrations)
-        plans = plans_of(op, Path(self.profile), kept)
         if self.assert_all:
-            _check_all(plans, kept)
+            _check_all(plans)
         for plan in plans:
             Quantizing(plan, self._options, calibrations).run()
+
+    def plans(self, module: ModuleOp) -> list[Plan]:
+        """
+        What of each function becomes codes.
+
+        Raises `GlowError` for a profile that cannot be read, or is of another graph, and for unknown nodes to keep.
+        """
+        if not self.profile:
+            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
+        path = Path(self.profile)
+        profile = read_profile(path)
+        profile.check_graph(graph_digest(module), path)
+        ops = (inner for function in high_functions(module) for inner in own_operations(function))
+        kept = kept_operators(ops, self.keep, "to keep in floats")
+        observed = observed_values(module)
+        known = {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
+        storage = Storage(module)
+        return [Plan(function, storage, known, kept) for function in high_functions(module)]
 
     @cached_property
     def _options(self) -> Quantization:
@@ -97,20 +110,6 @@ def _pair(entry: str) -> tuple[str, str]:
     return value, calibration
 
 
-def plans_of(module: ModuleOp, path: Path, kept: AbstractSet[Operation] = frozenset()) -> list[Plan]:
-    """
-    What of each function the profile in a file lets become codes, but for operators that are `kept` in floats.
-
-    Raises `GlowError` for a profile that cannot be read, or is of another graph.
-    """
-    profile = read_profile(path)
-    profile.check_graph(graph_digest(module), path)
-    observed = observed_values(module)
-    known = {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
-    storage = Storage(module)
-    return [Plan(function, storage, known, kept) for function in high_functions(module)]
-
-
 def _named_calibrations(observed: Mapping[str, SSAValue], chosen: Mapping[str, str]) -> dict[SSAValue, str]:
     """Value → its own calibration, the last that fits; raises `OptionError` for a pattern that fits no value."""
     found: dict[SSAValue, str] = {}
@@ -122,9 +121,9 @@ def _named_calibrations(observed: Mapping[str, SSAValue], chosen: Mapping[str, s
     return found
 
 
-def _check_all(plans: list[Plan], kept: set[Operation]) -> None:
+def _check_all(plans: list[Plan]) -> None:
     """Raise `OptionError` with a list of what stays in floats and is not among those kept."""
-    left = [op for plan in plans for op in floats_of(plan) if op not in kept]
+    left = [op for plan in plans for op in floats_of(plan) if op not in plan.kept]
     if left:
         listed = ", ".join(f"{op.name.partition('.')[2]} ('{'+'.join(location_names(op.location))}')" for op in left)
         plural, what = ("operators", "them") if len(left) > 1 else ("operator", "it")

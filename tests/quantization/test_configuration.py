@@ -56,7 +56,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 def test_sessions_compute_by_a_file(tmp_path: Path) -> None:
     images = np.random.default_rng(0).random((4, 1, 8, 8), np.float32)
     profiled(DIGITS, [{"image": images}], dimensions={"N": 4}, backend="interpreter").write(tmp_path / "p.json")
-    chosen = Configuration(Quantization(tmp_path / "p.json", keep=["conv1"]), "bf16", ("classifier",))
+    chosen = Configuration(Quantization(tmp_path / "p.json", keep=["conv*"]), "bf16", ("conv2",))
     chosen.write(tmp_path / "c.json")
 
     def run(**options: object) -> np.ndarray:

@@ -67,12 +67,13 @@ def test_choice_is_written_and_loaded(folder: Path) -> None:
 
 
 def test_less_is_narrow_where_less_may_be_lost(folder: Path) -> None:
-    counts: list[int] = []
-    for percent in ("5", "0.25", "0"):
-        tune(folder, "--max-loss", percent, "--precisions", "int8", "--json", "t.json", "-o", "c.json")
+    counts, percent = list[int](), 5.0
+    for share in (0.9, 0.0, 0.0):
+        tune(folder, "--max-loss", str(percent), "--precisions", "int8", "--json", "t.json", "-o", "c.json")
         best = json.loads((folder / "t.json").read_text())["best"]
-        assert best["loss"] <= float(percent) / 100
+        assert best["loss"] <= percent / 100
         counts.append(best["precisions"].count("int8"))
+        percent = 100 * share * best["loss"]
     assert counts[0] == 3
     assert 0 < counts[1] < 3
     assert counts[2] == 0

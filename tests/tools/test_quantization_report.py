@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,8 +14,8 @@ from checkout import ROOT
 from in_process import run_tool
 
 from glow_mlir.api.profiling import profiled
+from glow_mlir.quantization.noise import Noise, decibels, signal_to_noise
 from glow_mlir.tools import glow_run
-from glow_mlir.tools.quantization_report import signal_to_noise
 
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 
@@ -23,34 +25,35 @@ def test_the_ratio_is_that_of_powers() -> None:
     assert signal_to_noise(signal, signal + np.float32(0.5)) == pytest.approx(10 * math.log10(25 / 0.5))
     assert signal_to_noise(signal, signal) == math.inf
     assert signal_to_noise(signal * 0, signal) == -math.inf
+    noise = Noise()
+    for number in signal:
+        noise.add(number, number + np.float32(0.5))
+    assert decibels(noise.share) == pytest.approx(noise.ratio) == pytest.approx(signal_to_noise(signal, signal + 0.5))
 
 
-def report(folder: Path, *options: str) -> dict[str, dict[str, object]]:
+def report(folder: Path, *options: str, backend: str = "interpreter") -> dict[str, dict[str, Any]]:
     """What the report says of each value of the digits example."""
-    argv = [
-        DIGITS,
-        "--bind",
-        "N=1",
-        "--backend",
-        "interpreter",
-        "--load-profile",
-        "p.json",
-        "--input",
-        "x.npy",
-        *options,
-    ]
-    finished = run_tool(glow_run.main, [*argv, "--quantization-report", "--json", "r.json"], directory=folder)
+    argv = [DIGITS, "--bind", "N=1", "--backend", backend, "--load-profile", "p.json", "--input", "x.npy", *options]
+    if "--quantization-report" not in options:
+        argv.append("--quantization-report")
+    finished = run_tool(glow_run.main, [*argv, "--json", "r.json"], directory=folder)
     assert (finished.code, finished.stderr) == (0, b"")
     assert b"SNR in dB" in finished.stdout
     return {row["name"]: row for row in json.loads((folder / "r.json").read_text())["quantization"]}
 
 
-def test_values_in_codes_are_told_from_those_in_floats(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a profile of eight images, and one of them."""
     images = np.random.default_rng(0).random((8, 1, 1, 8, 8), np.float32)
     samples = [{"image": image} for image in images]
     profiled(DIGITS, samples, dimensions={"N": 1}, backend="interpreter").write(tmp_path / "p.json")
     np.save(tmp_path / "x.npy", images[0])
-    narrow, wide = report(tmp_path), report(tmp_path, "--quantization-precision", "int16")
+    return tmp_path
+
+
+def test_values_in_codes_are_told_from_those_in_floats(folder: Path) -> None:
+    narrow, wide = report(folder), report(folder, "--quantization-precision", "int16")
     assert str(narrow["relu1:0"]["type"]).startswith("<u8:f32")
     assert str(wide["relu1:0"]["type"]).startswith("<i16:f32")
     assert narrow["conv2:1"]["type"] == "f32"
@@ -62,5 +65,51 @@ def test_values_in_codes_are_told_from_those_in_floats(tmp_path: Path) -> None:
         # Eight more bits are 48 dB.
         assert 20 < ratios[0] < most
         assert ratios[1] > ratios[0] + 30
-    kept = report(tmp_path, "--keep-original-precision-for-nodes", "*")
+    kept = report(folder, "--keep-original-precision-for-nodes", "*")
     assert all(row["ratio"] is None for row in kept.values())
+
+
+def test_report_says_what_is_computed_in_what(folder: Path) -> None:
+    found = report(folder, "--keep-original-precision-for-nodes", "conv2", "--precision", "bf16")
+    words = {name: row["precision"] for name, row in found.items()}
+    assert {"image:0": "", "relu1:0": "bf16", "pool+classifier:0": "int8", "probabilities": ""}.items() <= words.items()
+    assert found["relu1:0"]["type"] == "bf16"
+    low, high = found["conv1:0"]["codes"]
+    assert low <= found["conv1:0"]["low"] < found["conv1:0"]["high"] <= high + 0.01
+    assert found["conv2:1"]["codes"] is None
+    assert all(row["microseconds"] is None for row in found.values())
+
+
+def test_times_are_those_of_the_nodes_of_a_value(folder: Path) -> None:
+    found = report(folder, backend="cpu")
+    took = {name for name, row in found.items() if (row["microseconds"] or 0) > 0}
+    # A convolution, its bias, its activation and its rounding are one instruction.
+    assert {"relu1:0", "relu2:0", "pool+classifier:0"} <= took
+    assert found["pool:0"]["microseconds"] is None
+
+
+def test_files_have_histograms(folder: Path) -> None:
+    report(folder, "--quantization-report", "q.json")
+    data = json.loads((folder / "q.json").read_text())
+    values = {row["name"]: row for row in data["values"]}
+    assert data["model"] == "digits.onnx"
+    assert sum(values["image:0"]["histogram"]["counts"]) == 64
+    report(folder, "--quantization-report", "q.html")
+    page = ElementTree.fromstring((folder / "q.html").read_text().partition("\n")[2])
+    assert len(list(page.iter("{http://www.w3.org/2000/svg}svg"))) == len(values)
+    ranges = [row["codes"] for row in values.values() if row["codes"] is not None]
+    assert len(list(page.iter("{http://www.w3.org/2000/svg}line"))) == 2 * len(ranges) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--quantization-report", "q.txt"], "expected FILE.json or FILE.html, got 'q.txt'"),
+        (["--load-profile", "p.json", "--quantization-report", "p.json"], "p.json: error: cannot be written"),
+        (["--quantization-report"], "--quantization-report needs --load-profile or --load-configuration"),
+    ],
+)
+def test_mistakes_are_one_line(folder: Path, options: list[str], message: str) -> None:
+    found = run_tool(glow_run.main, [DIGITS, "--bind", "N=1", *options], directory=folder)
+    assert (found.code, found.stdout) == (1, b"")
+    assert message in found.stderr.decode()

@@ -1,0 +1,46 @@
+"""How far numbers are from what they stand for: ratios of signal to noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Noise:
+    """The power of a signal, and that of what differs from it, added up over arrays."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def add(self, signal: np.ndarray, found: np.ndarray) -> None:
+        """Add those of an array and of what is there instead."""
+        wide = signal.astype(np.float64)
+        self.signal += float(np.square(wide).sum())
+        self.noise += float(np.square(found - wide).sum())
+
+    @property
+    def share(self) -> float:
+        """The share that the amplitude of the noise is of that of the signal; 1 for noise where there is no signal."""
+        return math.sqrt(self.noise / self.signal) if self.signal else float(self.noise > 0)
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of signal to noise in dB; infinite where there is none of one of them."""
+        if self.noise == 0:
+            return math.inf
+        return 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
+
+
+def decibels(share: float) -> float:
+    """The ratio in dB of a signal to a noise whose amplitude is such a share of its own."""
+    return -20 * math.log10(share) if share else math.inf
+
+
+def signal_to_noise(signal: np.ndarray, found: np.ndarray) -> float:
+    """The ratio in dB of an array to what differs from it."""
+    noise = Noise()
+    noise.add(signal, found)
+    return noise.ratio
