@@ -142,6 +142,8 @@ class Run:
             "disable": args.disable,
             "accuracy": args.accuracy,
             "precision": args.precision or FULL_PRECISION,
+            "weights": args.weights or FULL_PRECISION,
+            "keep_precision": args.keep_precision_for_nodes or (),
             "threads": args.threads,
             "tune": args.tune,
             "entry": args.entry,

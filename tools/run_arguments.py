@@ -10,7 +10,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, check_files, new_parser
-from glow_mlir.tools.ladder_arguments import add_disable_argument
+from glow_mlir.tools.ladder_arguments import add_disable_argument, names
 from glow_mlir.tools.log_output import add_log_arguments
 from glow_mlir.tools.quantization_arguments import DEPENDENT, add_quantization_arguments
 
@@ -37,6 +37,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "stddev": ("image",),
     "values_of": ("dump_values",),
     "dot_stage": ("dump_dot",),
+    "keep_precision_for_nodes": ("precision", "weights"),
     "quantization_report": ("load_profile", "load_configuration"),
     **dict.fromkeys(DEPENDENT, ("load_profile",)),
 }
@@ -166,6 +167,17 @@ def _add_compilation(group: ArgumentGroup) -> None:
         "--precision",
         choices=("f32", "bf16", "f16"),
         help="what floats of f32 are computed and stored in (default: f32)",
+    )
+    group.add_argument(
+        "--weights",
+        choices=("f32", "int8", "int4"),
+        help="what weights of f32 are stored in, with a scale for each 32 where that is integers (default: f32)",
+    )
+    group.add_argument(
+        "--keep-precision-for-nodes",
+        type=names,
+        metavar="NAMES",
+        help="nodes or kinds of operators that these leave as they are, with * and ?, between commas",
     )
     group.add_argument(
         "--threads",

@@ -72,7 +72,8 @@ class InferenceSession:
     names the function that `run` calls where a module has several; by default that is the only one, or `main`. All
     share constants and state. `quantize` says by which profile, and how, numbers become codes (docs/quantization.md).
     With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and stored in that, but for those
-    of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep their types. `configuration` is
+    of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep their types. With `weights` "int8"
+    or "int4", weights of f32 that these do not read become codes with a scale for each 32. `configuration` is
     the path of a file that says all of that, as `glow-tune` writes it (docs/tuning.md). Raises `GlowError` for whatever
     is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, or a number of threads
     that there cannot be.
@@ -102,6 +103,7 @@ class InferenceSession:
         quantize: Quantization | None = None,
         precision: str = FULL_PRECISION,
         keep_precision: Sequence[str] = (),
+        weights: str = FULL_PRECISION,
         configuration: str | os.PathLike[str] | None = None,
     ) -> None:
         self._threads = _count_threads(threads)
@@ -115,6 +117,7 @@ class InferenceSession:
         self._accuracy, self._tune = accuracy, tune
         self._quantize, self._precision = quantize, precision
         self._keep_precision = _names("keep_precision", keep_precision, "nodes")
+        self._weights = weights
         if configuration is not None:
             self._configure(Path(configuration))
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
@@ -256,6 +259,7 @@ class InferenceSession:
             f"{self._tune} {usable_cores() if self._tune and self._threads != 1 else ''}",
             f"{self._pipeline or ''} {sorted(set(self._disable))}",
             f"{profile} {self._quantize and self._quantize.pass_options()} {self._precision} {self._keep_precision}",
+            self._weights,
             host_name(),
             compiler_versions(),
             source_stamp(),
@@ -311,16 +315,18 @@ class InferenceSession:
         """
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.compiler import stage_of
-        from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing
+        from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights
 
-        if self._quantize is None and self._precision == FULL_PRECISION:
+        if self._quantize is None and self._precision == self._weights == FULL_PRECISION:
             return self._pipeline
         if (stage := stage_of(module)) not in ("", IMPORTED.name):
-            what = "quantized" if self._quantize else "converted"
+            what = "converted" if self._precision != FULL_PRECISION else "quantized"
             raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="give it as it was imported")
         whole = self._pipeline or get_backend(self._backend).pipeline(self._target, self._profile)
         if self._quantize is not None:
             whole = quantizing(whole, self._quantize.pass_options())
+        if self._weights != FULL_PRECISION:
+            whole = quantizing_weights(whole, self._weights, self._keep_precision)
         return whole if self._precision == FULL_PRECISION else converting(whole, self._precision, self._keep_precision)
 
 

@@ -425,6 +425,12 @@ def converting(pipeline: Pipeline, precision: str, keep: tuple[str, ...] = ()) -
     return pipeline.before("deduplicate", spec, "canonicalize", "fold-constants", stage=OPTIMIZED.name)
 
 
+def quantizing_weights(pipeline: Pipeline, to: str, keep: tuple[str, ...] = ()) -> Pipeline:
+    """A pipeline whose compilations round weights to codes, but for those of the nodes or kinds in `keep`."""
+    spec = ArgSpec("quantize-weights", {"to": (to,), **({"keep": keep} if keep else {})})
+    return pipeline.after("merge-matmuls", spec, stage=OPTIMIZED.name)
+
+
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:
     """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
     stages = (LOWERED, SCHEDULED, INSTRUCTIONS, STACKED, SELECTED, ALLOCATED)

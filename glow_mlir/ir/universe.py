@@ -50,6 +50,7 @@ PASSES: dict[str, str] = {
     "merge-matmuls": "glow_mlir.transforms.merge_matmuls:MergeMatmulsPass",
     "merge-pads": "glow_mlir.transforms.merge_pads:MergePadsPass",
     "quantize": "glow_mlir.transforms.quantize:QuantizePass",
+    "quantize-weights": "glow_mlir.transforms.quantize_weights:QuantizeWeightsPass",
     "raise-clips": "glow_mlir.transforms.raise_clips:RaiseClipsPass",
     "recognize-activations": "glow_mlir.transforms.recognize_activations:RecognizeActivationsPass",
     "recognize-attention": "glow_mlir.transforms.recognize_attention:RecognizeAttentionPass",

@@ -14,6 +14,9 @@ SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-po
 PRECISIONS: dict[str, int] = {"int8": 8, "int16": 16}
 """Precision → bits of a code."""
 
+WEIGHTS: dict[str, int] = {"int8": 8, "int4": 4}
+"""Precision of weights alone → bits of their codes, of which blocks have a scale."""
+
 BIASES: dict[str, int] = {"int32": 32, "int8": 8}
 """Precision of a bias → bits of its codes."""
 

@@ -35,6 +35,25 @@ def weight_codes(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: 
     return WeightCodes(codes.astype(f"int{bits}"), scales)
 
 
+def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Codes, of u8, of finite weights [N, K], and the scales [N, blocks] of blocks of them along the rows, as f32.
+
+    The weight of the largest magnitude has the code 0, whose distance from the zero point 2^(bits - 1) is the largest:
+    the sign of the scale is the opposite of its sign (llama.cpp's Q4_0).
+    """
+    rows, depth = weights.shape
+    half, blocks = 1 << bits - 1, -(-depth // block)
+    whole = np.zeros((rows, blocks * block), np.float64)
+    whole[:, :depth] = weights
+    parts = whole.reshape(rows, blocks, block)
+    extremes = np.take_along_axis(parts, np.abs(parts).argmax(axis=-1, keepdims=True), axis=-1)
+    scales = (extremes / -half).astype(np.float32)
+    units = np.where(np.abs(scales) > np.finfo(np.float32).tiny, scales, np.float32(NO_SCALE))
+    codes = np.clip(np.rint(parts / units.astype(np.float64)) + half, 0, 2 * half - 1).astype(np.uint8)
+    return codes.reshape(rows, -1)[:, :depth], units[..., 0]
+
+
 def symmetric_scales(magnitudes: np.ndarray, schema: str, most: int) -> np.ndarray:
     """The scales, as f32, by which these magnitudes have the code `most`; powers of two where the schema says so."""
     scales = np.asarray(magnitudes, np.float64) / most

@@ -116,6 +116,7 @@ ELSEWHERE = {
     "instrument-debug",
     "instrument-profile",
     "quantize",
+    "quantize-weights",
     "verify-lowered",
     "verify-selected",
 }
