@@ -10,9 +10,10 @@ import pytest
 from assembly import assembly_of, innermost_loops
 from candidates import candidates_of, instructions_of, stacked
 from cut import check_parts
-from execute import Case, assert_same, check_all, compile_module, module_of
+from execute import Case, assert_same, check_all, compile_module, module_of, sample
 from machines import target_named, tile_targets
 from tile_emulation import emulate_tiles
+from xdsl.dialects.builtin import f32
 
 from glow_mlir import InferenceSession
 from glow_mlir.codegen.builder.amx import TileSize, configuration
@@ -31,6 +32,7 @@ from glow_mlir.ir.text import parse_module
 RANDOM = np.random.default_rng(3)
 BYTES = (np.uint8, np.int8)
 TARGETS = tile_targets()
+BRAIN_TARGETS = [target for target in TARGETS if "avx512bf16" in target]
 
 
 @pytest.fixture
@@ -158,6 +160,70 @@ def test_all_candidates_are_exact(case: Case) -> None:
 def test_parts_give_the_same_sums(case: Case) -> None:
     module, inputs = module_of(case)
     assert check_parts(module, inputs, target=TARGETS[-1]) > 0
+
+
+def brain(*shape: int) -> np.ndarray:
+    """Random numbers of bf16."""
+    return sample(shape, "bfloat16")
+
+
+def wide(numbers: np.ndarray) -> np.ndarray:
+    """Numbers in f64."""
+    return numbers.astype(np.float32).astype(np.float64)
+
+
+def tile_sums(left: np.ndarray, right: np.ndarray, step: int) -> np.ndarray:
+    """
+    Sums in f32 of the products of `[M, K]` and `[K, N]` in bf16, as `tdpbf16ps` gives them: for each `step` of the
+    depth those at even and at odd places by multiply-adds from zero, and then both sums together.
+    """
+    x, y = wide(left), wide(right)
+    total = np.zeros((x.shape[0], y.shape[1]), np.float32)
+    for first in range(0, x.shape[1], step):
+        halves = np.zeros((2, *total.shape), np.float32)
+        for k in range(first, first + step):
+            # Exact in f64, so that it is rounded once.
+            halves[k % 2] = (halves[k % 2] + x[:, k, np.newaxis] * y[k]).astype(np.float32)
+        total = total + (halves[0] + halves[1])
+    return total
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(("depth", "step"), [(64, 32), (2, 2), (40, 20), (96, 32), (68, 2 * 2)])
+def test_products_of_bf16_are_those_of_the_instruction(depth: int, step: int) -> None:
+    for target in BRAIN_TARGETS:
+        x, y, bias = brain(35, depth), brain(depth, 50), sample((50,))
+        case = Case(MatMulOp, x, y, bias, constants=(1,), to=f32)
+        assert chosen(case, target) == [True]
+        module, inputs = module_of(case)
+        (found,) = compile_module(module, target).run(inputs).values()
+        expected = tile_sums(x, y, step) + bias
+        np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("target", BRAIN_TARGETS)
+def test_products_of_bf16(target: str) -> None:
+    """What they are in the interpreter, up to the order of sums."""
+    options: dict[str, Any] = {"constants": (1,), "to": f32}
+    cases = [
+        Case(MatMulOp, brain(49, 128), brain(128, 100), sample((100,)), **options),
+        Case(MatMulOp, brain(33, 34), brain(40, 34), transpose_right=True, to=f32),
+        Case(MatMulOp, brain(2, 20, 64), brain(2, 64, 40), to=f32),
+        Case(ConvOp, brain(1, 9, 9, 64), brain(40, 3, 3, 64), sample((40,)), **options),
+        Case(ConvOp, brain(1, 15, 15, 32), brain(64, 3, 3, 32), strides=[2, 2], **options),
+        Case(ConvOp, brain(2, 8, 8, 64), brain(32, 1, 1, 64), **options),
+        Case(ConvOp, brain(1, 12, 12, 16), brain(32, 3, 3, 8), group=2, to=f32),
+    ]
+    assert all(all(chosen(case, target)) for case in cases)
+    check_all(cases, target, 1e-5)
+
+
+@pytest.mark.parametrize("target", BRAIN_TARGETS)
+def test_large_convolutions_of_bf16_take_tiles(target: str) -> None:
+    """Winograd's algorithm saves products of f32, which cost more than those of tiles."""
+    case = Case(ConvOp, brain(1, 30, 30, 64), brain(64, 3, 3, 64), constants=(1,), to=f32)
+    assert chosen(case, target) == [True]
 
 
 RESIDUAL = """

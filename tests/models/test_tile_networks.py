@@ -1,4 +1,4 @@
-"""Whole networks of codes whose products tile registers compute, which are emulated: bit for bit as the interpreter."""
+"""Whole networks whose products tile registers compute, which are emulated: those of codes bit for bit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pytest
 from execute import compile_module
 from machines import tile_targets
 from models import random_inputs
-from quantized_models import quantized_model
+from quantized_models import NETWORKS, quantized_model
 from tile_emulation import emulate_tiles
 
+from glow_mlir import InferenceSession
 from glow_mlir.codegen.kernels import tile_products
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.codegen.selection.kernel import tiles_of
@@ -23,15 +24,21 @@ FEWEST = {"residual": 6, "encoder": 6}
 """Network → how many of its products have runs of whole cells."""
 
 
-@pytest.mark.parametrize("scheme", ["qdq-u8", "qoperator-i8"])
-@pytest.mark.parametrize("network", FEWEST)
-def test_networks_are_exact(network: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tile registers are emulated, and compute all products that they can."""
     emulate_tiles(monkeypatch)
 
     def pays(*_: object) -> bool:
         return True
 
     monkeypatch.setattr(tile_products, "_pays", pays)
+
+
+@pytest.mark.parametrize("scheme", ["qdq-u8", "qoperator-i8"])
+@pytest.mark.parametrize("network", FEWEST)
+@pytest.mark.usefixtures("always")
+def test_networks_of_codes_are_exact(network: str, scheme: str) -> None:
     model = quantized_model(network, scheme)
     inputs = random_inputs(model, np.random.default_rng(6))
     target = tile_targets()[-1]
@@ -44,3 +51,18 @@ def test_networks_are_exact(network: str, scheme: str, monkeypatch: pytest.Monke
     assert sum(tiles_of(op).get(TILE_PRODUCTS, 0) for op in operations(function)) >= FEWEST[network]
     (found,) = compile_module(module).run(inputs).values()
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("target", [target for target in tile_targets() if "avx512bf16" in target])
+@pytest.mark.parametrize("network", FEWEST)
+@pytest.mark.usefixtures("always")
+def test_networks_of_bf16_are_close(network: str, target: str) -> None:
+    """What the interpreter computes with the same roundings, up to the order of sums."""
+    model = NETWORKS[network]()
+    inputs = random_inputs(model, np.random.default_rng(6))
+    (expected,) = InferenceSession(model, backend="interpreter", precision="bf16").run(None, inputs)
+    session = InferenceSession(model, target=target, precision="bf16", cache=False)
+    (found,) = session.run(None, inputs)
+    np.testing.assert_allclose(found, expected, rtol=2e-2, atol=2e-2 * np.abs(expected).max())
+    (plain,) = InferenceSession(model, backend="interpreter").run(None, inputs)
+    assert np.abs(found - plain).max() > 1e-5

@@ -41,8 +41,9 @@ def _runnable(texts: list[str]) -> list[str]:
 def tile_targets() -> list[str]:
     """Targets with tile registers, and vectors of each width, that this machine can run where those are emulated."""
     backend, tiles = CpuBackend(), "+amx-bf16,+amx-int8,+amx-tile"
+    further = {"avx2": "", "avx512": ",+avx512bf16"}
     return [
-        f"{name},features={PRESETS[name].features},{tiles}"
-        for name in ("avx2", "avx512")
+        f"{name},features={PRESETS[name].features},{tiles}{features}"
+        for name, features in further.items()
         if not backend.lacks(PRESETS[name])
     ]

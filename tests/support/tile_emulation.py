@@ -18,8 +18,11 @@ from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime import host
 
-FEATURES = re.compile(r",?\+amx-[\w-]+")
+_FEATURES = r",?\+(?:amx-[\w-]+{})"
 """How targets and functions say that there are tile registers."""
+
+_BRAIN_PRODUCT = "avx512bf16.dpbf16ps"
+"""What code has whose products of bf16 tile registers do not compute, and which needs a machine that has it."""
 
 _CALL = re.compile(r"@llvm\.x86\.(ldtilecfg|tilerelease|tilezero|tileloadd64|tilestored64|tdp\w+)\(")
 
@@ -30,24 +33,21 @@ def emulated(text: str) -> str:
     if not used:
         return text
     products = "".join(_product(name) for name in sorted(used) if name.startswith("tdp"))
-    return _CALL.sub(r"@amx.\1(", FEATURES.sub("", text)) + _REGISTERS + products
-
-
-def without_tiles(target: Target) -> Target:
-    """A target whose processor has no tile registers."""
-    return replace(target, features=FEATURES.sub("", target.features).lstrip(","))
+    return _CALL.sub(r"@amx.\1(", text) + _REGISTERS + products
 
 
 def compile_emulated(text: str, target: Target) -> bytes:
     """The object file for a module in LLVM IR text, whose tile registers are emulated."""
-    return compile_text(emulated(text), without_tiles(target))
+    foreign = re.compile(_FEATURES.format("" if _BRAIN_PRODUCT in text else "|avx512bf16"))
+    plain = replace(target, features=foreign.sub("", target.features).lstrip(","))
+    return compile_text(foreign.sub("", emulated(text)), plain)
 
 
 def emulate_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process compile and run code for tile registers, which are emulated."""
     for module in (build, execute):
         monkeypatch.setattr(module, "compile_text", compile_emulated)
-    features = {**host.llvm_features(), **dict.fromkeys(("amx-tile", "amx-int8", "amx-bf16"), True)}
+    features = {**host.llvm_features(), **dict.fromkeys(("amx-tile", "amx-int8", "amx-bf16", "avx512bf16"), True)}
     monkeypatch.setattr(host, "llvm_features", lambda: features)
 
 

@@ -26,7 +26,12 @@ from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_line
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
-from glow_mlir.codegen.kernels.tile_products import TileProduct, tile_product, with_tile_products
+from glow_mlir.codegen.kernels.tile_products import (
+    TileProduct,
+    tile_product,
+    tile_products_in_time_of_one,
+    with_tile_products,
+)
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
 from glow_mlir.codegen.math.half import is_half
@@ -318,7 +323,9 @@ def _winograd_shape(op: Operation, target: Target) -> WinogradShape:
     batch, *extents, _ = shape_of(getattr(op, "result"))
     stride = _stride_of(op)
     assert stride is not None
-    return WinogradShape(extents, batch, channels, filters, stride, dot_of(op, target).group)
+    product = _tile_product(op, target)
+    direct = dot_of(op, target).group if product is None else tile_products_in_time_of_one(product, target)
+    return WinogradShape(extents, batch, channels, filters, stride, direct)
 
 
 @kernel("conv-strassen")
@@ -375,6 +382,7 @@ class ConvKernel(Kernel):
 
     name = "conv"
     AXES = ("pack", "images", "rows", "columns", "blocks")
+    SUMMING = (TILE_PRODUCTS,)
     STRIDED_INNER = True
     EPILOGUE = True
     PROLOGUE = True
@@ -405,7 +413,10 @@ class ConvKernel(Kernel):
         product = _tile_product(op, target)
         if product is None:
             return found
-        return with_tile_products(found, product, conv_strips(shape_of_conv(op)).count, *sizes, target)
+        # Among all lines of an image, some are computed as they would be among others.
+        shape = shape_of_conv(op).of_whole_images
+        pixels = math.prod(number for number in shape.outputs if isinstance(number, int))
+        return with_tile_products(found, product, conv_strips(shape).count, pixels, *sizes[1:], target)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         group, dot, run = group_of(op), dot_of(op, target), _run_of(op)

@@ -70,6 +70,14 @@ class ConvShape:
         """How many products make one output: kernel elements times channels."""
         return self.channels * math.prod(self.kernel)
 
+    @property
+    def of_whole_images(self) -> ConvShape:
+        """The convolution of all lines of its images."""
+        if self.image_lines is None:
+            return self
+        *outer, _, width = self.outputs
+        return dataclasses.replace(self, outputs=(*outer, self.image_lines, width), image_lines=None)
+
     def panel_rows(self, dot: DotProduct) -> Index:
         """How many rows a panel of the filters has."""
         return self.depth if dot.group == 1 else dot.panel_rows(self.depth, self.segments()[1])

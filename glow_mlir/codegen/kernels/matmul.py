@@ -163,6 +163,7 @@ class MatMulKernel(Kernel):
 
     name = "matmul"
     AXES = ("pack", "batches", "rows", "columns")
+    SUMMING = (TILE_PRODUCTS,)
     EPILOGUE = True
 
     def accepts(self, op: Operation) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i8
+from xdsl.dialects.builtin import bf16, i8
+from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder.amx import ROW_BYTES, TileSize
+from glow_mlir.codegen.builder.amx import MOST_ROWS, ROW_BYTES, TileSize
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.dialects.element_types import byte_width, is_unsigned
+from glow_mlir.dialects.element_types import byte_width, ui8
 from glow_mlir.dialects.target import Target
 
 TILE_COLUMNS = ROW_BYTES // 4
@@ -48,8 +49,30 @@ class TileProduct:
         return [TileSize(rows, ROW_BYTES)] * 4 + [left] * 2 + [TileSize(self.cells, ROW_BYTES)] * 2
 
 
-_BYTES: Mapping[bool, str] = {False: "tdpbssd", True: "tdpbusd"}
-"""Whether the left bytes are unsigned → the instruction that multiplies them with signed ones."""
+@dataclass(frozen=True)
+class TileInstruction:
+    """An instruction for products of elements of two types, which processors with a feature have beside `amx-tile`."""
+
+    name: str
+    feature: str
+    left: Attribute
+    right: Attribute
+
+    def is_there(self, target: Target) -> bool:
+        """Whether a machine has it."""
+        return {self.feature, "amx-tile"} <= target.enabled
+
+    def multiplies(self, dot: DotProduct) -> bool:
+        """Whether it reads the panels of a product."""
+        return isinstance(dot, CellProduct) and (dot.left, dot.right) == (self.left, self.right)
+
+
+TILE_INSTRUCTIONS: Sequence[TileInstruction] = (
+    TileInstruction("tdpbusd", "amx-int8", ui8, i8),
+    TileInstruction("tdpbssd", "amx-int8", i8, i8),
+    TileInstruction("tdpbf16ps", "amx-bf16", bf16, bf16),
+)
+"""The instructions that there are on some machine; an entry adds one."""
 
 
 def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | None:
@@ -58,17 +81,21 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
 
     `None` where it cannot, or where the form of its panels does not suit tiles.
     """
-    if not isinstance(dot, CellProduct) or dot.instruction.element != i8:
-        return None
-    if not {"amx-int8", "amx-tile"} <= target.enabled:
-        return None
-    panel = tile_for(target, dot.sums).panel
-    if panel % TILE_COLUMNS or not run or run % dot.group:
+    found = (one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_there(target))
+    instruction, panel = next(found, None), tile_for(target, dot.sums).panel
+    if instruction is None or panel % TILE_COLUMNS or not run or run % dot.group:
         return None
     cells = run // dot.group
     most = ROW_BYTES // CELL_BYTES
     steps = next(count for count in range(-(-cells // most), cells + 1) if cells % count == 0)
-    return TileProduct(_BYTES[is_unsigned(dot.left)], dot, run // steps, panel)
+    return TileProduct(instruction.name, dot, run // steps, panel)
+
+
+def tile_products_in_time_of_one(product: TileProduct, target: Target) -> int:
+    """How many products tiles add in the time in which vectors add one of f32."""
+    costs = kernel_costs(target)
+    by_tiles = MOST_ROWS * TILE_COLUMNS * product.step // costs.tile_product_cycles
+    return max(1, by_tiles // (target.vector_width(product.dot.sums) * costs.dot_products_per_cycle))
 
 
 def with_tile_products(
