@@ -47,6 +47,11 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "--merge", action="append", default=[], metavar="FILE", help="count what another profile of the model has, too"
     )
     parser.add_argument("--bins", type=count, metavar="N", help="bins of each histogram (default: 2048)")
+    parser.add_argument(
+        "--equalize-channels",
+        action="store_true",
+        help="equalize the ranges of the channels between two products first, and where the profile is used",
+    )
     add_bind_argument(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
     parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
@@ -87,7 +92,8 @@ def profiled(args: Namespace, progress: Progress) -> tuple[int, Profile]:
     dataset = read_dataset(Path(args.dataset), normalization_of(args))
     progress.say("compiling")
     bins = args.bins or (others[0].bins if others else BINS)
-    profiler = Profiler(args.model, bins=bins, backend=args.backend, dimensions=dict(args.bind), threads=args.threads)
+    options = {"dimensions": dict(args.bind), "threads": args.threads}
+    profiler = Profiler(args.model, bins=bins, equalize=args.equalize_channels, backend=args.backend, **options)
     for other in others:
         profiler.profile.merge(other)
     runs = 0

@@ -23,9 +23,11 @@ from glow_mlir.driver.pipelines import PassObserver, Pipeline, profiling
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.text import write_text
 from glow_mlir.pictures.charts import Html, document, histogram, paragraph, table
+from glow_mlir.quantization.configuration import read_configuration
 from glow_mlir.quantization.histogram import Histogram
 from glow_mlir.quantization.noise import signal_to_noise
 from glow_mlir.quantization.observed import observed_values
+from glow_mlir.quantization.profile import read_profile
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.layer_profile import profiled_runs
 from glow_mlir.tools.tables import Alignment, print_table
@@ -166,7 +168,7 @@ def quantization_report(
     plain = {name: value for name, value in options.items() if name not in ("target", *NARROWING)}
     narrow = {name: options[name] for name in NARROWING}
     backend = get_backend(options["backend"])
-    pipeline: Pipeline = profiling(backend.pipeline(options["target"]))
+    pipeline: Pipeline = profiling(backend.pipeline(options["target"]), _is_equalized(options))
     chosen = _Chosen()
     floats = _outputs(InferenceSession(model, pipeline=pipeline, cache=False, **plain), inputs)
     session = InferenceSession(model, pipeline=pipeline, cache=False, pass_observers=[chosen], **narrow, **plain)
@@ -182,6 +184,14 @@ def quantization_report(
             value = replace(value, type=word) if value.codes is None else value
         values.append(replace(value, precision=word, microseconds=times.get(name)))
     return QuantizationReport(title, values, rest)
+
+
+def _is_equalized(options: Mapping[str, Any]) -> bool:
+    """Whether values in codes are those of equalized channels."""
+    quantize, path = options["quantize"], options["configuration"]
+    if path is not None:
+        quantize = read_configuration(Path(path)).quantize
+    return quantize is not None and read_profile(Path(quantize.profile)).is_equalized
 
 
 def _outputs(session: InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -36,6 +36,9 @@ class ReluOp(Unary):
     name = "glow_high.relu"
     ON_CODES: ClassVar[OnCodes | None] = OnCodes.ARITHMETIC
 
+    def scales_channels(self) -> bool:
+        return True
+
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.relu(b, x)
 
@@ -72,6 +75,9 @@ class LeakyReluOp(Activation):
 
     name = "glow_high.leaky_relu"
     alpha = float_prop(0.01)
+
+    def scales_channels(self) -> bool:
+        return True
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.leaky_relu(b, x, number(self.alpha))

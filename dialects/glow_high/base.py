@@ -99,6 +99,12 @@ class HighOp(IRDLOperation, Workload):
         """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""
         return 0
 
+    def scales_channels(self) -> bool:
+        """
+        Whether f(s·x) = s·f(x) for factors s above zero, one for each channel, the last axis of its only tensor x.
+        """
+        return False
+
     def linear_form(self) -> LinearForm | None:
         """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""
         return None

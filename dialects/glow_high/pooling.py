@@ -85,6 +85,9 @@ class Pool(Windowed):
             lists["pads"] = split_pairs(ints(self.pads), order)
         return Untransposed(changed(self, layout=CHANNELS_LAST, **lists), permutation)
 
+    def scales_channels(self) -> bool:
+        return is_channels_last(self.layout)
+
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         shape = shape_of(self.result)
         axis = channel_axis(len(shape), self.layout)

@@ -38,14 +38,17 @@ class Profiler:
     A model whose runs are counted in a profile.
 
     `model` and options are those of `InferenceSession`, in any backend; `bins` is the number of bins of each histogram.
+    With `equalize`, the channels between products are equalized first, and wherever the profile is used.
     Memory grows with one run and the number of values, not with the number of runs. Raises `GlowError` as the session.
     """
 
-    def __init__(self, model: Any, *, bins: int = BINS, backend: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, model: Any, *, bins: int = BINS, equalize: bool = False, backend: str | None = None, **options: Any
+    ) -> None:
         if bins < LEAST_BINS:
             raise OptionError(f"a histogram cannot have {bins} bins", hint=f"at least {LEAST_BINS}")
         chosen = model_backend(accepted_model(model)) if backend is None else backend
-        pipeline = profiling(get_backend(chosen).pipeline(options.pop("target", None)))
+        pipeline = profiling(get_backend(chosen).pipeline(options.pop("target", None)), equalize)
         graph = _Graph()
         self.session = InferenceSession(
             model, backend=chosen, pipeline=pipeline, cache=False, pass_observers=[graph], **options
@@ -53,7 +56,7 @@ class Profiler:
         if not graph.digest:
             reason = "the module has gone past the stage at which it is profiled"
             raise OptionError(reason, hint="profile it as it was imported")
-        self.profile = Profile(graph.digest, bins)
+        self.profile = Profile(graph.digest, bins, is_equalized=equalize)
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs of the model, in order."""

@@ -406,9 +406,13 @@ OPTIMIZE = Pipeline("optimize", (IMPORTED, OPTIMIZED))
 """Optimization of a graph for any backend."""
 
 
-def profiling(pipeline: Pipeline) -> Pipeline:
-    """A pipeline whose compilations save, besides, what the pass `quantize` asks a profile about."""
-    return pipeline.before(SIMPLIFY, "instrument-profile", stage=OPTIMIZED.name)
+def profiling(pipeline: Pipeline, equalize: bool = False) -> Pipeline:
+    """
+    A pipeline whose compilations save, besides, what the pass `quantize` asks a profile about, of equalized channels if
+    that is asked for.
+    """
+    passes = ("equalize-channels",) * equalize
+    return pipeline.before(SIMPLIFY, *passes, "instrument-profile", stage=OPTIMIZED.name)
 
 
 def quantizing(pipeline: Pipeline, options: Mapping[str, ParameterType | tuple[str, ...]]) -> Pipeline:

@@ -29,6 +29,7 @@ PASSES: dict[str, str] = {
     "deduplicate": "glow_mlir.transforms.deduplicate:DeduplicatePass",
     "eliminate-copies": "glow_mlir.transforms.eliminate_copies:EliminateCopiesPass",
     "eliminate-dead-stores": "glow_mlir.transforms.eliminate_dead_stores:EliminateDeadStoresPass",
+    "equalize-channels": "glow_mlir.transforms.equalize_channels:EqualizeChannelsPass",
     "expand-powers": "glow_mlir.transforms.expand_powers:ExpandPowersPass",
     "flatten-convolutions": "glow_mlir.transforms.flatten_convolutions:FlattenConvolutionsPass",
     "fold-constants": "glow_mlir.transforms.fold_constants:FoldConstantsPass",

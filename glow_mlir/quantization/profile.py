@@ -23,11 +23,15 @@ _HINT = "glow-profile writes profiles"
 
 @dataclass
 class Profile:
-    """Histograms of the values of a graph by name, and the digest that tells the graph."""
+    """
+    Histograms of the values of a graph by name, the digest that tells the graph, and whether the channels between its
+    products were equalized before, which the pass `quantize` then does as well.
+    """
 
     graph: str
     bins: int = BINS
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    is_equalized: bool = False
 
     def add(self, values: Mapping[str, np.ndarray]) -> None:
         """Count the numbers of some values; those that are not finite are left out."""
@@ -43,6 +47,8 @@ class Profile:
             raise OptionError("profiles of different graphs cannot be merged", hint=_HINT)
         if other.bins != self.bins:
             raise OptionError(f"profiles with {self.bins} and {other.bins} bins cannot be merged", hint=_HINT)
+        if other.is_equalized != self.is_equalized:
+            raise OptionError("profiles with and without equalized channels cannot be merged", hint=_HINT)
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, Histogram(self.bins)).merge(histogram)
 
@@ -55,6 +61,7 @@ class Profile:
     def write(self, path: Path) -> None:
         """Write the profile, as a whole or not at all; raises `OptionError` where that is impossible."""
         head = {"format": FORMAT, "version": VERSION, "graph": self.graph, "bins": self.bins}
+        head |= {"equalized": True} if self.is_equalized else {}
         values = {name: histogram.to_json() for name, histogram in self.histograms.items()}
         # One value a line, so that people can search and compare.
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
@@ -70,12 +77,12 @@ def read_profile(path: Path) -> Profile:
             raise ValueError("another format")
         if data["version"] != VERSION:
             raise InputError(f"is a profile of version {data['version']}, not {VERSION}", file=str(path), hint=_HINT)
-        graph, bins = data["graph"], data["bins"]
-        if not isinstance(graph, str) or not isinstance(bins, int) or bins < LEAST_BINS:
+        graph, bins, is_equalized = data["graph"], data["bins"], data.get("equalized", False)
+        if not isinstance(graph, str) or not isinstance(bins, int) or bins < LEAST_BINS or is_equalized not in (0, 1):
             raise ValueError("a profile has a graph and bins")
         found = {str(name): Histogram.from_json(value, bins) for name, value in data["values"].items()}
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError("is no profile, or is damaged", file=str(path), hint=_HINT) from error
-    return Profile(graph, bins, found)
+    return Profile(graph, bins, found, bool(is_equalized))

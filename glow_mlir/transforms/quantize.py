@@ -28,9 +28,10 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.quantization.calibration import calibrated
 from glow_mlir.quantization.observed import graph_digest, observed_values
 from glow_mlir.quantization.options import BIASES, Quantization
-from glow_mlir.quantization.profile import read_profile
+from glow_mlir.quantization.profile import Profile, read_profile
 from glow_mlir.quantization.schemas import Uniform
 from glow_mlir.quantization.weights import bias_codes, weight_codes
+from glow_mlir.transforms.equalize_channels import EqualizeChannelsPass
 from glow_mlir.transforms.fold_quantization import Product, channel_line
 from glow_mlir.transforms.kept_operators import kept_operators
 from glow_mlir.transforms.linear_operators import linear_operator
@@ -62,6 +63,8 @@ class QuantizePass(ModulePass):
     bias_correction: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self._profile.is_equalized:
+            EqualizeChannelsPass().apply(ctx, op)
         plans = self.plans(op)
         calibrations = _named_calibrations(observed_values(op), self._options.calibrations)
         if self.assert_all:
@@ -75,17 +78,21 @@ class QuantizePass(ModulePass):
 
         Raises `GlowError` for a profile that cannot be read, or is of another graph, and for unknown nodes to keep.
         """
-        if not self.profile:
-            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
-        path = Path(self.profile)
-        profile = read_profile(path)
-        profile.check_graph(graph_digest(module), path)
+        profile = self._profile
+        profile.check_graph(graph_digest(module), Path(self.profile))
         ops = (inner for function in high_functions(module) for inner in own_operations(function))
         kept = kept_operators(ops, self.keep, "to keep in floats")
         observed = observed_values(module)
         known = {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
         storage = Storage(module)
         return [Plan(function, storage, known, kept) for function in high_functions(module)]
+
+    @cached_property
+    def _profile(self) -> Profile:
+        """What is in the file."""
+        if not self.profile:
+            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
+        return read_profile(Path(self.profile))
 
     @cached_property
     def _options(self) -> Quantization:

@@ -63,6 +63,7 @@ EXACT_HIGH = (
     "cse",
     "dce",
     "deduplicate",
+    "equalize-channels",
     "fold-constants",
     "fold-quantization",
     "gather-to-slice",
