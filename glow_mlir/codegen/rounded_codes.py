@@ -11,9 +11,13 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.x86 import BYTES, rounded_bytes
 
 _WIDEST_CODE = 16
 """Bits of codes that f32 and i32 hold with any zero point of theirs."""
+
+_LEAST_BYTE = -128
+"""The least signed byte."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,21 @@ class RoundedCode:
             # What is no number has the code 0; where that is the least one, so has the least number.
             number = b.select(b.compare("uno", number, number), float(-self.zero_point), number)
         low, high = float(self.low - self.zero_point), float(self.high - self.zero_point)
+        if self._fills_bytes(b, number, op):
+            signed = isinstance(op, arith.FPToSIOp)
+            if self.low > (_LEAST_BYTE if signed else 0):
+                number = b.max(number, low)
+            # What is no number stays none, and becomes the least byte.
+            return rounded_bytes(b, b.min(b.constant(high, number.type), number), self.zero_point, signed)
         whole = b.round_to_i32(b.min(b.max(number, low), high))
         return b.cast(whole + self.zero_point, op.results[0].type)
+
+    def _fills_bytes(self, b: Builder, number: Value, op: Operation) -> bool:
+        """Whether the codes are bytes that fill a register, so that packing limits them."""
+        fits = (
+            number.lanes == BYTES and type_info(op.results[0].type).bits == 8 and abs(self.zero_point) < BYTES * BYTES
+        )
+        return fits and b.target.vector_bits == 8 * BYTES and "avx512bw" in b.target.enabled
 
 
 def _whole_number(value: SSAValue) -> int | None:

@@ -21,10 +21,13 @@ from glow_mlir.codegen.kernels import tile_products
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.codegen.kernels.pixels import Pixels
 from glow_mlir.codegen.kernels.strips import Strips, row_strips
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import assembly_text
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -245,6 +248,55 @@ def test_rows_that_two_strips_have_are_stored_once(target: str) -> None:
     (expected,) = InferenceSession(module, backend="interpreter").run(None, inputs)
     (found,) = InferenceSession(module, target=target, cache=False).run(None, inputs)
     np.testing.assert_array_equal(found, expected)
+
+
+RESCALED = """
+glow_high.func @main(%x: tensor<40x64xui8>, %w: tensor<64x128xi8>, %m: tensor<128xf32>, %o: tensor<128xf32>)
+    -> tensor<40x128xTYPE> {
+  %sums = glow_high.matmul %x, %w, none : tensor<40x128xi32>
+  %y = glow_high.rescale %sums, %m, %o {to = TYPE} : tensor<40x128xTYPE>
+  glow_high.return %y
+}
+"""
+
+SPECIAL = [np.nan, np.inf, -np.inf, 3e9, -3e9, 4e4, -4e4, 255.5, 254.5, -128.5, -127.5, -0.5, 0.5, 2.5]
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "to",
+    [
+        "ui8",
+        "i8",
+        "!quant.uniform<u8:f32, 0.5:131>",
+        "!quant.uniform<i8:f32, 0.5:-128>",
+        "!quant.uniform<i8<-127:127>:f32, 0.5:3>",
+    ],
+)
+def test_sums_become_whole_rows_of_codes(target: str, to: str) -> None:
+    """Numbers half-way between two codes, beyond all codes and integers, and none at all."""
+    multiplier = np.exp2(RANDOM.integers(-14, 8, 128)).astype(np.float32)
+    offset = RANDOM.normal(scale=100, size=128).astype(np.float32)
+    multiplier[: len(SPECIAL)], offset[: len(SPECIAL)] = 2.0**-20, SPECIAL
+    weights = integers((64, 128), np.int8)
+    weights[:, : len(SPECIAL)] = 0
+    arrays = {"x": integers((40, 64), np.uint8), "w": weights, "m": multiplier, "o": offset}
+    inputs = {f"main.{name}": array for name, array in arrays.items()}
+    module = parse_module(RESCALED.replace("TYPE", to), new_context())
+    expected = run_function(module.clone(), inputs)
+    assert_same(expected, compile_module(module, target).run(inputs))
+
+
+@pytest.mark.parametrize(("to", "packing"), [("ui8", "vpackuswb"), ("i8", "vpacksswb")])
+def test_rows_of_codes_are_packed(to: str, packing: str) -> None:
+    """Four vectors of sums become one of bytes, which packing limits: there is no maximum."""
+    module = parse_module(RESCALED.replace("TYPE", to), new_context())
+    Compilation(module, target="amx").run()
+    text = assembly_text(emit_module(module), target_named("amx"))
+    (end,) = [loop for loop in innermost_loops(text) if loop.function.startswith("strip.i32.64")]
+    assert [sum(name in line for line in end.lines) for name in ("vcvtps2dq", packing, "vmaxps")] == [4, 1, 0]
+    assert not end.spills
 
 
 @pytest.mark.parametrize(

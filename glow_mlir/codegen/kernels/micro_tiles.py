@@ -2,7 +2,7 @@
 The micro-kernel of products by tile registers, in two functions: sums of up to two strips and two tiles of columns,
 and the end of a strip, which takes its sums through the epilogue.
 
-Between them the sums are in a buffer `[2, 16, 32]`, which stays in the first cache.
+Between them the sums are in a buffer `[2, 16, 64]`, which stays in the first cache.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from glow_mlir.dialects.element_types import bit_width, byte_width
 TOGETHER = 2
 """How many strips, and how many tiles of columns, are computed together: all eight registers."""
 
-SUMS_ROW = TOGETHER * TILE_COLUMNS
-"""Elements of a row of the buffer of sums."""
+SUMS_ROW = 2 * TOGETHER * TILE_COLUMNS
+"""Elements of a row of the buffer of sums: as many as there are bytes in the widest vectors."""
 
 SUMS_STRIP = MOST_ROWS * SUMS_ROW
 """Elements of a strip of it."""

@@ -23,7 +23,7 @@ from glow_mlir.codegen.kernels.micro_tiles import SUMS_ROW, SUMS_STRIP, TOGETHER
 from glow_mlir.codegen.kernels.pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
-from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
+from glow_mlir.codegen.kernels.tile_products import CELL_BYTES, TILE_COLUMNS, TileProduct, tile_product
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements, tile_for
 
@@ -54,7 +54,7 @@ class TileGemm:
     strips: Strips
     segments: Segments
     columns: int
-    panel_rows: Index
+    panel_rows: int
     tile: Tile
     options: GemmOptions
     moves: tuple[bool, ...]
@@ -83,6 +83,7 @@ class TileGemm:
         for count, _ in loops:
             depth = count * depth
         panel_rows = dot.panel_rows(depth, run)
+        assert isinstance(panel_rows, int), "tiles multiply runs of known length"
         sums = b.stack(dot.sums, TOGETHER * SUMS_STRIP)
         with configured(b, product.sizes(strips.rows)):
             yield TileGemm(b, operands, product, strips, segments, columns, panel_rows, tile, options, moves, sums)
@@ -103,17 +104,15 @@ class TileGemm:
         emit_blocks(self.b, self.strips.count, TOGETHER, most, block, self.options.rows)
 
     def _panel(self, origin: Origin, columns: Columns, first: Index, strips: Index) -> None:
-        """Multiply a block of strips with a panel, `SUMS_ROW` columns at a time."""
-        skipped = self.tile.panel if self.product.dot.start else 0
-        count = columns.count
+        """Multiply a block of strips with a panel, some tiles of columns at a time."""
+        count, width = columns.count, self._width
         assert isinstance(count, int), "tiles multiply panels of known columns"
-        whole, parts = count // SUMS_ROW, -(-count // SUMS_ROW)
+        whole, parts = count // width, -(-count // width)
 
         def part(index: Index, width: int) -> None:
-            start = index * SUMS_ROW
-            weights = columns.weights.at(start + skipped, self.product.dot.right_cell)
-            partial = width % TILE_COLUMNS != 0
-            own = Columns(columns.start + start, weights, -(-width // TILE_COLUMNS), partial, width)
+            start, cell = index * self._width, self.product.dot.right_cell
+            weights = columns.weights.at(start, cell)
+            own = Columns(columns.start + start, weights, -(-width // TILE_COLUMNS), width % TILE_COLUMNS != 0, width)
             ahead = _Ahead(columns.weights, self.panel_rows * self.tile.panel, strips * parts, strips * index - first)
 
             def tiles(number: Index, together: int) -> None:
@@ -123,37 +122,57 @@ class TileGemm:
 
         if whole:
             with self.b.loop(0, whole) as index:
-                part(index, SUMS_ROW)
-        if rest := count - whole * SUMS_ROW:
+                part(index, width)
+        if rest := count - whole * width:
             part(whole, rest)
 
+    @property
+    def _width(self) -> int:
+        """
+        How many columns have their ends together: more where what is multiplied for them stays in the first cache.
+
+        Whole vectors of bytes are stored in fewer steps.
+        """
+        held = self.panel_rows * CELL_BYTES * SUMS_ROW
+        return SUMS_ROW if 2 * held <= self.b.target.l1_bytes else TOGETHER * TILE_COLUMNS
+
     def _tiles(self, origin: Origin, columns: Columns, number: Index, together: int, ahead: _Ahead) -> None:
-        """Sums of some strips from a number on, and their ends."""
+        """Sums of some strips from a number on, two tiles of columns at a time, and their ends."""
+        found = [self.strips.at(self.b, number + index) for index in range(together)]
+        for first in range(0, columns.vectors, TOGETHER):
+            self._sums(origin, columns, found, first, number, ahead)
+        for index, strip in enumerate(found):
+            self._store(origin, columns, strip, index * SUMS_STRIP)
+
+    def _sums(
+        self, origin: Origin, columns: Columns, strips: Sequence[Strip], first: int, number: Index, ahead: _Ahead
+    ) -> None:
+        """Sums of some strips, whose first has a number, with up to two tiles of columns."""
         b, dot = self.b, self.product.dot
-        found = [self.strips.at(b, number + index) for index in range(together)]
-        inputs = [self.operands.inp.at(strip.source + origin.source, dot.memory) for strip in found]
+        inputs = [self.operands.inp.at(strip.source + origin.source, dot.memory) for strip in strips]
         loops, run = self.segments
-        cells = ahead.cells(self.product.cells * self.tile.panel, together) if self.options.prefetch else 0
-        lines = -(-cells // line_elements(b.target, dot.right_cell))
+        cells = ahead.cells(self.product.cells * self.tile.panel, len(strips)) if self.options.prefetch else 0
+        # What is fetched ahead is shared by all tiles of columns; the first two of them do it.
+        lines = 0 if first else -(-cells // line_elements(b.target, dot.right_cell))
         arguments: dict[str, Index] = (
             {"ahead": ahead.start(number, dot.right_cell), "ahead_step": cells} if lines else {}
         )
         for index, (count, stride) in enumerate(loops):
             arguments |= {f"count{index}": count, f"stride{index}": stride}
-        TileSums(self.product, together, columns.vectors, len(loops), lines).call(
+        skipped = self.tile.panel if dot.start else 0
+        column = first * TILE_COLUMNS
+        TileSums(self.product, len(strips), min(TOGETHER, columns.vectors - first), len(loops), lines).call(
             b,
-            sums=self.sums,
+            sums=self.sums.at(column, dot.sums),
             input=inputs[0],
             second=inputs[-1],
-            weights=columns.weights,
+            weights=columns.weights.at(skipped + column, dot.right_cell),
             input_step=self.strips.pixels.step_in,
             depth=run // self.product.step,
             step=self.product.step,
             weights_step=self.product.cells * self.tile.panel,
             **arguments,
         )
-        for index, strip in enumerate(found):
-            self._store(origin, columns, strip, index * SUMS_STRIP)
 
     def _store(self, origin: Origin, columns: Columns, strip: Strip, sums: int) -> None:
         """The end of a strip whose sums begin at an element of the buffer."""
