@@ -70,7 +70,7 @@ BUILTIN = OperatorPackage(
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize reductions recurrent quantization integer_operators blockwise",
+        "resize reductions recurrent quantization integer_operators blockwise quantized_attention quantized_lstm",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

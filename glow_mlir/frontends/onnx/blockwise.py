@@ -11,12 +11,13 @@ from xdsl.ir import SSAValue
 from glow_mlir.constants.codes import pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 
@@ -44,9 +45,9 @@ def matmul_nbits(node: Node) -> SSAValue:
     if depth * bits % 8:
         # The last byte of a row has codes that there are not.
         weights = node.emit(BlockwiseDequantizeOp, codes, *parameters, **widths)
-        result = node.emit(MatMulOp, left, _cut(node, weights, depth), added, transpose_right=True)
+        result = node.emit(MatMulOp, left, cut(node, weights, {1: (0, depth)}), added, transpose_right=True)
     else:
-        codes = _cut(node, codes, depth * bits // 8)
+        codes = cut(node, codes, {1: (0, depth * bits // 8)})
         left_bits = 8 * (node.int("accuracy_level", 0) >= ROUNDED)
         result = node.emit(BlockwiseMatMulOp, left, codes, *parameters, added, **widths, left_bits=left_bits)
     if node.rank(0) == 1:
@@ -91,12 +92,6 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
 
 def _as_f32(node: Node, value: SSAValue) -> SSAValue:
     return value if element_of(value) == f32 else node.emit(CastOp, value, to=f32)
-
-
-def _cut(node: Node, value: SSAValue, size: int) -> SSAValue:
-    """The first elements of each row of a matrix."""
-    rows, width = shape_of(value)
-    return value if size == width else node.emit(SliceOp, value, starts=[0, 0], ends=[rows, size], steps=[1, 1])
 
 
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)

@@ -146,6 +146,13 @@ def cut(node: Node, value: SSAValue, bounds: dict[int, tuple[int, int]]) -> SSAV
     return node.emit(SliceOp, value, starts=starts, ends=ends)
 
 
+def part_of(node: Node, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
+    """What `value` has at an index of an axis, without that axis."""
+    shape = shape_of(value)
+    part = cut(node, value, {axis: (number, number + 1)})
+    return node.emit(ReshapeOp, part, shape=(*shape[:axis], *shape[axis + 1 :]))
+
+
 @onnx_operator("Slice")
 def slice_attributes(node: Node) -> SSAValue:
     """Bounds as attributes, up to opset 9."""

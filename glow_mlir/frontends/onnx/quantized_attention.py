@@ -1,0 +1,98 @@
+"""onnxruntime's QAttention: self-attention whose queries, keys and values are one product of codes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AndOp, GreaterOp, GreaterOrEqualOp, LessOp, WhereOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.data_movement import part_of
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.quantization import dequantized
+from glow_mlir.ir.registry import onnx_operator
+
+INPUT, WEIGHTS, BIAS, INPUT_SCALE, WEIGHTS_SCALE, MASK, INPUT_ZERO, WEIGHTS_ZERO, PAST = range(9)
+"""Positions of the operands."""
+
+QUERY, KEY, VALUE = range(3)
+"""Parts of the columns of the weights."""
+
+
+@onnx_operator("QAttention", domain=ONNXRUNTIME)
+def qattention(node: Node) -> list[SSAValue | None]:
+    """Attention of the heads of a product of codes; with keys and values of a past, also these and the new ones."""
+    if node.flag("do_rotary") or node.flag("past_present_share_buffer"):
+        raise node.unsupported("rotary positions, and a past that is overwritten, are not supported")
+    heads, query, key, value = node.int("num_heads"), *_parts(node)
+    past = 0
+    if (before := node.optional(PAST)) is not None:
+        past = shape_of(before)[3]
+        key, value = (
+            node.emit(ConcatOp, [part_of(node, before, number), new], axis=2) for number, new in ((0, key), (1, value))
+        )
+    depth = shape_of(query)[-1]
+    scale = node.float("scale", 0.0) or 1 / math.sqrt(depth)
+    causal = {"causal": True, "past": past} if node.flag("unidirectional") else {}
+    mask = _mask(node, query, shape_of(key)[2])
+    seen = node.emit(AttentionOp, query, key, value, mask, scale=scale, **causal)
+    batch, _, length, _ = shape_of(query)
+    rows = node.emit(TransposeOp, seen, permutation=(0, 2, 1, 3))
+    result = node.emit(ReshapeOp, rows, shape=(batch, length, heads * depth))
+    if not node.wants(1):
+        return [result]
+    kept = [node.emit(ReshapeOp, item, shape=(1, *shape_of(item))) for item in (key, value)]
+    return [result, node.emit(ConcatOp, kept, axis=0)]
+
+
+def _parts(node: Node) -> list[SSAValue]:
+    """Queries, keys and values, each [batch, heads, length, elements]."""
+    (batch, length, _), (_, columns), heads = node.shape(INPUT), node.shape(WEIGHTS), node.int("num_heads")
+    if heads < 1 or columns % (3 * heads):
+        reason = f"{node.kind}: {columns} columns of weights are not queries, keys and values of {heads} heads"
+        raise ModelError(reason, node=node.name, hint="num_heads divides a third of the columns")
+    product = node.emit(MatMulOp, dequantized(node, INPUT, INPUT_SCALE, INPUT_ZERO), _weights(node), node.input(BIAS))
+    parts = node.emit(ReshapeOp, product, shape=(batch, length, 3, heads, columns // (3 * heads)))
+    moved = node.emit(TransposeOp, parts, permutation=(2, 0, 3, 1, 4))
+    return [part_of(node, moved, number) for number in (QUERY, KEY, VALUE)]
+
+
+def _weights(node: Node) -> SSAValue:
+    """The numbers of the weights, whose columns may have scales and zero points of their own."""
+    if size_of(node.input(WEIGHTS_SCALE)) == 1:
+        return dequantized(node, WEIGHTS, WEIGHTS_SCALE, WEIGHTS_ZERO)
+    return node.emit(DequantizeOp, node.input(WEIGHTS), node.input(WEIGHTS_SCALE), node.optional(WEIGHTS_ZERO))
+
+
+def _mask(node: Node, query: SSAValue, keys: int) -> SSAValue | None:
+    """What is added to the scores: `mask_filter_value` for keys that are hidden."""
+    mask = node.optional(MASK)
+    if mask is None:
+        return None
+    batch, _, queries, _ = shape_of(query)
+    lines: dict[Shape, Shape] = {(batch, keys): (batch, 1, 1, keys), (batch, queries, keys): (batch, 1, queries, keys)}
+    if (line := lines.get(shape_of(mask))) is not None:
+        seen = node.emit(GreaterOp, node.emit(ReshapeOp, mask, shape=line), node.constant(0, like=mask))
+    else:
+        seen = _between(node, mask, batch, keys)
+    shown, hidden = (node.constant(x, like=query) for x in (0.0, node.float("mask_filter_value", -10000.0)))
+    return node.emit(WhereOp, seen, shown, hidden)
+
+
+def _between(node: Node, bounds: SSAValue, batch: int, keys: int) -> SSAValue:
+    """Which keys each sequence has: those in front of its end, and, where that is given as well, from its begin on."""
+    if rank_of(bounds) != 1 or size_of(bounds) not in (batch, 2 * batch):
+        raise node.unsupported(f"a mask of the shape {shape_of(bounds)} is not supported")
+    places = node.constant(np.arange(keys).reshape(1, 1, 1, keys), like=bounds)
+    lines = node.emit(ReshapeOp, bounds, shape=(size_of(bounds) // batch, batch, 1, 1, 1))
+    seen = node.emit(LessOp, places, part_of(node, lines, 0))
+    if size_of(bounds) == batch:
+        return seen
+    return node.emit(AndOp, seen, node.emit(GreaterOrEqualOp, places, part_of(node, lines, 1)))
