@@ -31,7 +31,7 @@ from glow_mlir.quantization.profile import read_profile
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.layer_profile import profiled_runs
 from glow_mlir.tools.tables import Alignment, print_table
-from glow_mlir.transforms.instrument_profile import PREFIX, saved_types
+from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass, saved_types
 from glow_mlir.transforms.quantize import QuantizePass
 
 NARROWING = ("quantize", "precision", "configuration")
@@ -51,6 +51,9 @@ COLUMNS: dict[str, Alignment] = {
 
 BUDGET = Budget(iterations=20, duration=0.0, warmup=50.0)
 """How often the model runs to be timed."""
+
+FLOATS = "floats"
+"""What stands for the precision of floats, before it is known."""
 
 BINS = 256
 """Bins of the histograms."""
@@ -134,23 +137,25 @@ def _picture(value: ValueReport) -> Html | str:
 
 @dataclass
 class _Chosen(PassObserver):
-    """Takes what the pass `quantize` makes of each value, and which operators it lets compute on codes."""
+    """Takes the nodes of the values that are saved, which of them are computed on codes, and what those are."""
 
     types: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     precisions: dict[str, str] = field(default_factory=dict[str, str])
     nodes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
-        if not isinstance(item, QuantizePass):
+        if not isinstance(item, InstrumentProfilePass | QuantizePass):
             return
-        on_codes = {op for plan in item.plans(module) for op in plan.operators}
-        for name, value in observed_values(module).items():
-            owner = value.owner
-            assert isinstance(owner, Operation)
-            self.nodes[name] = location_names(owner.location)
-            self.precisions[name] = (
-                "" if isinstance(owner, GetOp) else item.precision if owner in on_codes else "floats"
-            )
+        observed = observed_values(module)
+        if isinstance(item, InstrumentProfilePass):
+            for name, value in observed.items():
+                owner = value.owner
+                assert isinstance(owner, Operation)
+                self.nodes[name] = location_names(owner.location)
+                self.precisions[name] = "" if isinstance(owner, GetOp) else FLOATS
+        if isinstance(item, QuantizePass):
+            on_codes = {op for plan in item.plans(module) for op in plan.operators}
+            self.precisions |= {name: item.precision for name, value in observed.items() if value.owner in on_codes}
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, QuantizePass):
@@ -179,7 +184,7 @@ def quantization_report(
         name = output.removeprefix(PREFIX)
         value = _value(name, chosen.types.get(output), floats[output], codes[output])
         word = chosen.precisions.get(name, "") if output.startswith(PREFIX) else ""
-        if word == "floats":
+        if word == FLOATS:
             word = _floats_of(session, chosen.nodes[name])
             value = replace(value, type=word) if value.codes is None else value
         values.append(replace(value, precision=word, microseconds=times.get(name)))

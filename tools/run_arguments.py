@@ -38,7 +38,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "values_of": ("dump_values",),
     "dot_stage": ("dump_dot",),
     "keep_precision_for_nodes": ("precision", "weights"),
-    "quantization_report": ("load_profile", "load_configuration"),
+    "quantization_report": ("load_profile", "load_configuration", "precision"),
     **dict.fromkeys(DEPENDENT, ("load_profile",)),
 }
 """Option → the options without one of which it means nothing."""

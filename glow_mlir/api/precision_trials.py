@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -16,10 +16,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.api.model_identity import model_identity
-from glow_mlir.api.session import InferenceSession, accepted_model, compiler_versions
+from glow_mlir.api.model_identity import model_backend, model_identity
+from glow_mlir.api.session import InferenceSession, accepted_model, compiler_versions, import_any
 from glow_mlir.api.session_entry import NodeArg
-from glow_mlir.driver.pipelines import PassObserver
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
+from glow_mlir.driver.pipelines import OPTIMIZED, PassObserver, quantizing
 from glow_mlir.errors import InputError
 from glow_mlir.ir.locations import location_name, location_names
 from glow_mlir.ir.traversal import own_operations
@@ -77,8 +80,11 @@ class Trials:
     @cached_property
     def units(self) -> list[Unit]:
         """What of the model has a precision of its own, in the order of the program."""
-        observer = _Units()
-        InferenceSession(self.model, quantize=self.quantize, pass_observers=[observer], cache=False, **self.options)
+        observer, model = _Units(), accepted_model(self.model)
+        backend = self.options.get("backend") or model_backend(model)
+        pipeline = quantizing(get_backend(backend).pipeline(), self.quantize.pass_options())
+        module = import_any(model, self.options.get("dimensions") or {})
+        Compilation(module, backend, pipeline=pipeline, runner=PassRunner(observers=[observer])).run(OPTIMIZED.name)
         return observer.found
 
     def configuration(self, choice: Choice) -> Configuration:
@@ -90,13 +96,8 @@ class Trials:
         quantize = None
         if CODES in choice.precisions:
             calibrations = {escape(value): calibration for value, calibration in choice.calibrations}
-            quantize = Quantization(
-                self.quantize.profile,
-                schema=self.quantize.schema,
-                calibration=choice.calibration,
-                keep=[*self.quantize.keep, *kept],
-                calibrations=calibrations,
-            )
+            keep = [*self.quantize.keep, *kept]
+            quantize = replace(self.quantize, calibration=choice.calibration, keep=keep, calibrations=calibrations)
         return Configuration(quantize, floats, wide if floats != FULL else ())
 
     def _remembered(self, kind: type[Answer], what: str, find: Callable[[], Answer]) -> Answer:
@@ -145,7 +146,7 @@ class Trials:
         return cache_key(
             identity,
             files.digest(Path(self.quantize.profile)),
-            f"{self.quantize.schema} {self.quantize.keep}",
+            repr(self.quantize.pass_options()),
             state.hexdigest(),
             "" if self.labels is None else self.labels.astype(np.int64).tobytes(),
             repr(sorted(self.options.items())),

@@ -80,6 +80,14 @@ def test_report_says_what_is_computed_in_what(folder: Path) -> None:
     assert all(row["microseconds"] is None for row in found.values())
 
 
+def test_report_of_narrow_floats_needs_no_profile(folder: Path) -> None:
+    argv = [DIGITS, "--bind", "N=1", "--backend", "interpreter", "--precision", "bf16", "--input", "x.npy"]
+    assert run_tool(glow_run.main, [*argv, "--quantization-report", "q.json"], directory=folder).code == 0
+    values = {row["name"]: row for row in json.loads((folder / "q.json").read_text())["values"]}
+    assert (values["relu1:0"]["precision"], values["relu1:0"]["type"]) == ("bf16", "bf16")
+    assert 40 < values["relu1:0"]["ratio"] < 70
+
+
 def test_times_are_those_of_the_nodes_of_a_value(folder: Path) -> None:
     found = report(folder, backend="cpu")
     took = {name for name, row in found.items() if (row["microseconds"] or 0) > 0}
@@ -106,7 +114,10 @@ def test_files_have_histograms(folder: Path) -> None:
     [
         (["--quantization-report", "q.txt"], "expected FILE.json or FILE.html, got 'q.txt'"),
         (["--load-profile", "p.json", "--quantization-report", "p.json"], "p.json: error: cannot be written"),
-        (["--quantization-report"], "--quantization-report needs --load-profile or --load-configuration"),
+        (
+            ["--quantization-report"],
+            "--quantization-report needs --load-profile or --load-configuration or --precision",
+        ),
     ],
 )
 def test_mistakes_are_one_line(folder: Path, options: list[str], message: str) -> None:
