@@ -15,7 +15,7 @@ from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.pipelines import PassObserver, profiling
 from glow_mlir.errors import OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS
-from glow_mlir.quantization.observed import graph_digest
+from glow_mlir.quantization.observed import graph_digest, weights_digest
 from glow_mlir.quantization.profile import Profile
 from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class _Graph(PassObserver):
-    """Takes the digest of the graph that is profiled."""
+    """Takes the digests of the graph that is profiled, and of its weights."""
 
-    digest = ""
+    digest = weights = ""
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, InstrumentProfilePass):
-            self.digest = graph_digest(module)
+            self.digest, self.weights = graph_digest(module), weights_digest(module)
 
 
 class Profiler:
@@ -56,7 +56,7 @@ class Profiler:
         if not graph.digest:
             reason = "the module has gone past the stage at which it is profiled"
             raise OptionError(reason, hint="profile it as it was imported")
-        self.profile = Profile(graph.digest, bins, is_equalized=equalize)
+        self.profile = Profile(graph.digest, bins, is_equalized=equalize, weights=graph.weights)
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs of the model, in order."""

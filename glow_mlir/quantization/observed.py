@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp, SaveOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of
 from glow_mlir.ir.locations import location_name
@@ -57,12 +58,27 @@ def graph_digest(module: ModuleOp) -> str:
     """
     What tells the graphs of a module from others: operators, their nodes, properties, operands and element types.
 
-    Constants, sizes, and what is saved do not count: a profile fits other weights, other batches with the same graph,
-    and the graph that `instrument-profile` leaves.
+    Constants, sizes, and what is saved do not count: a profile fits other batches with the same graph, and the graph
+    that `instrument-profile` leaves. Weights are told by `weights_digest`.
     """
     state = hashlib.sha256()
     for line in _lines(module):
         state.update(line.encode() + b"\n")
+    return f"sha256:{state.hexdigest()[:32]}"
+
+
+def weights_digest(module: ModuleOp) -> str:
+    """
+    What tells the weights of the products of a module from others: of each, the first part along its first axis, where
+    that does not take the whole to know.
+    """
+    state, storage = hashlib.sha256(), Storage(module)
+    for function in high_functions(module):
+        for op in own_operations(function):
+            is_product = isinstance(op, HighOp) and op.ON_CODES is OnCodes.PRODUCT
+            known = storage.deferred(op.operands[1]) if is_product else None
+            if known is not None and known.shape and known.separable(0):
+                state.update(known.part(0, 0, 1).tobytes())
     return f"sha256:{state.hexdigest()[:32]}"
 
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS, Histogram
+from glow_mlir.support.activity import warn
 from glow_mlir.support.files import replaced
 from glow_mlir.support.json_text import parsed_json
 
 FORMAT = "glow-profile"
-VERSION = 1
+VERSION = 2
 
 _HINT = "glow-profile writes profiles"
 
@@ -24,14 +25,15 @@ _HINT = "glow-profile writes profiles"
 @dataclass
 class Profile:
     """
-    Histograms of the values of a graph by name, the digest that tells the graph, and whether the channels between its
-    products were equalized before, which the pass `quantize` then does as well.
+    Histograms of the values of a graph by name, the digests that tell the graph and its weights, and whether the
+    channels between its products were equalized before, which the pass `quantize` then does as well.
     """
 
     graph: str
     bins: int = BINS
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
     is_equalized: bool = False
+    weights: str = ""
 
     def add(self, values: Mapping[str, np.ndarray]) -> None:
         """Count the numbers of some values; those that are not finite are left out."""
@@ -49,6 +51,8 @@ class Profile:
             raise OptionError(f"profiles with {self.bins} and {other.bins} bins cannot be merged", hint=_HINT)
         if other.is_equalized != self.is_equalized:
             raise OptionError("profiles with and without equalized channels cannot be merged", hint=_HINT)
+        if other.weights != self.weights:
+            raise OptionError("profiles of models with different weights cannot be merged", hint=_HINT)
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, Histogram(self.bins)).merge(histogram)
 
@@ -58,9 +62,15 @@ class Profile:
             reason = "is the profile of another graph"
             raise ModelError(reason, file=str(path), hint="profile this model, with the same sizes and options")
 
+    def check_weights(self, weights: str, path: Path) -> None:
+        """Warn where the profile, of that file, is not of a model with such weights."""
+        if weights != self.weights:
+            hint = "profile this model, where its numbers may be others"
+            warn(InputError("is the profile of a model with other weights", file=str(path), hint=hint))
+
     def write(self, path: Path) -> None:
         """Write the profile, as a whole or not at all; raises `OptionError` where that is impossible."""
-        head = {"format": FORMAT, "version": VERSION, "graph": self.graph, "bins": self.bins}
+        head = {"format": FORMAT, "version": VERSION, "graph": self.graph, "weights": self.weights, "bins": self.bins}
         head |= {"equalized": True} if self.is_equalized else {}
         values = {name: histogram.to_json() for name, histogram in self.histograms.items()}
         # One value a line, so that people can search and compare.
@@ -78,11 +88,14 @@ def read_profile(path: Path) -> Profile:
         if data["version"] != VERSION:
             raise InputError(f"is a profile of version {data['version']}, not {VERSION}", file=str(path), hint=_HINT)
         graph, bins, is_equalized = data["graph"], data["bins"], data.get("equalized", False)
-        if not isinstance(graph, str) or not isinstance(bins, int) or bins < LEAST_BINS or is_equalized not in (0, 1):
-            raise ValueError("a profile has a graph and bins")
+        weights: object = data["weights"]
+        if not isinstance(graph, str) or not isinstance(weights, str) or is_equalized not in (0, 1):
+            raise ValueError("a profile has a graph and weights")
+        if not isinstance(bins, int) or bins < LEAST_BINS:
+            raise ValueError("a profile has bins")
         found = {str(name): Histogram.from_json(value, bins) for name, value in data["values"].items()}
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError("is no profile, or is damaged", file=str(path), hint=_HINT) from error
-    return Profile(graph, bins, found, bool(is_equalized))
+    return Profile(graph, bins, found, bool(is_equalized), weights)

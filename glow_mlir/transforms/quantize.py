@@ -26,7 +26,7 @@ from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import erase_dead, high_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.quantization.calibration import calibrated
-from glow_mlir.quantization.observed import graph_digest, observed_values
+from glow_mlir.quantization.observed import graph_digest, observed_values, weights_digest
 from glow_mlir.quantization.options import BIASES, Quantization
 from glow_mlir.quantization.profile import Profile, read_profile
 from glow_mlir.quantization.schemas import Uniform
@@ -80,6 +80,7 @@ class QuantizePass(ModulePass):
         """
         profile = self._profile
         profile.check_graph(graph_digest(module), Path(self.profile))
+        profile.check_weights(weights_digest(module), Path(self.profile))
         ops = (inner for function in high_functions(module) for inner in own_operations(function))
         kept = kept_operators(ops, self.keep, "to keep in floats")
         observed = observed_values(module)

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from checkout import ROOT
 
+from glow_mlir import InferenceSession, Quantization
 from glow_mlir.api.profiling import Profiler, profiled
 from glow_mlir.errors import GlowError, InputError, OptionError
 from glow_mlir.quantization.profile import Profile, read_profile
+from glow_mlir.support.activity import warning_to
 
 DIGITS = ROOT / "examples" / "digits.onnx"
 
@@ -67,6 +70,22 @@ def test_profiles_of_different_graphs_or_bins_do_not_merge() -> None:
         Profile("a").merge(Profile("b"))
     with pytest.raises(OptionError, match="8 and 16 bins"):
         Profile("a", 8).merge(Profile("a", 16))
+    with pytest.raises(OptionError, match="different weights"):
+        Profile("a", weights="x").merge(Profile("a", weights="y"))
+
+
+def test_other_weights_are_told_of(tmp_path: Path) -> None:
+    """They are no reason to refuse a profile: numbers may be nearly the same."""
+    profiled(DIGITS, samples(2), dimensions={"N": 1}, backend="interpreter").write(tmp_path / "p.json")
+    other = onnx.load(DIGITS)
+    (weights,) = (tensor for tensor in other.graph.initializer if tensor.name == "conv2.weight")
+    weights.raw_data = (onnx.numpy_helper.to_array(weights) * np.float32(1.5)).tobytes()
+    for model, batch, count in ((DIGITS, 1, 0), (DIGITS, 3, 0), (other.SerializeToString(), 1, 1)):
+        told: list[GlowError] = []
+        with warning_to(told.append):
+            quantize = Quantization(tmp_path / "p.json")
+            InferenceSession(model, dimensions={"N": batch}, backend="interpreter", quantize=quantize)
+        assert ["other weights" in str(warning) for warning in told] == [True] * count
 
 
 def test_numbers_that_are_not_finite_are_no_range() -> None:
@@ -80,7 +99,7 @@ def test_numbers_that_are_not_finite_are_no_range() -> None:
     ("damage", "message"),
     [
         ({"format": "other"}, "is no profile"),
-        ({"version": 99}, "is a profile of version 99, not 1"),
+        ({"version": 99}, "is a profile of version 99, not 2"),
         ({"bins": 1}, "is no profile"),
         ({"bins": "many"}, "is no profile"),
         ({"graph": None}, "is no profile"),
