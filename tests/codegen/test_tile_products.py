@@ -11,7 +11,7 @@ from assembly import assembly_of, innermost_loops
 from candidates import candidates_of, instructions_of, stacked
 from cut import check_parts
 from execute import Case, assert_same, check_all, compile_module, module_of, sample
-from machines import target_named, tile_targets
+from machines import dot_product_targets, target_named, tile_targets
 from tile_emulation import emulate_tiles
 from xdsl.dialects.builtin import f32
 
@@ -263,7 +263,7 @@ SPECIAL = [np.nan, np.inf, -np.inf, 3e9, -3e9, 4e4, -4e4, 255.5, 254.5, -128.5, 
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [*TARGETS, *dot_product_targets()])
 @pytest.mark.parametrize(
     "to",
     [
@@ -275,7 +275,7 @@ SPECIAL = [np.nan, np.inf, -np.inf, 3e9, -3e9, 4e4, -4e4, 255.5, 254.5, -128.5, 
     ],
 )
 def test_sums_become_whole_rows_of_codes(target: str, to: str) -> None:
-    """Numbers half-way between two codes, beyond all codes and integers, and none at all."""
+    """Numbers half-way between two codes, beyond all codes and integers, and none at all; by dot products, too."""
     multiplier = np.exp2(RANDOM.integers(-14, 8, 128)).astype(np.float32)
     offset = RANDOM.normal(scale=100, size=128).astype(np.float32)
     multiplier[: len(SPECIAL)], offset[: len(SPECIAL)] = 2.0**-20, SPECIAL

@@ -88,7 +88,9 @@ class TileStore:
 
     def run(self, sums: Sequence[Value]) -> None:
         """Store the sums, row by row."""
-        if self.kernel.epilogue is None or self.kernel.epilogue.is_light:
+        if self._fills_bytes(sums):
+            self._packed(sums)
+        elif self.kernel.epilogue is None or self.kernel.epilogue.is_light:
             self._unrolled(sums)
         else:
             self._looped(sums)
@@ -108,6 +110,29 @@ class TileStore:
                         self.cell(value, addresses, v * kernel.tile.lanes, None, {}, v)
                 else:
                     self.cell(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
+
+    def _fills_bytes(self, sums: Sequence[Value]) -> bool:
+        """Whether each row becomes a whole vector of bytes."""
+        kernel = self.kernel
+        if kernel.epilogue is None or not kernel.epilogue.is_light or any(mask is not None for mask in self.masks):
+            return False
+        lanes = sum(value.lanes for value in sums[: kernel.vectors])
+        return 8 * lanes == self.b.target.vector_bits and bit_width(kernel.epilogue.element) == 8
+
+    def _packed(self, sums: Sequence[Value]) -> None:
+        """The epilogue once for each row, whose vectors are one: it ends as a vector of bytes."""
+        b, kernel = self.b, self.kernel
+        outputs = row_addresses(b, kernel, self.given, "output", kernel.output_element)
+        planes = [self._plane_rows(index) for index in range(len(kernel.planes))]
+        loaded: dict[tuple[int, int], Value] = {}
+        for row, output in enumerate(outputs):
+            value, *rest = sums[row * kernel.vectors : (row + 1) * kernel.vectors]
+            while rest:
+                pairs = [value, *rest]
+                value, *rest = [
+                    b.shuffle(x, y, range(2 * x.lanes)) for x, y in zip(pairs[::2], pairs[1::2], strict=True)
+                ]
+            self.cell(value, [output, *(rows[row] for rows in planes)], 0, None, loaded, 0)
 
     def _plane_rows(self, index: int) -> list[Value]:
         """The address of a plane for each row."""
