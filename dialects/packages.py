@@ -70,7 +70,8 @@ BUILTIN = OperatorPackage(
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize reductions recurrent quantization integer_operators blockwise quantized_attention quantized_lstm",
+        "resize reductions recurrent quantization integer_operators blockwise quantized_attention quantized_lstm "
+        "quantized_embedding",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from execute import Case, check_all, compile_module, module_of, runnable_targets
+from cut import check_parts
+from execute import Case, assert_same, check_all, compile_module, module_of, runnable_targets, sample
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from glow_mlir.constants.codes import pack_cells, pack_codes, unpack_cells, unpack_codes
 from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 from glow_mlir.support.dtypes import named_dtype
 
 RANDOM = np.random.default_rng(11)
@@ -79,3 +86,46 @@ def test_memory_holds_weights_as_narrow_as_they_are() -> None:
     """Constants are codes of 4 bits and a scale for each 32."""
     module, _ = module_of(product((1,), (256, 512), 4, 32))
     assert compile_module(module, "avx2").constants.nbytes == 256 * 512 // 2 + 256 * 512 // 32 * 4
+
+
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_products_of_any_sizes_are_those_of_the_numbers(data: st.DataObject) -> None:
+    cases: list[Case] = []
+    for _ in range(3):
+        bits, block = data.draw(st.sampled_from(WIDTHS)), data.draw(st.sampled_from((16, 32, 64)))
+        depth = data.draw(st.integers(1, 12)) * (32 // bits)
+        sizes = data.draw(st.integers(1, 150)), depth
+        kinds = data.draw(st.sampled_from(("float32", "float16"))), data.draw(st.sampled_from(("", "uint8", "float32")))
+        rows = tuple(data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=2)))
+        cases.append(product(rows, sizes, bits, block, *kinds, bias=data.draw(st.booleans())))
+    check_all(cases)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_what_follows_a_product_is_applied_to_its_sums(target: str) -> None:
+    """An epilogue with a further operand, on columns that fill no vector."""
+    text = """
+      glow_high.constant @c : tensor<37x16xui8> {value = dense<200> : tensor<37x16xui8>}
+      glow_high.constant @s : tensor<37x2xf32> {value = dense<0.125> : tensor<37x2xf32>}
+      glow_high.func @main(%x: tensor<3x32xf32>, %r: tensor<3x37xf32>) -> tensor<3x37xf32> {
+        %c = glow_high.get @c : tensor<37x16xui8>
+        %s = glow_high.get @s : tensor<37x2xf32>
+        %0 = glow_high.blockwise_matmul %x, %c, %s {bits = 4, block = 16} : tensor<3x37xf32>
+        %1 = glow_high.add %0, %r : tensor<3x37xf32>
+        %2 = glow_high.relu %1 : tensor<3x37xf32>
+        glow_high.return %2
+      }"""
+    module = parse_module(text, new_context(), "product.mlir")
+    inputs = {"main.x": sample((3, 32)), "main.r": sample((3, 37))}
+    expected = run_function(module.clone(), inputs)
+    compilation = Compilation(module.clone(), target=target)
+    compilation.run(until="selected")
+    assert "epilogue(" in str(compilation.module)
+    assert_same(expected, compile_module(module, target).run(inputs))
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_parts_change_no_bit(target: str) -> None:
+    module, inputs = module_of(product((2,), (300, 96), 4, 32, "float32", "uint8"))
+    assert check_parts(module, inputs, target=target) > 1

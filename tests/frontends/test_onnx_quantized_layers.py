@@ -201,3 +201,38 @@ def test_lstms_that_are_not_supported_are_refused_in_one_line() -> None:
         with pytest.raises(GlowError) as caught:
             import_model(model)
         assert reason in message(caught.value)
+
+
+# ---- embeddings ---------------------------------------------------------------------------------------------------
+
+
+def embedding(has_segments: bool, has_mask: bool) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """A model of one QEmbedLayerNormalization with tables of 16 elements a row, and its inputs."""
+    words = ("words", "places", "segments", "gamma", "beta")
+    operands: dict[str, np.ndarray] = {"ids": RANDOM.integers(0, 9, (BATCH, LENGTH)).astype(np.int32)}
+    operands["kinds"] = RANDOM.integers(0, 2, (BATCH, LENGTH)).astype(np.int32)
+    for name, shape in zip(words, ((9, 16), (7, 16), (2, 16), (16,), (16,)), strict=True):
+        operands[name] = RANDOM.integers(0, 256, shape).astype(np.uint8)
+    operands["mask"] = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    operands |= {f"{name}_scale": RANDOM.uniform(0.01, 0.02, ()).astype(np.float32) for name in words}
+    operands |= {f"{name}_zero": RANDOM.integers(100, 150, ()).astype(np.uint8) for name in words}
+    left_out = {"kinds", "segments", "segments_scale", "segments_zero"} if not has_segments else set[str]()
+    left_out |= set() if has_mask else {"mask"}
+    names = [name if name not in left_out else "" for name in operands]
+    given = {name: array for name, array in operands.items() if array.dtype == np.int32 and name not in left_out}
+    node = helper.make_node("QEmbedLayerNormalization", names, ["y", "count"], domain="com.microsoft", epsilon=1e-5)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info(name, onnx.TensorProto.INT32, array.shape) for name, array in given.items()],
+        [onnx.ValueInfoProto(name=name) for name in ("y", "count")],
+        [numpy_helper.from_array(array, name) for name, array in operands.items() if name not in (*given, *left_out)],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9), given
+
+
+@pytest.mark.parametrize("has_segments", [False, True])
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_embeddings_of_codes_are_those_of_onnxruntime(has_segments: bool, has_mask: bool) -> None:
+    check(*embedding(has_segments, has_mask))

@@ -1,0 +1,54 @@
+"""onnxruntime's QEmbedLayerNormalization: the sum of rows of tables of codes, normalized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NotOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp
+from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.frontends.onnx.data_movement import cut
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.quantization import dequantized
+from glow_mlir.ir.registry import onnx_operator
+
+WORDS, PLACES, SEGMENTS, SCALE, BIAS = range(2, 7)
+"""Positions of the operands that are codes; their scales and zero points follow in this order."""
+
+MASK = 7
+SCALES, ZERO_POINTS = 8, 13
+"""Positions of the first scale and zero point."""
+
+
+@onnx_operator("QEmbedLayerNormalization", domain=ONNXRUNTIME)
+def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
+    """Rows of the tables of words, places and segments; and how many words each sequence has."""
+    length = node.shape(0)[1]
+    total = node.emit(GatherOp, _numbers(node, WORDS), node.input(0), axis=0)
+    total = node.emit(AddOp, total, cut(node, _numbers(node, PLACES), {0: (0, length)}))
+    if node.optional(1) is not None:
+        total = node.emit(AddOp, total, node.emit(GatherOp, _numbers(node, SEGMENTS), node.input(1), axis=0))
+    operands = total, _numbers(node, SCALE), _numbers(node, BIAS)
+    result = node.emit(LayerNormalizationOp, *operands, epsilon=node.float("epsilon", 1e-12))
+    return [result, _counts(node) if node.wants(1) else None]
+
+
+def _numbers(node: Node, position: int) -> SSAValue:
+    """The numbers of an operand that is codes."""
+    place = position - WORDS
+    return dequantized(node, position, SCALES + place, ZERO_POINTS + place)
+
+
+def _counts(node: Node) -> SSAValue:
+    """How many words of each sequence the mask shows; 0 where there is none."""
+    mask = node.optional(MASK)
+    if mask is None:
+        return node.constant(np.zeros(node.shape(0)[:1], np.int32))
+    shown = node.emit(NotOp, node.emit(EqualOp, mask, node.constant(0, like=mask)))
+    return node.emit(ReduceSumOp, node.emit(CastOp, shown, to=i32), axes=[1], keepdims=False)
