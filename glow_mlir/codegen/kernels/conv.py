@@ -28,6 +28,7 @@ from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.tile_products import (
     TileProduct,
+    tile_instruction,
     tile_product,
     tile_products_in_time_of_one,
     with_tile_products,
@@ -522,9 +523,10 @@ class ConvKernel(Kernel):
 
 def _tile_product(op: Operation, target: Target) -> TileProduct | None:
     """How tile registers compute the products of an instruction; `None` where they do not."""
-    if has_prologue(op) or reads_by_channel(op):
+    dot = dot_of(op, target)
+    if tile_instruction(dot, target) is None or has_prologue(op) or reads_by_channel(op):
         return None
-    return tile_product(dot_of(op, target), _run_of(op), target)
+    return tile_product(dot, _run_of(op), target)
 
 
 def _run_of(op: Operation) -> int:

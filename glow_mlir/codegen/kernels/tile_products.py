@@ -75,14 +75,18 @@ TILE_INSTRUCTIONS: Sequence[TileInstruction] = (
 """The instructions that there are on some machine; an entry adds one."""
 
 
+def tile_instruction(dot: DotProduct, target: Target) -> TileInstruction | None:
+    """The instruction of a machine that reads the panels of a product; `None` where it has none."""
+    return next((one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_there(target)), None)
+
+
 def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | None:
     """
     How a machine multiplies tiles, where the depth is made of contiguous runs of that length.
 
     `None` where it cannot, or where the form of its panels does not suit tiles.
     """
-    found = (one for one in TILE_INSTRUCTIONS if one.multiplies(dot) and one.is_there(target))
-    instruction, panel = next(found, None), tile_for(target, dot.sums).panel
+    instruction, panel = tile_instruction(dot, target), tile_for(target, dot.sums).panel
     if instruction is None or panel % TILE_COLUMNS or not run or run % dot.group:
         return None
     cells = run // dot.group
