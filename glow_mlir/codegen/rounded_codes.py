@@ -11,13 +11,16 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.builder.x86 import BYTES, rounded_bytes
+from glow_mlir.codegen.builder.x86 import pack_to_bytes, packs_to_bytes
+from glow_mlir.dialects.glow_low.body import YieldOp
+
+_BYTE = 8
+
+_FAR = 2.0**30
+"""A number beyond all codes, which i32 holds."""
 
 _WIDEST_CODE = 16
 """Bits of codes that f32 and i32 hold with any zero point of theirs."""
-
-_LEAST_BYTE = -128
-"""The least signed byte."""
 
 
 @dataclass(frozen=True)
@@ -64,26 +67,31 @@ class RoundedCode:
         return None
 
     def emit(self, b: Builder, number: Value, op: Operation) -> Value:
-        """The code of `number`, as `op` converts it."""
+        """The code of `number`, as `op` converts it; bytes that are stored are packed some registers at once."""
         if self.low:
             # What is no number has the code 0; where that is the least one, so has the least number.
             number = b.select(b.compare("uno", number, number), float(-self.zero_point), number)
+        if type_info(op.results[0].type).bits == _BYTE and packs_to_bytes(b.target, number.lanes) and _is_stored(op):
+            return self._packed(b, number, isinstance(op, arith.FPToSIOp))
         low, high = float(self.low - self.zero_point), float(self.high - self.zero_point)
-        if self._fills_bytes(b, number, op):
-            signed = isinstance(op, arith.FPToSIOp)
-            if self.low > (_LEAST_BYTE if signed else 0):
-                number = b.max(number, low)
-            # What is no number stays none, and becomes the least byte.
-            return rounded_bytes(b, b.min(b.constant(high, number.type), number), self.zero_point, signed)
         whole = b.round_to_i32(b.min(b.max(number, low), high))
         return b.cast(whole + self.zero_point, op.results[0].type)
 
-    def _fills_bytes(self, b: Builder, number: Value, op: Operation) -> bool:
-        """Whether the codes are bytes that fill a register, so that packing limits them."""
-        fits = (
-            number.lanes == BYTES and type_info(op.results[0].type).bits == 8 and abs(self.zero_point) < BYTES * BYTES
-        )
-        return fits and b.target.vector_bits == 8 * BYTES and "avx512bw" in b.target.enabled
+    def _packed(self, b: Builder, number: Value, signed: bool) -> Value:
+        """The code of `number` in bytes, of which that of no number is the least one."""
+        # A conversion to i32 gives the least integer for what is beyond.
+        near = b.min(b.constant(_FAR, number.type), number)
+        codes = pack_to_bytes(b, b.round_to_i32(near), self.zero_point, signed)
+        least, most = (-(1 << (_BYTE - 1)), (1 << (_BYTE - 1)) - 1) if signed else (0, (1 << _BYTE) - 1)
+        largest, smallest = (b.max, b.min) if signed else (b.umax, b.umin)
+        if self.low > least:
+            codes = largest(codes, self.low)
+        return smallest(codes, self.high) if self.high < most else codes
+
+
+def _is_stored(op: Operation) -> bool:
+    """Whether nothing in a body reads what an operation gives."""
+    return all(isinstance(use.operation, YieldOp) for use in op.results[0].uses)
 
 
 def _whole_number(value: SSAValue) -> int | None:

@@ -214,13 +214,18 @@ def emit_scalar_body(
         argument: widen(b, value) if is_half(argument.type) else value
         for argument, value in zip(block.args, arguments, strict=True)
     }
+    stored = set(outputs)
     codes = {op: code for op in block.ops if (code := RoundedCode.of(op)) is not None}
     skipped = {step for code in codes.values() for step in code.steps}
     for op in block.ops:
         if (code := codes.get(op)) is not None:
             values[op.results[0]] = code.emit(b, values[code.number], op)
         elif op.results and op not in skipped:
-            values[op.results[0]] = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
+            value = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
+            result = op.results[0]
+            # What is stored and not read is rounded when it is stored.
+            held = result in stored and result.has_one_use()
+            values[result] = rounded(b, value, result.type) if is_half(result.type) and not held else value
     return [narrow(b, values[output], output.type) if is_half(output.type) else values[output] for output in outputs]
 
 
@@ -229,9 +234,7 @@ def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Va
     if isinstance(op, arith.ConstantOp):
         return _constant(b, op, lanes)
     emitter = EMITTERS.get(type(op))
-    result = MATH[_math_name(op)](b, *operands) if emitter is None else emitter(b, op, operands)
-    type_ = op.results[0].type
-    return rounded(b, result, type_) if is_half(type_) else result
+    return MATH[_math_name(op)](b, *operands) if emitter is None else emitter(b, op, operands)
 
 
 def widest(block: Block, elements: Sequence[Attribute]) -> int:

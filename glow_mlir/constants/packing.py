@@ -18,8 +18,9 @@ class Interleave:
     How the depth of panels is grouped, as dot products of narrow elements read it.
 
     `count` neighbours of each `run` of the depth, by default all of it, lie together, filled up with zeros: `[K,
-    panel]` becomes `[rows, panel, count]`. With `sums` above 0, a row comes first whose cells are i32: the sum of each
-    column times that number.
+    panel]` becomes `[rows, panel, count]`. The zeros of the last of them are in front, so that it is multiplied with
+    whole neighbours, some `shared` with the one before; or behind, where a run has fewer elements in all. With `sums`
+    above 0, a row comes first whose cells are i32: the sum of each column times that number.
     """
 
     count: int = 1
@@ -45,7 +46,8 @@ class Interleave:
         run = self.run or depth
         groups = -(-run // self.count)
         whole = np.zeros((*outer, depth // max(1, run), groups * self.count, panel), panels.dtype)
-        whole[..., :run, :] = panels.reshape(*outer, -1, run, panel) if run else 0
+        for here, there in self._places(run):
+            whole[..., there, :] = panels.reshape(*outer, -1, run, panel)[..., here, :]
         cells = whole.reshape(*outer, -1, self.count, panel).swapaxes(-1, -2)
         if not self.sums:
             return np.ascontiguousarray(cells)
@@ -62,7 +64,18 @@ class Interleave:
         run = self.run or depth
         runs = depth // max(1, run)
         parts = cells.swapaxes(-1, -2).reshape(*outer, runs, rows // max(1, runs) * self.count, panel)
-        return parts[..., :run, :].reshape(*outer, depth, panel)
+        found = [parts[..., there, :] for there in (slice(0), *(there for _, there in self._places(run)))]
+        return np.concatenate(found, axis=-2).reshape(*outer, depth, panel)
+
+    def shared(self, run: int) -> int:
+        """How many zeros are in front of the last elements of a run."""
+        return -run % self.count if run > self.count else 0
+
+    def _places(self, run: int) -> list[tuple[slice, slice]]:
+        """Where the elements of a run are among its groups: those of whole groups, and the rest."""
+        whole, moved = run // self.count * self.count, self.shared(run)
+        parts = [(slice(0, whole), 0), (slice(whole, run), moved)]
+        return [(here, slice(here.start + by, here.stop + by)) for here, by in parts if here.stop > here.start]
 
 
 _PLAIN = Interleave()

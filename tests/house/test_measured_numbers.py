@@ -58,7 +58,7 @@ KERNELS = {
     "builder/atomics": {"PAUSES"},
     "builder/lanes": {"_NARROW"},
     "builder/memory": {"_PREFETCH_LEVELS"},
-    "builder/x86": {"BYTES", "_CURRENT_ROUNDING"},
+    "builder/x86": {"_CURRENT_ROUNDING", "_PART", "_REGISTERS_OF_BYTES"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_CELL_BITS", "_SIGN_BITS"},
@@ -76,7 +76,7 @@ KERNELS = {
     "llvm/processor": {"_DEFAULT_POINTER"},
     "selection/kernel": {"UNBOUNDED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
-    "rounded_codes": {"_LEAST_BYTE", "_WIDEST_CODE"},
+    "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """
 Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, and what generated code takes.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import IntegerType
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import i8, i16, i32, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.dialects.llvm_ops.intrinsics import SAddSatOp
+from glow_mlir.dialects.target import Target
 
 _CURRENT_ROUNDING = 4
 """How AVX-512's intrinsics say: round as the processor is set to."""
-
-BYTES = 64
-"""How many bytes a register of AVX-512 has."""
 
 
 def scale_by_instruction(b: Builder, x: Value, exponent: Value) -> Value:
@@ -54,32 +55,48 @@ def permute_floats(b: Builder, table: Value, codes: Value) -> Value:
     return b.intrinsic("llvm.x86.avx512.permvar.sf.512", (table, codes), table.type)
 
 
-def rounded_bytes(b: Builder, x: Value, offset: int, signed: bool) -> Value:
-    """
-    Return 64 f32 as bytes: rounded to the nearest, ties to even, plus an offset of 16 bits, and limited to their range.
+_PACKING: Mapping[int, tuple[frozenset[str], str]] = {
+    128: (frozenset(), "llvm.x86.sse2.{name}.128"),
+    256: (frozenset({"avx2"}), "llvm.x86.avx2.{name}"),
+    512: (frozenset({"avx512bw"}), "llvm.x86.avx512.{name}.512"),
+}
+"""Bits of a register → the features that it takes to pack those of integers, and how the intrinsics are called."""
 
-    The numbers are below 2^31; the least byte is that of what is no number. Takes AVX-512 with instructions for bytes.
+_REGISTERS_OF_BYTES = (2, 4)
+"""How many registers of i32 are packed at once: what they give is half a register of bytes, or a whole one."""
+
+
+def packs_to_bytes(target: Target, lanes: int) -> bool:
+    """Whether there are instructions for `pack_to_bytes`, for vectors of so many lanes."""
+    bits = target.vector_bits
+    if not target.is_x86 or bits not in _PACKING or lanes * 32 not in [bits * count for count in _REGISTERS_OF_BYTES]:
+        return False
+    return _PACKING[bits][0] <= target.enabled
+
+
+def pack_to_bytes(b: Builder, x: Value, added: int, signed: bool) -> Value:
     """
-    lanes = BYTES // 4
-    all_lanes, rounding = b.constant(-1, i16), b.constant(_CURRENT_ROUNDING, i32)
-    sums = vector(i32, lanes)
-    integers = [
-        b.intrinsic(
-            "llvm.x86.avx512.mask.cvtps2dq.512",
-            (b.shuffle(x, x, range(first, first + lanes)), b.constant(0, sums), all_lanes, rounding),
-            sums,
-        )
-        for first in range(0, BYTES, lanes)
-    ]
-    words = [
-        b.intrinsic("llvm.x86.avx512.packssdw.512", pair, vector(i16, 2 * lanes))
-        for pair in (integers[:2], integers[2:])
-    ]
-    if offset:
-        shift = b.constant(offset, words[0].type)
-        words = [b.intrinsic("llvm.sadd.sat.v32i16", (word, shift), word.type) for word in words]
-    packed = b.intrinsic(f"llvm.x86.avx512.pack{'ss' if signed else 'us'}wb.512", words, vector(i8, BYTES))
-    # Packing takes four elements of each operand in turns.
-    cells = b.bitcast(packed, i32)
-    ordered = b.shuffle(cells, cells, [4 * (place % 4) + place // 4 for place in range(lanes)])
-    return b.bitcast(ordered, i8)
+    Return two or four registers of i32 as bytes, with a number of 16 bits added, limited to the range of bytes.
+
+    They are limited to 16 bits on the way, in front of the addition and behind it.
+    """
+    bits, lanes = b.target.vector_bits, x.lanes
+    size = bits // 32
+    parts = [b.shuffle(x, x, range(first, first + size)) for first in range(0, lanes, size)]
+    words = [_packed(b, "packssdw", parts[at], parts[at + 1], i16) for at in range(0, len(parts), 2)]
+    if added:
+        words = [b.emit(SAddSatOp, (word, b.constant(added, word.type)), word.type) for word in words]
+    packed = b.bitcast(_packed(b, "packsswb" if signed else "packuswb", words[0], words[-1], i8), i32)
+    # Registers are packed in parts of 128 bits: of each, the first four numbers, those of the next one, and so on.
+    order = [_PART * at + number for number in range(len(parts)) for at in range(size // _PART)]
+    return b.bitcast(b.shuffle(packed, packed, order), i8)
+
+
+_PART = 4
+"""i32 in a part of a register."""
+
+
+def _packed(b: Builder, name: str, low: Value, high: Value, element: IntegerType) -> Value:
+    """Two registers of integers as one of integers of half the width, limited to their range."""
+    result = vector(element, 2 * low.lanes)
+    return b.intrinsic(_PACKING[b.target.vector_bits][1].format(name=name), (low, high), result)

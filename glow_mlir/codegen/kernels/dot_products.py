@@ -85,8 +85,14 @@ class DotProduct:
         return (depth, panel)
 
     def cells(self, run: Index) -> tuple[Index, int]:
-        """How many whole cells a run has, and how many elements are left."""
+        """How many whole cells are read of a run, and how many elements are left."""
         return run, 0
+
+    def last_cell(self, run: Index) -> int | None:
+        """
+        Where in a run its last cell begins, if that has elements in common with the one before, so that it is whole.
+        """
+        return None
 
     def has_vectors_of(self, lanes: int) -> bool:
         """Whether there are vectors of so many sums."""
@@ -260,7 +266,12 @@ class CellProduct(DotProduct):
 
     def cells(self, run: Index) -> tuple[Index, int]:
         assert isinstance(run, int), "cells are of runs of known length"
-        return divmod(run, self.group)
+        whole, rest = divmod(run, self.group)
+        return (whole, rest) if self.last_cell(run) is None else (whole + 1, 0)
+
+    def last_cell(self, run: Index) -> int | None:
+        assert isinstance(run, int), "cells are of runs of known length"
+        return run - self.group if self.interleave(run).shared(run) else None
 
     def has_vectors_of(self, lanes: int) -> bool:
         return _CELL_BITS * lanes in self.instruction.widths

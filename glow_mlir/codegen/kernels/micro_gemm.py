@@ -39,9 +39,9 @@ class MicroKernel(StoredTile, SharedFunction):
 
     `rows` and `vectors` may be less than the tile's; where `narrow`, the last vector of each row is half as wide.
     `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. Runs of the depth end
-    with `rest` elements of a cell. `prefetch` is how many
-    lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what suits the
-    tile.
+    with `rest` elements of a cell, or with a whole one that has elements `shared` with the one before. `prefetch` is
+    how many lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what
+    suits the tile.
     """
 
     narrow: bool = False
@@ -49,6 +49,7 @@ class MicroKernel(StoredTile, SharedFunction):
     accumulate: bool = False
     segment_loops: int = 0
     rest: int = 0
+    shared: bool = False
     prefetch: int = 0
     partial_sums: int | None = None
 
@@ -96,6 +97,8 @@ class MicroKernel(StoredTile, SharedFunction):
         ]
         if self.bias:
             names.append(("bias", ptr))
+        if self.shared:
+            names.append(("last", index_type))
         if self.partial:
             names.append(("columns", index_type))
         if self.wraps:
@@ -116,7 +119,7 @@ class MicroKernel(StoredTile, SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        flags = ("narrow", "partial", "bias", "accumulate", "wraps", "prefetch")
+        flags = ("narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch")
         words = [
             "gemm",
             self.dot.readable,
@@ -226,14 +229,16 @@ def _step(
     Of the last one, there may be only the `rest`.
     """
     lanes, dot, cell, panel = kernel.tile.lanes, kernel.dot, kernel.dot.right_cell, kernel.tile.panel
-    size = kernel.rows * kernel.vectors
+    size, last = kernel.rows * kernel.vectors, given["last"] if kernel.shared else None
+    places = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(cells)]
     sums, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
     for way in range(cells):
         columns = [
             dot.columns(b, weights.at(way * panel + v * lanes, cell), kernel.lanes_of(v)) for v in range(kernel.vectors)
         ]
         for row, address in enumerate(inputs):
-            value = dot.read(b, address.at(first + way, dot.left_cell), rest)
+            place = address.at(first + way, dot.left_cell) if last is None else address.at(places[way], dot.memory)
+            value = dot.read(b, place, rest)
             spread = {
                 width: dot.spread(b, value, width)
                 for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))

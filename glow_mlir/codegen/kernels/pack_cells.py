@@ -82,28 +82,31 @@ def _pack(
     def pack_run(indices: list[Index]) -> None:
         begin, row = linear(indices, [stride for _, stride in outer]), linear(indices, places)
 
-        def cell(number: Index, count: int) -> None:
+        def cell(number: Index, places: range) -> None:
             address = source.at(number * (dot.group * step) + begin, dot.memory)
-            value = _cell(b, address, step, count, lanes, mask, dot)
+            value = _cell(b, address, step, places, lanes, mask, dot)
             target.at((number + row) * panel, i32).store(value)
 
         with b.loop(0, whole) as number:
-            cell(number, dot.group)
+            cell(number, range(dot.group))
         if rest:
-            cell(whole, rest)
+            shared = dot.interleave(run).shared(run)
+            cell(whole, range(shared, shared + rest))
 
     nest(b, [size for size, _ in outer], pack_run)
 
 
-def _cell(b: Builder, address: Value, step: int, count: int, lanes: int, mask: Value | None, dot: CellProduct) -> Value:
-    """A cell of each of some columns: so many elements of it, and zeros."""
+def _cell(
+    b: Builder, address: Value, step: int, places: range, lanes: int, mask: Value | None, dot: CellProduct
+) -> Value:
+    """A cell of each of some columns: elements in these places of it, and zeros."""
     bits = bit_width(dot.memory)
     type_ = vector(integer_of_width(bits), lanes)
     cell: Value | None = None
-    for number in range(count):
-        place = address.at(number * step, dot.memory)
-        part = place.load(type_) if mask is None else b.load_masked(place, type_, mask)
-        wide = b.cast(part, i32, signed=False) << bits * number
+    for number, place in enumerate(places):
+        element = address.at(number * step, dot.memory)
+        part = element.load(type_) if mask is None else b.load_masked(element, type_, mask)
+        wide = b.cast(part, i32, signed=False) << bits * place
         cell = wide if cell is None else cell | wide
     assert cell is not None
     return cell

@@ -11,6 +11,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.builder.x86 import packs_to_bytes
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
@@ -77,6 +78,14 @@ def row_addresses(
     return rows
 
 
+def _joined(b: Builder, values: Sequence[Value]) -> Value:
+    """Vectors as one; there are 1, 2 or 4."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=True)
+        values = [b.shuffle(low, high, range(low.lanes + high.lanes)) for low, high in pairs]
+    return values[0]
+
+
 @dataclass(frozen=True)
 class TileStore:
     """Stores one tile of results; `masks` has the lanes that exist of each vector of columns, None for all."""
@@ -88,9 +97,7 @@ class TileStore:
 
     def run(self, sums: Sequence[Value]) -> None:
         """Store the sums, row by row."""
-        if self._fills_bytes(sums):
-            self._packed(sums)
-        elif self.kernel.epilogue is None or self.kernel.epilogue.is_light:
+        if self.kernel.epilogue is None or self.kernel.epilogue.is_light:
             self._unrolled(sums)
         else:
             self._looped(sums)
@@ -101,38 +108,34 @@ class TileStore:
         outputs = row_addresses(self.b, kernel, self.given, "output", self.kernel.output_element)
         planes = [self._plane_rows(index) for index in range(len(kernel.planes))]
         loaded: dict[tuple[int, int], Value] = {}
+        groups = self._groups([value.lanes for value in sums[: kernel.vectors]])
         for row, output in enumerate(outputs):
-            for v, mask in enumerate(self.masks):
-                addresses = [output, *(rows[row] for rows in planes)]
-                value = sums[row * kernel.vectors + v]
+            addresses = [output, *(rows[row] for rows in planes)]
+            for v, count in groups:
+                mask, first = self.masks[v], row * kernel.vectors + v
+                value = _joined(self.b, sums[first : first + count])
                 if mask is not None and kernel.tile.lanes == 1:
                     with self.b.when(mask):
                         self.cell(value, addresses, v * kernel.tile.lanes, None, {}, v)
                 else:
                     self.cell(value, addresses, v * kernel.tile.lanes, mask, loaded, v)
 
-    def _fills_bytes(self, sums: Sequence[Value]) -> bool:
-        """Whether each row becomes a whole vector of bytes."""
-        kernel = self.kernel
-        if kernel.epilogue is None or not kernel.epilogue.is_light or any(mask is not None for mask in self.masks):
-            return False
-        lanes = sum(value.lanes for value in sums[: kernel.vectors])
-        return 8 * lanes == self.b.target.vector_bits and bit_width(kernel.epilogue.element) == 8
+    def _groups(self, lanes: Sequence[int]) -> list[tuple[int, int]]:
+        """The vectors of a row that go through the epilogue together: the number of the first, and how many."""
+        groups: list[tuple[int, int]] = []
+        while (first := sum(count for _, count in groups)) < len(lanes):
+            groups.append((first, next(count for count in (4, 2, 1) if self._is_group(first, lanes, count))))
+        return groups
 
-    def _packed(self, sums: Sequence[Value]) -> None:
-        """The epilogue once for each row, whose vectors are one: it ends as a vector of bytes."""
-        b, kernel = self.b, self.kernel
-        outputs = row_addresses(b, kernel, self.given, "output", kernel.output_element)
-        planes = [self._plane_rows(index) for index in range(len(kernel.planes))]
-        loaded: dict[tuple[int, int], Value] = {}
-        for row, output in enumerate(outputs):
-            value, *rest = sums[row * kernel.vectors : (row + 1) * kernel.vectors]
-            while rest:
-                pairs = [value, *rest]
-                value, *rest = [
-                    b.shuffle(x, y, range(2 * x.lanes)) for x, y in zip(pairs[::2], pairs[1::2], strict=True)
-                ]
-            self.cell(value, [output, *(rows[row] for rows in planes)], 0, None, loaded, 0)
+    def _is_group(self, first: int, lanes: Sequence[int], count: int) -> bool:
+        """Whether so many vectors are whole and alike, and become bytes that one instruction packs."""
+        if count == 1:
+            return True
+        members = slice(first, first + count)
+        whole = lanes[members] == [lanes[first]] * count and all(mask is None for mask in self.masks[members])
+        return (
+            whole and bit_width(self.kernel.output_element) == 8 and packs_to_bytes(self.b.target, sum(lanes[members]))
+        )
 
     def _plane_rows(self, index: int) -> list[Value]:
         """The address of a plane for each row."""
