@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from assembly import assembly_of, innermost_loops
 from cut import check_parts
 from execute import Case, assert_same, check_all, compile_module, module_of, runnable_targets, sample
 from hypothesis import given, settings
@@ -123,6 +124,19 @@ def test_what_follows_a_product_is_applied_to_its_sums(target: str) -> None:
     compilation.run(until="selected")
     assert "epilogue(" in str(compilation.module)
     assert_same(expected, compile_module(module, target).run(inputs))
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+@pytest.mark.parametrize(("target", "width"), [("neon", 128), ("avx2", 256), ("avx512", 512)])
+def test_loops_over_cells_compute_in_whole_vectors(target: str, width: int, rows: int) -> None:
+    """Codes of one column become numbers, and meet all rows, without leaving vectors."""
+    for bits in WIDTHS:
+        text = assembly_of(product((rows,), (64, 64), bits, 32), target)
+        loops = [loop for loop in innermost_loops(text) if loop.function.startswith("blockwise") and loop.arithmetic]
+        assert loops
+        for loop in loops:
+            assert loop.bits == width
+            assert not loop.scalar
 
 
 @pytest.mark.parametrize("target", runnable_targets())

@@ -44,6 +44,17 @@ def test_operators_that_are_kept_keep_their_weights() -> None:
     np.testing.assert_array_equal(kept, results(model, "f32"))
 
 
+def test_codes_and_narrow_floats_go_together() -> None:
+    """Those of codes compute in f32 then, and the others in bf16."""
+    model = bert_encoder(layers=1, length=16)
+    inputs = random_inputs(model, np.random.default_rng(3))
+    both, bf16 = (
+        InferenceSession(model, precision="bf16", weights=weights, cache=False).run(None, inputs)[0].reshape(-1)
+        for weights in ("int8", "f32")
+    )
+    assert 0.999 < cosine(both.astype(np.float64), bf16.astype(np.float64)) < 1.0
+
+
 def test_weights_that_there_are_not_are_refused() -> None:
     with pytest.raises(OptionError, match="there are no weights of 'int5'"):
         InferenceSession(bert_encoder(layers=1, length=8), weights="int5", cache=False)
