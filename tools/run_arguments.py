@@ -254,7 +254,8 @@ def _check(args: Namespace) -> None:
         raise OptionError(f"only one of {names} can go to stdout")
     for name in ("load_profile", "load_configuration"):
         if args.check is not None and getattr(args, name) is not None:
-            raise OptionError(f"--check compares with floats, and --{spelled(name)} rounds them to codes")
+            reason = f"--check compares with floats, and --{spelled(name)} rounds them to codes"
+            raise OptionError(reason, hint="--quantization-report says how far each value is from f32")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
     if "-" in [getattr(args, name) for name in FILE_OPTIONS]:

@@ -27,8 +27,13 @@ class RandomInputs(CalibrationDataReader):
     """Some random inputs of a model."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
+        self._inputs = self.of(model)
+
+    @staticmethod
+    def of(model: onnx.ModelProto) -> list[dict[str, np.ndarray]]:
+        """The inputs, always the same ones."""
         random = np.random.default_rng(11)
-        self._inputs = [random_inputs(model, random) for _ in range(SAMPLES)]
+        return [random_inputs(model, random) for _ in range(SAMPLES)]
 
     def get_next(self) -> dict[str, np.ndarray] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._inputs.pop() if self._inputs else None
@@ -65,15 +70,16 @@ def quantized(build: Callable[[], onnx.ModelProto], form: QuantFormat = QuantFor
         return onnx.shape_inference.infer_shapes(onnx.load(written))
 
 
-_FLOAT: dict[str, Callable[[], onnx.ModelProto]] = {
+FLOAT: dict[str, Callable[[], onnx.ModelProto]] = {
     "resnet50": functools.partial(seeded_light_model, "resnet50"),
     "resnet18": resnet18,
     "mobilenet_v2": mobilenet_v2,
     "minilm": functools.partial(bert_encoder, layers=6, width=384, heads=12, length=128, vocabulary=30522),
     "bert_base": functools.partial(bert_encoder, layers=12, width=768, heads=12, length=128, vocabulary=30522),
 }
+"""Name → what builds the network of floats."""
 
 QUANTIZED: dict[str, Callable[[], onnx.ModelProto]] = {
-    f"{name}_int8": functools.partial(quantized, build) for name, build in _FLOAT.items()
+    f"{name}_int8": functools.partial(quantized, build) for name, build in FLOAT.items()
 }
 """Name → what builds the model."""
