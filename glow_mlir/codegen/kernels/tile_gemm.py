@@ -1,7 +1,7 @@
 """
 Products by tile registers: the loops of matrix products and convolutions around their micro-kernel.
 
-    for each block of strips { for each panel { for each 32 columns { for each two strips: their sums, their ends } } }
+    for each block of strips { for each panel { for each two strips { for each 32 columns: sums } their ends } }
 
 The registers are configured around these loops, once for an instruction or a part of it.
 """
