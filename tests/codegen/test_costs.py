@@ -26,6 +26,7 @@ OWN = [field.name for field in dataclasses.fields(KernelCosts) if field not in d
 def test_tiles_follow_from_registers_and_what_was_measured() -> None:
     sizes = {name: tile_for(target, f32) for name, target in PRESETS.items()}
     assert {name: (tile.rows, tile.vectors, tile.lanes) for name, tile in sizes.items()} == {
+        "amx": (6, 4, 16),
         "avx2": (6, 2, 8),
         "avx512": (6, 4, 16),
         "cortex-m4": (2, 4, 1),
