@@ -1,8 +1,9 @@
 """
-Speed of single kernels on warm data, as a share of the core's multiply-add peak.
+Speed of single kernels on warm data, as a share of the core's peak in products of a precision.
 
     python benchmarks/kernels.py
     python benchmarks/kernels.py --accuracy default --rounds 15 --only 3x3
+    python benchmarks/kernels.py --precision int8
 
 With the accuracy `strict`, the default here, every kernel takes the plain number of multiply-adds, so that the share
 tells how well it is made; fewer multiply-adds, by Winograd's and Strassen's algorithms, show as more than 100 %. The
@@ -26,7 +27,7 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.machine import cores_from, machine, stay_on
-from contest.probe import Probe
+from contest.probe import PRECISIONS, Probe
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.tools.bounded_numbers import count, natural
 
@@ -65,8 +66,8 @@ class Layer:
         rows = self.size if self.matmul else self.size**2
         return 2 * rows * self.filters * self.channels // self.groups * self.kernel**2
 
-    def model(self) -> onnx.ModelProto:
-        """The layer as an ONNX model."""
+    def model(self, codes: bool = False) -> onnx.ModelProto:
+        """The layer as an ONNX model, of floats or of codes, with a scale for each channel of the weights."""
         random = np.random.default_rng(0)
         depth = self.channels // self.groups
         if self.matmul:
@@ -82,12 +83,30 @@ class Layer:
                 *("Conv", ["x", "w"], ["y"]), strides=[self.stride] * 2, group=self.groups, pads=pads
             )
         weights = (random.standard_normal(shape) / math.sqrt(depth * self.kernel**2)).astype(np.float32)
+        constants: dict[str, np.ndarray] = {"w": weights}
+        nodes, element = [node], TensorProto.FLOAT
+        if codes:
+            axis, element = int(self.matmul), TensorProto.UINT8
+            largest = np.abs(weights).max(axis=tuple(i for i in range(len(shape)) if i != axis), keepdims=True)
+            node.input[:], node.output[:] = ["number", "weight"], ["sum"]
+            nodes = [
+                helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["number"]),
+                helper.make_node("DequantizeLinear", ["w", "scales"], ["weight"], axis=axis),
+                node,
+                helper.make_node("QuantizeLinear", ["sum", "scale", "zero"], ["y"]),
+            ]
+            constants = {
+                "w": np.round(weights / largest * 127).astype(np.int8),
+                "scales": (largest / 127).reshape(-1).astype(np.float32),
+                "scale": np.array(0.03, np.float32),
+                "zero": np.array(128, np.uint8),
+            }
         graph = helper.make_graph(
-            [node],
+            nodes,
             "layer",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, given)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, result)],
-            [numpy_helper.from_array(weights, "w")],
+            [helper.make_tensor_value_info("x", element, given)],
+            [helper.make_tensor_value_info("y", element, result)],
+            [numpy_helper.from_array(array, name) for name, array in constants.items()],
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
@@ -144,13 +163,18 @@ def cycles_a_second() -> float:
     return max(rates)
 
 
-def measure(layer: Layer, probe: Probe, rounds: int, accuracy: str, rate: float) -> Figure:
+def measure(layer: Layer, probe: Probe, rounds: int, accuracy: str, precision: str, rate: float) -> Figure:
     """The median of the rounds, each the fastest of some calls."""
-    session = InferenceSession(layer.model().SerializeToString(), profile=True, cache=False, accuracy=accuracy)
+    codes = precision == "int8"
+    model, floats = layer.model(codes), "f32" if codes else precision
+    session = InferenceSession(
+        model.SerializeToString(), profile=True, cache=False, accuracy=accuracy, precision=floats
+    )
     steps = session.machine_entry.entry.steps
     (index,) = [i for i, step in enumerate(steps) if step.kind in ("conv", "matmul")]
     (argument,) = session.get_inputs()
-    given = {argument.name: np.random.default_rng(1).standard_normal(argument.shape).astype(np.float32)}
+    numbers = np.random.default_rng(1).standard_normal(argument.shape)
+    given = {argument.name: (numbers * 32 + 128).clip(0, 255).astype(np.uint8) if codes else numbers.astype(np.float32)}
     found: list[tuple[float, float]] = []
     while len(found) < rounds:
         peak = probe.measure()
@@ -186,19 +210,21 @@ def main() -> None:
     """Measure all layers and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accuracy", choices=("default", "strict"), default="strict")
+    parser.add_argument("--precision", choices=tuple(PRECISIONS), default="f32", help="what is multiplied (f32)")
     parser.add_argument("--rounds", type=count, default=9, help="rounds of a layer (9)")
     parser.add_argument("--core", type=natural, default=0, help="the core to run on")
     parser.add_argument("--only", default="", help="families to measure, those whose name has this")
     options = parser.parse_args()
     cores = cores_from(options.core, 1)
     stay_on(cores)
-    probe, rate = Probe(cores), cycles_a_second()
+    probe, rate = Probe(cores, options.precision), cycles_a_second()
     figures: list[Figure] = []
     for layer in LAYERS:
         if options.only in layer.family:
             print(layer.name, file=sys.stderr)
-            figures.append(measure(layer, probe, options.rounds, options.accuracy, rate))
-    print(f"{machine()}: peak {probe.best / 1e9:.0f} GFLOP/s, accuracy {options.accuracy}\n\n{table(figures)}", end="")
+            figures.append(measure(layer, probe, options.rounds, options.accuracy, options.precision, rate))
+    peak = f"peak {probe.best / 1e9:.0f} G{'' if options.precision == 'int8' else 'FL'}OP/s in {options.precision}"
+    print(f"{machine()}: {peak}, accuracy {options.accuracy}\n\n{table(figures)}", end="")
 
 
 if __name__ == "__main__":
