@@ -8,10 +8,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 EXIT_OK = 0
 EXIT_ERROR = 1
@@ -48,6 +51,10 @@ class ToolParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise option_error(self.prog, message)
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help text; raises `OSError` where that fails, about which argparse keeps silent."""
+        (file or sys.stdout).write(self.format_help())
 
 
 def option_error(program: str, message: str) -> OptionError:
