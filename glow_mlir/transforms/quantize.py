@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.constants.deferred import Stored
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.interfaces import LinearForm
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.dialects.shapes import element_of, size_along
@@ -207,13 +208,19 @@ class Quantizing:
         What such errors of its weights add to each channel of a product's result on average, in f64.
 
         This is the bias correction of Nagel et al. (arXiv 1906.04721, §4.2), with one mean for all channels of the
-        input, the one that a histogram has, and as if there were no padding.
+        input, the one that a histogram has, and as if there were no padding. Nothing is known of results that read one
+        channel each, whose mean may be far from that of all.
         """
         linear = linear_operator(op)
-        if linear is None:
+        if linear is None or _reads_one_channel(linear.form):
             return 0.0
         mean = self.plan.mean(_rounded(op.operands[0]))
         return linear.answer(Stored(errors), np.full(size_along(op.operands[0], -1), mean))
+
+
+def _reads_one_channel(form: LinearForm) -> bool:
+    """Whether each channel of the result is of one channel of the data, as that of a depthwise convolution is."""
+    return form.view[0] > 1 and form.view[-1] == 1
 
 
 def _rounded(value: SSAValue) -> SSAValue:

@@ -26,11 +26,11 @@ def matrix() -> onnx.ModelProto:
     )
 
 
-def convolution(pad: int = 0) -> onnx.ModelProto:
+def convolution(pad: int = 0, group: int = 1) -> onnx.ModelProto:
     """A convolution of images, with a border of zeros or none."""
     g = GraphBuilder(1)
-    weights, bias = g.weight(he(g.rng, (16, 8, 3, 3), 72)), g.weight(np.zeros(16, np.float32))
-    y = g.node("Conv", "x", weights, bias, pads=[pad] * 4)
+    weights, bias = g.weight(he(g.rng, (16, 8 // group, 3, 3), 72)), g.weight(np.zeros(16, np.float32))
+    y = g.node("Conv", "x", weights, bias, pads=[pad] * 4, group=group)
     size = 6 + 2 * pad
     return g.model({"x": (TensorProto.FLOAT, [SAMPLES, 8, 8, 8])}, {y: [SAMPLES, 16, size, size]}, opset=17)
 
@@ -56,3 +56,8 @@ def test_mean_error_nearly_vanishes(tmp_path: Path, build: Callable[[], onnx.Mod
     plain, corrected = (np.abs(mean_errors(build(), tmp_path, flag)) for flag in (False, True))
     assert plain.max() > 0.005
     assert corrected.mean() < share * plain.mean()
+
+
+def test_channels_that_are_read_alone_have_no_known_mean(tmp_path: Path) -> None:
+    plain, corrected = (mean_errors(convolution(group=8), tmp_path, flag) for flag in (False, True))
+    np.testing.assert_array_equal(plain, corrected)
