@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import type_info
@@ -71,7 +71,7 @@ class RoundedCode:
         if self.low:
             # What is no number has the code 0; where that is the least one, so has the least number.
             number = b.select(b.compare("uno", number, number), float(-self.zero_point), number)
-        if type_info(op.results[0].type).bits == _BYTE and packs_to_bytes(b.target, number.lanes) and _is_stored(op):
+        if _is_byte(op) and packs_to_bytes(b.target, number.lanes) and _is_stored(op):
             return self._packed(b, number, isinstance(op, arith.FPToSIOp))
         low, high = float(self.low - self.zero_point), float(self.high - self.zero_point)
         whole = b.round_to_i32(b.min(b.max(number, low), high))
@@ -87,6 +87,15 @@ class RoundedCode:
         if self.low > least:
             codes = largest(codes, self.low)
         return smallest(codes, self.high) if self.high < most else codes
+
+
+def stores_bytes(block: Block) -> bool:
+    """Whether a body rounds numbers to bytes that are stored and not read."""
+    return any(RoundedCode.of(op) is not None and _is_byte(op) and _is_stored(op) for op in block.ops)
+
+
+def _is_byte(op: Operation) -> bool:
+    return type_info(op.results[0].type).bits == _BYTE
 
 
 def _is_stored(op: Operation) -> bool:

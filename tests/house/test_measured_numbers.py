@@ -58,7 +58,7 @@ KERNELS = {
     "builder/atomics": {"PAUSES"},
     "builder/lanes": {"_NARROW"},
     "builder/memory": {"_PREFETCH_LEVELS"},
-    "builder/x86": {"_CURRENT_ROUNDING", "_PART", "_REGISTERS_OF_BYTES"},
+    "builder/x86": {"MOST_PACKED", "_CURRENT_ROUNDING", "_PART"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_CELL_BITS", "_SIGN_BITS"},

@@ -62,14 +62,18 @@ _PACKING: Mapping[int, tuple[frozenset[str], str]] = {
 }
 """Bits of a register → the features that it takes to pack those of integers, and how the intrinsics are called."""
 
-_REGISTERS_OF_BYTES = (2, 4)
-"""How many registers of i32 are packed at once: what they give is half a register of bytes, or a whole one."""
+MOST_PACKED = 4
+"""How many registers of i32 are packed to one of bytes; half as many give half of one."""
 
 
 def packs_to_bytes(target: Target, lanes: int) -> bool:
     """Whether there are instructions for `pack_to_bytes`, for vectors of so many lanes."""
     bits = target.vector_bits
-    if not target.is_x86 or bits not in _PACKING or lanes * 32 not in [bits * count for count in _REGISTERS_OF_BYTES]:
+    if (
+        not target.is_x86
+        or bits not in _PACKING
+        or lanes * 32 not in [bits * count for count in (MOST_PACKED // 2, MOST_PACKED)]
+    ):
         return False
     return _PACKING[bits][0] <= target.enabled
 

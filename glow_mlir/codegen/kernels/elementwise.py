@@ -11,8 +11,10 @@ from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import integer_of_width
+from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.rounded_codes import stores_bytes
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
@@ -98,8 +100,10 @@ class StackKernel(Kernel):
         lanes, chains = lanes_for(target, widest_type, [s[-1] for s in strides]), count_chains(op.block)
         if lanes == 1:
             return lanes, 1
+        if not chains and has_angles(op.block):
+            return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE)
         if not chains:
-            return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE) if has_angles(op.block) else 1
+            return lanes, MOST_PACKED if stores_bytes(op.block) and packs_to_bytes(target, MOST_PACKED * lanes) else 1
         return lanes, min(
             kernel_costs(target).independent_vectors * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR
         )

@@ -11,7 +11,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.builder.x86 import packs_to_bytes
+from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
@@ -124,7 +124,12 @@ class TileStore:
         """The vectors of a row that go through the epilogue together: the number of the first, and how many."""
         groups: list[tuple[int, int]] = []
         while (first := sum(count for _, count in groups)) < len(lanes):
-            groups.append((first, next(count for count in (4, 2, 1) if self._is_group(first, lanes, count))))
+            groups.append(
+                (
+                    first,
+                    next(count for count in (MOST_PACKED, MOST_PACKED // 2, 1) if self._is_group(first, lanes, count)),
+                )
+            )
         return groups
 
     def _is_group(self, first: int, lanes: Sequence[int], count: int) -> bool:
