@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, failing, failure_of, modules_of_targets
+from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.selection.tables import TABLES
@@ -21,7 +22,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
 from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.dialects.target import str_of
+from glow_mlir.dialects.target import Target, str_of
 from glow_mlir.driver.given import check_given, check_sizes
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
@@ -189,5 +190,13 @@ def build_artifact(
     for item in passes:
         apply_pass(item, context, module)
     modules = modules_of_targets(module, of_entry)
-    code = (compile_text(emit_module(modules[target]), target) for target in targets)
+    code = (_object(emit_module(modules[target]), target) for target in targets)
     return Artifact(tuple(code), region, manifest)
+
+
+def _object(text: str, target: Target) -> bytes:
+    """The object file of a module, which stands alone; raises `CompilerBugError` where it does not."""
+    data = compile_text(text, target)
+    if missing := undefined_symbols(data):
+        raise CompilerBugError(f"machine code calls functions that it does not have: {', '.join(missing)}")
+    return data

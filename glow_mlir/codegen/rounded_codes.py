@@ -13,6 +13,7 @@ from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import pack_to_bytes, packs_to_bytes
 from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.ir.traversal import own_operations
 
 _BYTE = 8
 
@@ -91,7 +92,7 @@ class RoundedCode:
 
 def stores_bytes(block: Block) -> bool:
     """Whether a body rounds numbers to bytes that are stored and not read."""
-    return any(RoundedCode.of(op) is not None and _is_byte(op) and _is_stored(op) for op in block.ops)
+    return any(RoundedCode.of(op) is not None and _is_byte(op) and _is_stored(op) for op in own_operations(block))
 
 
 def _is_byte(op: Operation) -> bool:

@@ -103,6 +103,19 @@ def test_products_give_their_sums(target: str, kind: str):
     check_all(narrow_products(kind), target, 1e-3)
 
 
+@pytest.mark.parametrize("kind", [BFLOAT16, "float16"])
+@pytest.mark.parametrize("target", [*runnable_targets(), *brain_product_targets()])
+def test_products_are_rounded_when_stored(target: str, kind: str):
+    """With fewer columns than a vector has, and more."""
+    cases: list[Case] = []
+    for columns in (1, 3, 7, 12, 33):
+        cases.append(Case(MatMulOp, sample((5, 16), kind), sample((16, columns), kind), constants=(1,)))
+        filters = sample((columns, 3, 3, 4), kind)
+        cases.append(Case(ConvOp, sample((1, 7, 7, 4), kind), filters, constants=(1,)))
+        cases.append(Case(ConvOp, sample((1, 7, 7, columns), kind), sample((columns, 3, 3, 1), kind), group=columns))
+    check_all(cases, target)
+
+
 CASES: dict[str, Case] = {
     "attention": Case(AttentionOp, brain(1, 2, 5, 8), brain(1, 2, 7, 8), brain(1, 2, 7, 8)),
     "avg_pool": Case(AvgPoolOp, brain(1, 8, 8, 20), kernel_shape=(3, 3)),

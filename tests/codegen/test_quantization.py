@@ -34,7 +34,7 @@ def sums() -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize("target", [*runnable_targets(), "sse2"])
 def test_rescaling_by_floats_is_exact(target: str) -> None:
     x = sums()
     scale = np.exp2(RANDOM.uniform(-32, 2, COUNT)).astype(np.float32)

@@ -57,7 +57,7 @@ KERNELS = {
     "builder/amx": {"MOST_ROWS", "ROW_BYTES", "_BYTES_FROM", "_PALETTE", "_ROWS_FROM"},
     "builder/atomics": {"PAUSES"},
     "builder/lanes": {"_NARROW"},
-    "builder/memory": {"_PREFETCH_LEVELS"},
+    "builder/memory": {"_HALF", "_PREFETCH_LEVELS"},
     "builder/x86": {"MOST_PACKED", "_CURRENT_ROUNDING", "_PART"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/conv": {"MOST_UNROLLED"},

@@ -17,6 +17,7 @@ _INBOUNDS = IntegerAttr(memory.GEP_FLAGS["inbounds"], i32)
 _DYNAMIC_INDEX = DenseArrayBase.from_list(i32, [GEP_USE_SSA_VAL])
 _NOT_ATOMIC: Mapping[str, Attribute] = {"ordering": IntegerAttr(0, i64)}
 _PREFETCH_LEVELS = {1: 3, 2: 2, 3: 1}
+_HALF = 16
 
 
 class Memory(Lanes):
@@ -94,6 +95,10 @@ class Memory(Lanes):
         if info.bits == 1:
             read = self.load_masked(pointer, vector(i8, info.lanes), mask, otherwise, align)
             return self.cast(read, i1)
+        if info.is_float and info.bits == _HALF:
+            # Where there are no such masks, LLVM takes lanes apart, and would convert them to f32 and back.
+            bits = self.bits_of(self.as_value(otherwise, type_))
+            return self.bitcast(self.load_masked(pointer, bits.type, mask, bits, align), info.element)
         properties = {"alignment": IntegerAttr(align or info.bytes_in_memory, i32)}
         operands = (pointer, mask, self.as_value(otherwise, type_))
         return self.emit(memory.MaskedLoadOp, operands, type_, properties)
@@ -102,6 +107,8 @@ class Memory(Lanes):
         """Write the lanes of a vector that are in `mask`."""
         if value.info.bits == 1:
             value = self.cast(value, i8)
+        if value.info.is_float and value.info.bits == _HALF:
+            value = self.bits_of(value)
         properties = {"alignment": IntegerAttr(align or value.info.bytes_in_memory, i32)}
         self.perform(memory.MaskedStoreOp, (value, pointer, mask), properties)
 

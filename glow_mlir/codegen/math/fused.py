@@ -24,4 +24,4 @@ def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
     outward = b.compare("gt", lost, 0.0).eq(b.compare("gt", total, 0.0))
     is_moved = b.and_(b.compare("one", lost, 0.0), (bits & 1).eq(0))
     moved = b.select(is_moved, b.select(outward, bits + 1, bits - 1), bits)
-    return b.cast(b.bitcast(moved, total.type), f32)
+    return b.cast(b.bitcast(moved, total.info.element), f32)
