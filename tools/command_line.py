@@ -189,6 +189,35 @@ def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:
         taken[_identity(path)] = "it is written twice"
 
 
+def check_written(
+    args: argparse.Namespace, inputs: Sequence[str], to_stdout: Sequence[str], files: Sequence[str]
+) -> None:
+    """
+    Raise `OptionError` for what options write: at most one of those named `to_stdout` may be `-`, which is stdout, and
+    none of `files`; besides what `check_files` refuses.
+    """
+    if [getattr(args, name) for name in to_stdout].count("-") > 1:
+        raise OptionError(f"only one of {_listed(to_stdout)} can go to stdout")
+    if takes_stdout(args, files):
+        raise OptionError(f"{_listed(files)} need a file")
+    written = [getattr(args, name) for name in (*to_stdout, *files)]
+    check_files(inputs, [path for path in written if isinstance(path, str)])
+
+
+def takes_stdout(args: argparse.Namespace, options: Sequence[str]) -> bool:
+    """Whether stdout belongs to what one of those options writes."""
+    return "-" in [getattr(args, name) for name in options]
+
+
+def spelled(name: str) -> str:
+    """An option as users spell it."""
+    return name.replace("_", "-")
+
+
+def _listed(options: Sequence[str]) -> str:
+    return ", ".join(f"--{spelled(name)}" for name in options)
+
+
 def _identity(path: str) -> object:
     """What is equal for two names of one file."""
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.quantization.options import SCHEMAS
 from glow_mlir.tools.bounded_numbers import amount, count, natural
-from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
+from glow_mlir.tools.command_line import EXIT_OK, check_written, new_parser, run_tool, takes_stdout
 from glow_mlir.tools.ladder_arguments import names
 from glow_mlir.tools.progress import Progress, bar
 from glow_mlir.tools.run_arguments import add_bind_argument, add_image_arguments
@@ -39,6 +39,12 @@ NARROW = ("int8", "bf16", "f16")
 
 DEFAULT_TRIALS = 200
 
+STDOUT_OPTIONS = ("json",)
+"""Files that may be `-`, which is stdout."""
+
+FILE_OPTIONS = ("output_file", "html")
+"""Files that cannot be stdout."""
+
 
 def precisions(text: str) -> tuple[str, ...]:
     """Some of `NARROW`, between commas, with no more than one kind of floats."""
@@ -63,7 +69,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "--labels",
         metavar="FILE.npy",
         help="the class of each sample, which the first output tells: the loss is that of accuracy, "
-        "instead of the noise in all outputs as a share of their amplitude",
+        "instead of the noise in outputs as a share of their amplitude, or of the elements that differ in integers",
     )
     parser.add_argument(
         "--max-loss", type=amount, default=0.5, metavar="PERCENT", help="what may be lost (default: %(default)s)"
@@ -86,7 +92,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_bind_argument(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
     parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
-    files = parser.add_argument_group("files")
+    files = parser.add_argument_group("files (- is stdout, which then has nothing else)")
     files.add_argument(
         "-o",
         "--output-file",
@@ -98,13 +104,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_image_arguments(parser.add_argument_group("images"))
     args = parser.parse_args(arguments)
     read = [args.model, args.dataset, args.load_profile, *filter(None, [args.labels])]
-    check_files(read, [output_path(args), *filter(None, [args.json, args.html])])
+    args.output_file = args.output_file or str(Path(Path(args.model).name).with_suffix(".precision.json"))
+    check_written(args, read, STDOUT_OPTIONS, FILE_OPTIONS)
     return args
-
-
-def output_path(args: Namespace) -> str:
-    """Where to write the configuration."""
-    return args.output_file or str(Path(Path(args.model).name).with_suffix(".precision.json"))
 
 
 def run(arguments: list[str]) -> int:
@@ -121,15 +123,16 @@ def run(arguments: list[str]) -> int:
         best = search.run()
     finally:
         progress.clear()
-    path = Path(output_path(args))
-    report = TuningReport(search, best, Path(args.model).name, "accuracy" if args.labels else "amplitude")
+    path = Path(args.output_file)
+    report = TuningReport(search, best, Path(args.model).name, trials.measure_name)
     trials.configuration(best.choice).write(path)
-    report.show()
+    if not takes_stdout(args, STDOUT_OPTIONS):
+        report.show()
+        print(f"{path}: {report.summary()}")
     if args.json is not None:
         write_json(report.data(), args.json)
     if args.html is not None:
         write_text(report.html(), Path(args.html))
-    print(f"{path}: {report.summary()}")
     return EXIT_OK
 
 
@@ -161,7 +164,10 @@ def read_labels(path: Path) -> np.ndarray:
 
 
 def search_of(args: Namespace, trials: Trials, progress: Progress) -> Search:
-    """The search that the options ask for, which tells of each trial."""
+    """
+    The search that the options ask for, which tells of each trial; raises `ModelError` where nothing is to be chosen.
+    """
+    from glow_mlir.errors import ModelError
     from glow_mlir.quantization.search import FULL, Choice, Loss, Search
 
     def evaluate(choice: Choice) -> Loss:
@@ -169,6 +175,8 @@ def search_of(args: Namespace, trials: Trials, progress: Progress) -> Search:
         progress.say(f"tuning {bar(number / limit)} trial {number}")
         return trials.evaluate(choice)
 
+    if not trials.units:
+        raise ModelError("there is nothing to choose: no product in it can become narrower", file=args.model)
     search = Search(trials.units, (*args.precisions, FULL), evaluate, trials.measure, args.max_loss / 100, args.trials)
     limit = min(args.trials, search.most_trials())
     return search

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
-from glow_mlir.tools.command_line import ArgumentGroup, check_files, new_parser
+from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled, takes_stdout
 from glow_mlir.tools.ladder_arguments import add_disable_argument, names
 from glow_mlir.tools.log_output import add_log_arguments
 from glow_mlir.tools.quantization_arguments import DEPENDENT, add_quantization_arguments
@@ -236,11 +236,6 @@ def _add_files(group: ArgumentGroup) -> None:
     group.add_argument("--stats", metavar="FILE", help="write sizes, counts and compile times as JSON; compiles anew")
 
 
-def spelled(name: str) -> str:
-    """An option as users spell it."""
-    return name.replace("_", "-")
-
-
 def _check(args: Namespace) -> None:
     """Raise `OptionError` for options that do not go together."""
     for name, needed in REQUIRED.items():
@@ -249,22 +244,15 @@ def _check(args: Namespace) -> None:
     for name in CONFIGURED:
         if args.load_configuration is not None and getattr(args, name) is not None:
             raise OptionError(f"--load-configuration says itself what --{spelled(name)} says")
-    if [getattr(args, name) for name in STDOUT_OPTIONS].count("-") > 1:
-        names = ", ".join(f"--{spelled(name)}" for name in STDOUT_OPTIONS)
-        raise OptionError(f"only one of {names} can go to stdout")
     for name in ("load_profile", "load_configuration"):
         if args.check is not None and getattr(args, name) is not None:
             reason = f"--check compares with floats, and --{spelled(name)} rounds them to codes"
             raise OptionError(reason, hint="--quantization-report says how far each value is from f32")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
-    if "-" in [getattr(args, name) for name in FILE_OPTIONS]:
-        names = ", ".join(f"--{spelled(name)}" for name in FILE_OPTIONS)
-        raise OptionError(f"{names} need a file")
     inputs = [args.model, *filter(None, (args.inputs, args.load_profile, args.load_configuration))]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
-    written = [getattr(args, name) for name in (*STDOUT_OPTIONS, *FILE_OPTIONS)]
-    check_files(inputs, [path for path in written if isinstance(path, str)])
+    check_written(args, inputs, STDOUT_OPTIONS, FILE_OPTIONS)
 
 
 def is_measured(args: Namespace) -> bool:
@@ -274,4 +262,4 @@ def is_measured(args: Namespace) -> bool:
 
 def is_silent(args: Namespace) -> bool:
     """Whether stdout belongs to one of the files."""
-    return "-" in [getattr(args, name) for name in STDOUT_OPTIONS]
+    return takes_stdout(args, STDOUT_OPTIONS)

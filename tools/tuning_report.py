@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from glow_mlir.pictures.charts import Dot, document, paragraph, scatter, table
 from glow_mlir.quantization.noise import decibels
-from glow_mlir.quantization.search import Point, Search
+from glow_mlir.quantization.search import Loss, Point, Search
 from glow_mlir.tools.tables import Alignment, print_table
 
 COLUMNS: dict[str, Alignment] = {
@@ -26,7 +28,7 @@ MARK = "*"
 
 @dataclass(frozen=True)
 class TuningReport:
-    """A search that is done, the best choice, and what the loss is one of: `accuracy` or `amplitude`."""
+    """A search that is done, the best choice, and what the loss is one of: `accuracy`, `amplitude`, `elements`."""
 
     search: Search
     best: Point
@@ -47,7 +49,7 @@ class TuningReport:
 
     def data(self) -> dict[str, Any]:
         """The front, the best choice and all trials as JSON has them."""
-        trials = [asdict(choice) | asdict(loss) for choice, loss in self.search.losses.items()]
+        trials = [asdict(choice) | _finite(loss) for choice, loss in self.search.losses.items()]
         return {
             "model": self.model,
             "measure": self.measure,
@@ -61,10 +63,8 @@ class TuningReport:
     def html(self) -> str:
         """The front in a picture and a table, and the nodes of the best choice, in a page that loads nothing."""
         front = self.search.front()
-        dots = [self._dot(point) for point in self.search.points()]
-        picture = scatter(
-            dots, "times as fast as f32", f"loss in % of {self.measure}", [self._dot(p) for p in front][::-1]
-        )
+        dots, line = self._dots(self.search.points()), self._dots(front)[::-1]
+        picture = scatter(dots, "times as fast as f32", f"loss in % of {self.measure}", line)
         rows = [self._cells(point) for point in front]
         nodes = list(zip((unit.name for unit in self.search.units), self.best.choice.precisions, strict=True))
         own = [[value, calibration] for value, calibration in self.best.choice.calibrations]
@@ -93,9 +93,19 @@ class TuningReport:
         found = Counter(point.choice.precisions)
         return ", ".join(f"{found[name]} {name}" for name in self.search.precisions if found[name])
 
-    def _dot(self, point: Point) -> Dot:
-        return Dot(point.speed.speedup, 100 * point.loss.loss, " · ".join(self._cells(point)), point == self.best)
+    def _dots(self, points: Sequence[Point]) -> list[Dot]:
+        """The points that have a place: a loss without bound has none."""
+        return [
+            Dot(point.speed.speedup, 100 * point.loss.loss, " · ".join(self._cells(point)), point == self.best)
+            for point in points
+            if math.isfinite(point.loss.loss)
+        ]
 
 
 def _point_data(point: Point) -> dict[str, Any]:
-    return asdict(point.choice) | asdict(point.loss) | asdict(point.speed)
+    return asdict(point.choice) | _finite(point.loss) | asdict(point.speed)
+
+
+def _finite(loss: Loss) -> dict[str, float | None]:
+    """A loss as JSON has it, with `None` for what has no bound."""
+    return {name: value if math.isfinite(value) else None for name, value in vars(loss).items()}

@@ -57,8 +57,8 @@ class Trials:
     anew.
 
     The loss of a choice is the share of samples that it tells worse than f32, where there are `labels`, the classes of
-    all samples, which the largest element in each row of the first output tells; else the noise in all outputs, as a
-    share of their amplitude. Answers are kept in the cache, so that a search which was interrupted goes on. `quantize`
+    all samples, which the largest element in each row of the first output tells; else how far outputs are from those
+    of f32, see `Distance`. Answers are kept in the cache, so that a search which was interrupted goes on. `quantize`
     has the profile and what else is the same in all trials, and `options` are those of the sessions.
     """
 
@@ -76,6 +76,15 @@ class Trials:
     def measure(self, precisions: tuple[str, ...]) -> Speed:
         """How fast precisions are in turns with f32, remembered or new; raises `GlowError` as a session does."""
         return self._remembered(Speed, repr(precisions), lambda: self._measured(Choice(precisions)))
+
+    @cached_property
+    def measure_name(self) -> str:
+        """What the loss is a share of: `accuracy`, `amplitude`, or `elements` where all outputs are integers."""
+        if self.labels is not None:
+            return "accuracy"
+        types = [output.type for output in self._full.get_outputs()]
+        has_floats = any("float" in type_ or "double" in type_ for type_ in types)
+        return "amplitude" if has_floats else "elements"
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -128,10 +137,18 @@ class Trials:
     def _reference(self) -> list[list[np.ndarray]]:
         """What the outputs are in f32, for each run."""
         found = [self._full.run(None, inputs) for inputs in self._inputs()]
-        samples = sum(len(outputs[0]) for outputs in found)
-        if self.labels is not None and len(self.labels) < samples:
-            raise InputError(f"there are {len(self.labels)} labels for {samples} samples")
+        if self.labels is not None:
+            self._check_labels(self.labels, [outputs[0] for outputs in found])
         return found
+
+    def _check_labels(self, labels: np.ndarray, outputs: Sequence[np.ndarray]) -> None:
+        """Raise `InputError` where there is not one label for each sample of the first output."""
+        if any(output.ndim == 0 for output in outputs):
+            raise InputError("the first output tells no classes: it is a single number", hint="leave the labels out")
+        samples = sum(len(output) for output in outputs)
+        if len(labels) != samples:
+            hint = "one for each sample, in runs that are filled"
+            raise InputError(f"there are {len(labels)} labels for {samples} samples", hint=hint)
 
     @cached_property
     def _identity(self) -> str:
@@ -164,22 +181,45 @@ class Trials:
 
     def _compared(self, choice: Choice) -> Loss:
         """The loss of a choice."""
-        noise, right, samples, session = Noise(), 0, 0, self._session(choice)
-        for inputs, expected in zip(self._inputs(), self._reference, strict=True):
+        distance, session = Distance(), self._session(choice)
+        reference, classes = self._reference, list[np.ndarray]()
+        for inputs, expected in zip(self._inputs(), reference, strict=True):
             found = session.run(None, inputs)
-            for array, other in zip(expected, found, strict=True):
-                if is_float_dtype(array.dtype):
-                    noise.add(array, other)
+            for signal, output in zip(expected, found, strict=True):
+                distance.add(signal, output)
             if self.labels is not None:
-                labels = self.labels[samples : samples + len(found[0])]
-                right += int((_told(expected[0]) == labels).sum()) - int((_told(found[0]) == labels).sum())
-                samples += len(labels)
-        loss = noise.share if self.labels is None else right / max(samples, 1)
-        return Loss(loss, noise.share)
+                classes.append(_classes(found[0]))
+        if self.labels is None:
+            return Loss(distance.share, distance.share)
+        expected_classes = [_classes(outputs[0]) for outputs in reference]
+        right_in_full, right = (int((np.concatenate(c) == self.labels).sum()) for c in (expected_classes, classes))
+        return Loss((right_in_full - right) / max(len(self.labels), 1), distance.share)
 
 
-def _told(output: np.ndarray) -> np.ndarray:
-    """The class of each sample."""
+@dataclass
+class Distance:
+    """How far outputs are from those of f32, added up over arrays: floats by their noise, others by equality."""
+
+    noise: Noise = field(default_factory=Noise)
+    elements: int = 0
+    differing: int = 0
+
+    def add(self, expected: np.ndarray, found: np.ndarray) -> None:
+        """Compare an output with that of f32."""
+        if is_float_dtype(expected.dtype):
+            self.noise.add(expected, found)
+        else:
+            self.elements += expected.size
+            self.differing += int((expected != found).sum())
+
+    @property
+    def share(self) -> float:
+        """The amplitude of the noise, or the number of the elements that differ, as a share, whichever is larger."""
+        return max(self.noise.share, self.differing / max(self.elements, 1))
+
+
+def _classes(output: np.ndarray) -> np.ndarray:
+    """The class of each sample: the largest element of its row."""
     return output.reshape(len(output), -1).argmax(1)
 
 

@@ -22,7 +22,7 @@ CODES = "int8"
 """The precision whose codes are calibrated."""
 
 GAIN = 0.02
-"""By what part a narrower precision has to be faster to be tried in single units: what is less may be chance."""
+"""By what part a choice has to be faster than one that loses less to be worth its loss: what is less may be chance."""
 
 POINTS = 8
 """How many numbers of widened nodes, evenly spaced, are tried before it is searched between two of them."""
@@ -63,7 +63,7 @@ class Choice:
 
 @dataclass(frozen=True, order=True)
 class Loss:
-    """What a choice loses, as a share, and the noise of its outputs beside f32, as a share of their amplitude."""
+    """What a choice loses, as a share, and how far its outputs are from those of f32, as a share of their amplitude."""
 
     loss: float
     noise: float
@@ -110,11 +110,18 @@ class Search:
     speeds: dict[tuple[str, ...], Speed] = field(default_factory=dict[tuple[str, ...], Speed], init=False)
 
     def run(self) -> Point:
-        """The fastest choice found that loses no more than it may; all of f32 is one."""
+        """
+        The fastest choice found that loses no more than it may, as far as the gain is no chance: each is faster than
+        those that lose less by `GAIN`, and all of f32 stays where nothing is.
+        """
         with contextlib.suppress(_ExhaustedError):
             self._run()
-        fitting = [point for point in self.points() if self._fits(point.choice)]
-        return max(fitting, key=lambda point: (point.speed.speedup, -point.loss.loss, -point.loss.noise))
+        full = self._uniform(FULL)
+        best = Point(full, self.losses[full], self.speeds[full.precisions])
+        for point in sorted(self.points(), key=lambda point: (point.loss, -point.speed.speedup)):
+            if self._fits(point.choice) and point.speed.speedup > (1 + GAIN) * best.speed.speedup:
+                best = point
+        return best
 
     def most_trials(self) -> int:
         """How many trials there are at most, about."""

@@ -66,6 +66,8 @@ class QuantizePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self._profile.is_equalized:
             EqualizeChannelsPass().apply(ctx, op)
+        # Only here: the weights in a profile are those behind the equalization, which leaves plans as they are.
+        self._profile.check_weights(weights_digest(op), Path(self.profile))
         plans = self.plans(op)
         calibrations = _named_calibrations(observed_values(op), self._options.calibrations)
         if self.assert_all:
@@ -81,7 +83,6 @@ class QuantizePass(ModulePass):
         """
         profile = self._profile
         profile.check_graph(graph_digest(module), Path(self.profile))
-        profile.check_weights(weights_digest(module), Path(self.profile))
         ops = (inner for function in high_functions(module) for inner in own_operations(function))
         kept = kept_operators(ops, self.keep, "to keep in floats")
         observed = observed_values(module)

@@ -81,6 +81,36 @@ def test_what_is_no_faster_is_left_out() -> None:
     assert slow.search(100.0).run().choice.precisions == (FULL,) * 5
 
 
+@dataclass
+class Lucky(Model):
+    """A model whose times are by chance up to 2 % off."""
+
+    def measure(self, precisions: tuple[str, ...]) -> Speed:
+        found = super().measure(precisions)
+        by_chance = 1 + 0.019 * (len(set(precisions)) - 1)
+        return Speed(found.speedup * by_chance, found.seconds / by_chance)
+
+
+def test_gain_by_chance_is_worth_no_loss() -> None:
+    times = {"int8": 1.0, "f32": 1.0}
+    model = Lucky(noises(5, 0), times=times)
+    search = model.search(100.0, (CODES, FULL))
+    for precisions in itertools.product((CODES, FULL), repeat=5):
+        choice = Choice(precisions)
+        search.losses[choice], search.speeds[precisions] = model.evaluate(choice), model.measure(precisions)
+    assert max(point.speed.speedup for point in search.points()) > 1.01
+    assert search.run().choice.precisions == (FULL,) * 5
+
+
+def test_of_choices_as_fast_the_one_that_loses_less_is_best() -> None:
+    model = Model([1.0, 1.0], times={"int8": 1.0, "bf16": 1.01, "f32": 4.0})
+    search = model.search(100.0)
+    for precisions in itertools.product(SHARES, repeat=2):
+        choice = Choice(precisions)
+        search.losses[choice], search.speeds[precisions] = model.evaluate(choice), model.measure(precisions)
+    assert search.run().choice.precisions == ("bf16", "bf16")
+
+
 def test_nothing_may_be_lost() -> None:
     best = Model(noises(5, 0)).search(0.0).run()
     assert (best.choice.precisions, best.loss.loss, best.speed.speedup) == ((FULL,) * 5, 0.0, 1.0)

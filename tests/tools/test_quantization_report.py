@@ -31,6 +31,18 @@ def test_the_ratio_is_that_of_powers() -> None:
     assert decibels(noise.share) == pytest.approx(noise.ratio) == pytest.approx(signal_to_noise(signal, signal + 0.5))
 
 
+@pytest.mark.filterwarnings("error")
+def test_equal_numbers_that_are_not_finite_are_no_noise() -> None:
+    odd = np.array([np.inf, -np.inf, np.nan, 3.0], np.float32)
+    assert signal_to_noise(odd, odd) == math.inf
+    found = np.array([np.inf, -np.inf, np.nan, 3.5], np.float32)
+    assert signal_to_noise(odd, found) == pytest.approx(signal_to_noise(odd[3:], found[3:]))
+    for other in ([np.inf, np.inf, np.nan, 3.0], [np.inf, -np.inf, 0.0, 3.0], [np.inf, -np.inf, np.nan, np.nan]):
+        noise = Noise()
+        noise.add(odd, np.array(other, np.float32))
+        assert (noise.share, noise.ratio) == (math.inf, -math.inf)
+
+
 def report(folder: Path, *options: str, backend: str = "interpreter") -> dict[str, dict[str, Any]]:
     """What the report says of each value of the digits example."""
     argv = [DIGITS, "--bind", "N=1", "--backend", backend, "--load-profile", "p.json", "--input", "x.npy", *options]
