@@ -16,7 +16,7 @@ def unpack_codes(packed: np.ndarray, bits: int) -> np.ndarray:
     if bits == 8:
         return packed
     codes = (packed[..., np.newaxis] >> _shifts(bits)) & _mask(bits)
-    return codes.reshape(*packed.shape[:-1], -1)
+    return codes.reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
 
 
 def pack_codes(codes: np.ndarray, bits: int) -> np.ndarray:
@@ -28,7 +28,7 @@ def pack_codes(codes: np.ndarray, bits: int) -> np.ndarray:
     count = 8 // bits
     missing = -codes.shape[-1] % count
     whole = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, missing)])
-    parts = whole.reshape(*codes.shape[:-1], -1, count)
+    parts = whole.reshape(*codes.shape[:-1], whole.shape[-1] // count, count)
     return np.bitwise_or.reduce(parts << _shifts(bits), axis=-1)
 
 

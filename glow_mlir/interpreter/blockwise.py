@@ -50,9 +50,10 @@ def numbers(op: Blockwise, codes: np.ndarray, scales: np.ndarray, zero_points: n
 def rounded(rows: np.ndarray, block: int) -> np.ndarray:
     """The numbers, in f64, of codes from -127 to 127 that the blocks of rows of f32 are rounded to."""
     depth = rows.shape[-1]
-    whole = np.zeros((*rows.shape[:-1], -(-depth // block) * block), np.float32)
+    count = -(-depth // block)
+    whole = np.zeros((*rows.shape[:-1], count * block), np.float32)
     whole[..., :depth] = rows
-    blocks = whole.reshape(*rows.shape[:-1], -1, block)
+    blocks = whole.reshape(*rows.shape[:-1], count, block)
     with np.errstate(all="ignore"):
         scale = np.abs(blocks).max(axis=-1, keepdims=True, initial=0.0) / np.float32(127)
         inverse = np.where(scale > 0, np.float32(1) / scale, np.float32(0))

@@ -51,7 +51,7 @@ def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray,
     scales = (extremes / -half).astype(np.float32)
     units = np.where(np.abs(scales) > np.finfo(np.float32).tiny, scales, np.float32(NO_SCALE))
     codes = np.clip(np.rint(parts / units.astype(np.float64)) + half, 0, 2 * half - 1).astype(np.uint8)
-    return codes.reshape(rows, -1)[:, :depth], units[..., 0]
+    return codes.reshape(whole.shape)[:, :depth], units[..., 0]
 
 
 def symmetric_scales(magnitudes: np.ndarray, schema: str, most: int) -> np.ndarray:

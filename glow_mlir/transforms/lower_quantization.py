@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.storage import splat_array
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -16,6 +18,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
@@ -92,8 +95,26 @@ class ProductOfRunTimeBlocks(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: BlockwiseMatMulOp, rewriter: Rewriter, /) -> None:
-        if not all(map(rewriter.storage.is_constant, op.operands[1 : len(op.operands) - (op.bias is not None)])):
+        if not all(map(rewriter.storage.is_constant, _weights(op))):
             rewriter.replace(op, (), [product_of_numbers(op, rewriter.emit)])
+
+
+class StoreSplats(Pattern):
+    """Codes, scales and zero points of a product that are splats become constants: kernels read packed ones."""
+
+    @rooted
+    def match_and_rewrite(self, op: BlockwiseMatMulOp, rewriter: Rewriter, /) -> None:
+        for position, value in enumerate(op.operands):
+            if isinstance(value.owner, SplatOp) and value in _weights(op):
+                name = value.name_hint or "weights"
+                constant = rewriter.storage.add_constant(name, splat_array(value.owner), op.location)
+                op.operands[position] = rewriter.emit.insert(GetOp.of(constant, op.location)).results[0]
+                rewriter.notify_op_modified(op)
+
+
+def _weights(op: BlockwiseMatMulOp) -> Sequence[SSAValue]:
+    """The operands that weights are made of."""
+    return [value for value in (op.codes, op.scales, op.zero_points) if value is not None]
 
 
 @dataclass(frozen=True)
@@ -105,4 +126,4 @@ class LowerQuantizationPass(PatternPass):
     """
 
     name = "lower-quantization"
-    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks())),)
+    WALKS = (Walk((ProductOfIntegers(), ProductOfRunTimeBlocks(), StoreSplats())),)

@@ -83,6 +83,39 @@ def test_products_without_a_kernel_are_lowered(target: str) -> None:
     check_all(cases, target)
 
 
+@pytest.mark.parametrize("target", runnable_targets())
+def test_operands_of_equal_elements_may_be_splats(target: str) -> None:
+    """As the compiler makes of each constant of one element: the scale of one column in one block."""
+    text = """
+      glow_high.constant @c : tensor<1x16xui8>
+        {value = dense<[[1, 2, 3, 4, 250, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6]]> : tensor<1x16xui8>}
+      glow_high.func @main(%x: tensor<3x32xf32>) -> (tensor<3x1xf32>, tensor<3x5xf32>) {
+        %c = glow_high.get @c : tensor<1x16xui8>
+        %s = glow_high.splat {value = 0.125 : f32} : tensor<1x1xf32>
+        %z = glow_high.splat {value = 3 : ui8} : tensor<1x1xui8>
+        %0 = glow_high.blockwise_matmul %x, %c, %s, %z {bits = 4, block = 32} : tensor<3x1xf32>
+        %d = glow_high.splat {value = 201 : ui8} : tensor<5x16xui8>
+        %t = glow_high.splat {value = 0.5 : f32} : tensor<5x2xf32>
+        %1 = glow_high.blockwise_matmul %x, %d, %t {bits = 4, block = 16} : tensor<3x5xf32>
+        glow_high.return %0, %1
+      }"""
+    module = parse_module(text, new_context(), "product.mlir")
+    inputs = {"main.x": sample((3, 32))}
+    expected = run_function(module.clone(), inputs)
+    compilation = Compilation(module.clone(), target=target)
+    compilation.run(until="selected")
+    assert str(compilation.module).count("glow_low.blockwise_matmul") == 2
+    assert_same(expected, compile_module(module, target).run(inputs))
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_no_codes_are_no_numbers(bits: int) -> None:
+    """No rows of weights, and no rows to multiply by them."""
+    empty = [product((2,), (0, 32), bits, 16), product((0,), (9, 32), bits, 16, left_bits=8)]
+    empty.append(Case(BlockwiseDequantizeOp, *weights((0, 32), bits, 16), bits=bits, block=16))
+    check_all(empty)
+
+
 def test_memory_holds_weights_as_narrow_as_they_are() -> None:
     """Constants are codes of 4 bits and a scale for each 32."""
     module, _ = module_of(product((1,), (256, 512), 4, 32))

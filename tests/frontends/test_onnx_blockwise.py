@@ -135,6 +135,8 @@ def test_what_is_not_supported_is_refused_in_one_line() -> None:
     order = [*plain[:3], RANDOM.permutation(np.arange(64, dtype=np.int32) // 32)]
     assert "belong to blocks in another order (g_idx) are not supported" in refusal(UnsupportedError, order)
     assert "codes of 3 bits are not supported" in refusal(UnsupportedError, plain, bits=3)
+    for block in (0, 8, 24, -32):
+        assert f"'product': MatMulNBits: blocks of {block} codes" in refusal(UnsupportedError, plain, block_size=block)
     assert "packed for a kernel of onnxruntime" in refusal(UnsupportedError, plain, weight_prepacked=1)
     wrong = refusal(ModelError, plain, N=23)
     assert "operand 1 has the shape (24, 2, 16), which does not fit (23, 32)" in wrong
@@ -247,3 +249,17 @@ def test_rows_are_gathered_as_codes(kind: str, has_points: bool) -> None:
     text = operators(model)
     assert "glow_high.gather" in text
     assert "tensor<10x64xf32>" not in text, "the table has become numbers"
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_no_indices_take_no_rows(bits: int) -> None:
+    """onnxruntime has no tables of codes of 2 bits."""
+    codes = RANDOM.integers(0, 256, (10, 8 * bits)).astype(np.uint8)
+    scales = RANDOM.uniform(0.01, 0.1, (10, 4)).astype(np.float32)
+    constants = [numpy_helper.from_array(codes, "c"), numpy_helper.from_array(scales, "s")]
+    widths: dict[str, Any] = {"bits": bits, "block_size": 16, "quantize_axis": 1}
+    node = helper.make_node("GatherBlockQuantized", ["c", "x", "s"], ["y"], domain="com.microsoft", **widths)
+    indices = np.zeros((2, 0), np.int64)
+    for backend in ("interpreter", "cpu"):
+        session = InferenceSession(graph_of([node], indices, constants), backend=backend, cache=False)
+        assert session.run(None, {"x": indices})[0].shape == (2, 0, 64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,13 +76,14 @@ def attention(operands: Operands, outputs: int = 1, **attributes: Any) -> tuple[
 def codes(scales: int = 1, sign: type[np.generic] = np.int8) -> dict[str, np.ndarray]:
     """Operands of all that is needed: so many scales of weights of a sign, with zero points."""
     least, most = np.iinfo(np.dtype(sign).name).min, np.iinfo(np.dtype(sign).name).max
+    random = np.random.default_rng(scales)
     shape = (scales,) if scales > 1 else ()
     return {
-        "x": RANDOM.integers(0, 256, (BATCH, LENGTH, 12)).astype(np.uint8),
-        "w": RANDOM.integers(least, most, (12, 3 * WIDTH)).astype(sign),
-        "b": RANDOM.normal(size=3 * WIDTH).astype(np.float32),
+        "x": random.integers(0, 256, (BATCH, LENGTH, 12)).astype(np.uint8),
+        "w": random.integers(least, most, (12, 3 * WIDTH)).astype(sign),
+        "b": random.normal(size=3 * WIDTH).astype(np.float32),
         "x_scale": np.float32(0.02) * np.ones((), np.float32),
-        "w_scale": (0.01 * RANDOM.uniform(0.5, 1.5, shape)).astype(np.float32),
+        "w_scale": (0.01 * random.uniform(0.5, 1.5, shape)).astype(np.float32),
         "x_zero": np.array(120, np.uint8),
         "w_zero": np.full(shape, 128 if sign is np.uint8 else 0, sign),
     }
@@ -125,6 +126,12 @@ def test_attention_that_is_not_supported_is_refused_in_one_line() -> None:
     with pytest.raises(GlowError) as caught:
         import_model(attention({**codes(), "mask": np.ones(7, np.int32)}, num_heads=HEADS)[0])
     assert "a mask of the shape (7,) is not supported" in message(caught.value)
+    flat = {**codes(), "x": np.zeros((BATCH, 12), np.uint8)}
+    with pytest.raises(GlowError) as caught:
+        import_model(attention(flat, num_heads=HEADS)[0])
+    assert message(caught.value).endswith(
+        "node 'heads': operand 0 of QAttention has 2 axes (hint: it is [batch, length, elements])"
+    )
 
 
 # ---- LSTM ---------------------------------------------------------------------------------------------------------
@@ -149,7 +156,7 @@ def test_lstms_of_codes_are_those_of_onnxruntime(kind: Any, per_channel: bool) -
     check(model, random_inputs(model, np.random.default_rng(2)), 2e-3)
 
 
-def lstm(direction: str, inputs: int = 7, **attributes: Any) -> onnx.ModelProto:
+def lstm(direction: str, inputs: int = 7, shape: Sequence[int] = (3, 1, 5), **attributes: Any) -> onnx.ModelProto:
     """A model of one DynamicQuantizeLSTM with all operands but those that are refused."""
     count, size, width = (2 if direction == "bidirectional" else 1), 6, 5
     constants = {
@@ -178,7 +185,7 @@ def lstm(direction: str, inputs: int = 7, **attributes: Any) -> onnx.ModelProto:
     graph = helper.make_graph(
         [node],
         "g",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (3, 1, width))],
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)],
         [onnx.ValueInfoProto(name=name) for name in ("y", "yh", "yc")],
         [numpy_helper.from_array(array, name) for name, array in constants.items() if name in kept],
     )
@@ -195,6 +202,10 @@ def test_lstms_that_are_not_supported_are_refused_in_one_line() -> None:
     wrong = {
         "sequence_lens is not supported": lstm("forward", 8),
         "clip is not supported": lstm("forward", clip=1.0),
+        "an input of the shape (0, 1, 5) has no range of numbers": lstm("bidirectional", shape=(0, 1, 5)),
+        "operand 0 of DynamicQuantizeLSTM has 2 axes (hint: it is [steps, batch, elements])": lstm(
+            "forward", shape=(3, 5)
+        ),
         "other gate functions": lstm("forward", activations=["Relu", "Tanh", "Tanh"]),
     }
     for reason, model in wrong.items():
@@ -213,7 +224,7 @@ def embedding(has_segments: bool, has_mask: bool) -> tuple[onnx.ModelProto, dict
     operands["kinds"] = RANDOM.integers(0, 2, (BATCH, LENGTH)).astype(np.int32)
     for name, shape in zip(words, ((9, 16), (7, 16), (2, 16), (16,), (16,)), strict=True):
         operands[name] = RANDOM.integers(0, 256, shape).astype(np.uint8)
-    operands["mask"] = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    operands["mask"] = np.array([[1, 1, 1, 0, 0], [1, 2, 1, -1, 1]], np.int32)
     operands |= {f"{name}_scale": RANDOM.uniform(0.01, 0.02, ()).astype(np.float32) for name in words}
     operands |= {f"{name}_zero": RANDOM.integers(100, 150, ()).astype(np.uint8) for name in words}
     left_out = {"kinds", "segments", "segments_scale", "segments_zero"} if not has_segments else set[str]()

@@ -90,10 +90,7 @@ def _check_operands(node: Node) -> None:
         raise ModelError(f"{node.kind} has operand 4 or 5, and not the other", node=node.name, hint=hint)
     for positions, (ranks, hint) in _AXES.items():
         for position in positions:
-            if node.optional(position) is None and position > 2:
-                continue
-            if (rank := node.rank(position)) not in ranks:
-                raise ModelError(f"operand {position} of {node.kind} has {rank} axes", node=node.name, hint=hint)
+            node.check_rank(position, ranks, hint)
     queries, keys, values = (_head_count(node, position) for position in range(3))
     if keys != values:
         hint = "each head of keys has a head of values"

@@ -29,8 +29,8 @@ ROUNDED = 4
 def matmul_nbits(node: Node) -> SSAValue:
     """A product with weights [N, K] in blocks of codes; each row of codes is filled up to whole blocks."""
     bits, block, columns, depth = (node.int(name, default) for name, default in _SIZES)
-    if bits not in WIDTHS:
-        raise node.unsupported(f"codes of {bits} bits are not supported, but of {', '.join(map(str, WIDTHS))}")
+    if (reason := _fault(bits, block)) is not None:
+        raise node.unsupported(reason)
     if node.int("weight_prepacked", 0):
         raise node.unsupported("weights that are packed for a kernel of onnxruntime are not supported")
     blocks = -(-depth // block)
@@ -57,6 +57,15 @@ def matmul_nbits(node: Node) -> SSAValue:
 
 _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
 """Attributes that are sizes, and their defaults."""
+
+
+def _fault(bits: int, block: int) -> str | None:
+    """Why there is no operator on blocks of so many codes of so many bits; `None` where there is."""
+    if bits not in WIDTHS:
+        return f"codes of {bits} bits are not supported, but of {', '.join(map(str, WIDTHS))}"
+    if block < FEWEST or block & (block - 1):
+        return f"blocks of {block} codes are not supported, but powers of two from {FEWEST} on"
+    return None
 
 
 def _check_order(node: Node, depth: int, block: int) -> None:
@@ -166,10 +175,8 @@ class Blocks:
     @property
     def fault(self) -> str | None:
         """Why there is no operator on these codes; `None` where there is."""
-        if self.bits not in WIDTHS:
-            return f"codes of {self.bits} bits are not supported, but of {', '.join(map(str, WIDTHS))}"
-        if self.block < FEWEST or self.block & (self.block - 1):
-            return f"blocks of {self.block} codes are not supported, but powers of two from {FEWEST} on"
+        if (reason := _fault(self.bits, self.block)) is not None:
+            return reason
         if self.codes.shape[-1] * self.bits % 8:
             return f"{self.codes.shape[-1]} codes of {self.bits} bits fill no whole bytes"
         return None

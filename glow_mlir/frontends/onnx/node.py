@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +81,11 @@ class Node:
     def rank(self, position: int = 0) -> int:
         """The number of axes of the operand at `position`."""
         return len(self.shape(position))
+
+    def check_rank(self, position: builtins.int, ranks: Collection[builtins.int], hint: str) -> None:
+        """Raise `ModelError` where an operand that is there has another number of axes than one of `ranks`."""
+        if self.optional(position) is not None and (rank := self.rank(position)) not in ranks:
+            raise ModelError(f"operand {position} of {self.kind} has {rank} axes", node=self.name, hint=hint)
 
     def element(self, position: int = 0) -> Any:
         """The element type of the operand at `position`."""

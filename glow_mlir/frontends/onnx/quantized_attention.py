@@ -22,6 +22,14 @@ from glow_mlir.ir.registry import onnx_operator
 INPUT, WEIGHTS, BIAS, INPUT_SCALE, WEIGHTS_SCALE, MASK, INPUT_ZERO, WEIGHTS_ZERO, PAST = range(9)
 """Positions of the operands."""
 
+AXES = {
+    INPUT: (3, "[batch, length, elements]"),
+    WEIGHTS: (2, "[elements, 3 * width]"),
+    BIAS: (1, "[3 * width]"),
+    PAST: (5, "[2, batch, heads, length, elements]"),
+}
+"""Position → how many axes the operand has, and what these are."""
+
 QUERY, KEY, VALUE = range(3)
 """Parts of the columns of the weights."""
 
@@ -31,6 +39,8 @@ def qattention(node: Node) -> list[SSAValue | None]:
     """Attention of the heads of a product of codes; with keys and values of a past, also these and the new ones."""
     if node.flag("do_rotary") or node.flag("past_present_share_buffer"):
         raise node.unsupported("rotary positions, and a past that is overwritten, are not supported")
+    for position, (rank, axes) in AXES.items():
+        node.check_rank(position, (rank,), f"it is {axes}")
     heads, query, key, value = node.int("num_heads"), *_parts(node)
     past = 0
     if (before := node.optional(PAST)) is not None:

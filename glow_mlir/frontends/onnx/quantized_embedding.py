@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NotOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
@@ -46,9 +46,9 @@ def _numbers(node: Node, position: int) -> SSAValue:
 
 
 def _counts(node: Node) -> SSAValue:
-    """How many words of each sequence the mask shows; 0 where there is none."""
+    """How many words of each sequence have the mask 1; 0 where there is none."""
     mask = node.optional(MASK)
     if mask is None:
         return node.constant(np.zeros(node.shape(0)[:1], np.int32))
-    shown = node.emit(NotOp, node.emit(EqualOp, mask, node.constant(0, like=mask)))
+    shown = node.emit(EqualOp, mask, node.constant(1, like=mask))
     return node.emit(ReduceSumOp, node.emit(CastOp, shown, to=i32), axes=[1], keepdims=False)

@@ -22,6 +22,16 @@ from glow_mlir.ir.registry import onnx_operator
 DEFAULT_FUNCTIONS = ("sigmoid", "tanh", "tanh")
 """Gate functions of the gates, the new cells, and the hidden numbers."""
 
+AXES = {
+    0: (3, "[steps, batch, elements]"),
+    1: (3, "[directions, elements, 4 * hidden]"),
+    2: (3, "[directions, hidden, 4 * hidden]"),
+    3: (2, "[directions, 8 * hidden]"),
+    5: (3, "[directions, batch, hidden]"),
+    6: (3, "[directions, batch, hidden]"),
+}
+"""Position → how many axes the operand has, and what these are."""
+
 REVERSED = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """Direction → of each recurrence, whether it goes from the last step to the first."""
 
@@ -43,7 +53,11 @@ def dynamic_quantize_lstm(node: Node) -> Sequence[SSAValue]:
 
 
 def _check_plain(node: Node) -> None:
-    """Raise `UnsupportedError` for what the recurrence does not do."""
+    """Raise `UnsupportedError` for what the recurrence does not do, `ModelError` for operands with other axes."""
+    for position, (rank, axes) in AXES.items():
+        node.check_rank(position, (rank,), f"it is {axes}")
+    if not all(node.shape()):
+        raise node.unsupported(f"an input of the shape {node.shape()} has no range of numbers")
     functions = tuple(word.lower() for word in node.texts("activations", ()))
     if functions and functions != DEFAULT_FUNCTIONS * (len(functions) // 3):
         raise node.unsupported("other gate functions than Sigmoid, Tanh, Tanh are not supported")

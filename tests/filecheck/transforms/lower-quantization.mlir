@@ -54,6 +54,19 @@ glow_high.func @matmul(%x: tensor<2x3x!quant.uniform<u8:f32, 0.5>>, %w: tensor<3
   glow_high.return %y
 }
 
+// Splats in weights become constants, which kernels read packed.
+
+// CHECK-LABEL: glow_high.func @splats(
+// CHECK-DAG:     %[[C:.*]] = glow_high.get @{{.*}} : tensor<1x16xui8>
+// CHECK-DAG:     %[[S:.*]] = glow_high.get @{{.*}} : tensor<1x1xf32>
+// CHECK:         glow_high.blockwise_matmul %x, %[[C]], %[[S]] {bits = 4, block = 32} : tensor<1x1xf32>
+glow_high.func @splats(%x: tensor<1x32xf32>) -> tensor<1x1xf32> {
+  %c = glow_high.splat {value = 7 : ui8} : tensor<1x16xui8>
+  %s = glow_high.splat {value = 0.5 : f32} : tensor<1x1xf32>
+  %y = glow_high.blockwise_matmul %x, %c, %s {bits = 4, block = 32} : tensor<1x1xf32>
+  glow_high.return %y
+}
+
 // Blocks of codes that are known at run time only become numbers; kernels read constants.
 
 // CHECK-LABEL: glow_high.func @blocks(

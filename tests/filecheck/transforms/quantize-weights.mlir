@@ -43,6 +43,25 @@ glow_high.func @main(%x: tensor<2x32xf32>, %b: tensor<3xf32>, %i: tensor<5xi64>)
   glow_high.return %0, %1, %2
 }
 
+// Rows whose codes fill no cells of 32 bits have zeros behind their end, and so has what they are multiplied by.
+
+// CHECK-LABEL: glow_high.func @odd(
+// CHECK-DAG:     %[[V:.*]] = glow_high.blockwise_dequantize %{{.*}}, %{{.*}} {bits = 4, block = 16} : tensor<3x24xf32>
+// CHECK-DAG:     %[[P:.*]] = glow_high.pad %x {pads = [0, 0, 0, 7]} : tensor<2x24xf32>
+// CHECK:         glow_high.matmul %[[P]], %[[V]] {transpose_right = true} : tensor<2x3xf32>
+// CHECK:         %[[T:.*]] = glow_high.blockwise_dequantize %{{.*}}, %{{.*}} {bits = 4, block = 16} : tensor<3x24xf32>
+// CHECK-NEXT:    %[[R:.*]] = glow_high.gather %[[T]], %i : tensor<5x24xf32>
+// CHECK-NEXT:    glow_high.slice %[[R]] {starts = [0, 0], ends = [5, 17]} : tensor<5x17xf32>
+glow_high.constant @v : tensor<17x3xf32> {value = dense<0.5> : tensor<17x3xf32>}
+glow_high.constant @r : tensor<3x17xf32> {value = dense<0.5> : tensor<3x17xf32>}
+glow_high.func @odd(%x: tensor<2x17xf32>, %i: tensor<5xi64>) -> (tensor<2x3xf32>, tensor<5x17xf32>) {
+  %v = glow_high.get @v : tensor<17x3xf32>
+  %r = glow_high.get @r : tensor<3x17xf32>
+  %0 = glow_high.matmul %x, %v : tensor<2x3xf32>
+  %1 = glow_high.gather %r, %i : tensor<5x17xf32>
+  glow_high.return %0, %1
+}
+
 // What is computed at run time stays as it is, and so do products that are no deeper than half a block.
 
 // CHECK-LABEL: glow_high.func @others(
