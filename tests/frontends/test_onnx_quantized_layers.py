@@ -74,7 +74,11 @@ def attention(operands: Operands, outputs: int = 1, **attributes: Any) -> tuple[
 
 
 def codes(scales: int = 1, sign: type[np.generic] = np.int8) -> dict[str, np.ndarray]:
-    """Operands of all that is needed: so many scales of weights of a sign, with zero points."""
+    """
+    Operands of all that is needed: so many scales of weights of a sign, with zero points.
+
+    Scores are near 1, so that their rounding is far below what results may differ by.
+    """
     least, most = np.iinfo(np.dtype(sign).name).min, np.iinfo(np.dtype(sign).name).max
     random = np.random.default_rng(scales)
     shape = (scales,) if scales > 1 else ()
@@ -83,7 +87,7 @@ def codes(scales: int = 1, sign: type[np.generic] = np.int8) -> dict[str, np.nda
         "w": random.integers(least, most, (12, 3 * WIDTH)).astype(sign),
         "b": random.normal(size=3 * WIDTH).astype(np.float32),
         "x_scale": np.float32(0.02) * np.ones((), np.float32),
-        "w_scale": (0.01 * random.uniform(0.5, 1.5, shape)).astype(np.float32),
+        "w_scale": (0.002 * random.uniform(0.5, 1.5, shape)).astype(np.float32),
         "x_zero": np.array(120, np.uint8),
         "w_zero": np.full(shape, 128 if sign is np.uint8 else 0, sign),
     }
