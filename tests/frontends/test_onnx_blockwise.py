@@ -251,15 +251,27 @@ def test_rows_are_gathered_as_codes(kind: str, has_points: bool) -> None:
     assert "tensor<10x64xf32>" not in text, "the table has become numbers"
 
 
-@pytest.mark.parametrize("bits", [2, 4, 8])
-def test_no_indices_take_no_rows(bits: int) -> None:
-    """onnxruntime has no tables of codes of 2 bits."""
+def gathered(indices: np.ndarray, bits: int, block: int = 16) -> onnx.ModelProto:
+    """Rows of a table [10, 64] of codes in bytes."""
     codes = RANDOM.integers(0, 256, (10, 8 * bits)).astype(np.uint8)
     scales = RANDOM.uniform(0.01, 0.1, (10, 4)).astype(np.float32)
     constants = [numpy_helper.from_array(codes, "c"), numpy_helper.from_array(scales, "s")]
-    widths: dict[str, Any] = {"bits": bits, "block_size": 16, "quantize_axis": 1}
-    node = helper.make_node("GatherBlockQuantized", ["c", "x", "s"], ["y"], domain="com.microsoft", **widths)
+    widths: dict[str, Any] = {"bits": bits, "block_size": block, "quantize_axis": 1}
+    node = helper.make_node("GatherBlockQuantized", ["c", "x", "s"], ["y"], "rows", domain="com.microsoft", **widths)
+    return graph_of([node], indices, constants)
+
+
+@pytest.mark.parametrize(("bits", "block", "reason"), [(3, 16, "codes of 3 bits"), (4, 0, "blocks of 0 codes")])
+def test_tables_of_other_codes_are_refused(bits: int, block: int, reason: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        import_model(gathered(np.zeros(3, np.int64), bits, block))
+    assert f"'rows': GatherBlockQuantized: {reason} are not supported" in message(caught.value)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_no_indices_take_no_rows(bits: int) -> None:
+    """onnxruntime has no tables of codes of 2 bits."""
     indices = np.zeros((2, 0), np.int64)
     for backend in ("interpreter", "cpu"):
-        session = InferenceSession(graph_of([node], indices, constants), backend=backend, cache=False)
+        session = InferenceSession(gathered(indices, bits), backend=backend, cache=False)
         assert session.run(None, {"x": indices})[0].shape == (2, 0, 64)

@@ -108,6 +108,8 @@ def gather_block_quantized(node: Node) -> SSAValue:
     """Slices of numbers that blocks of constant codes along the last axis stand for."""
     narrow = node.graph.narrow.get(node.input(0))
     bits, block = narrow or node.int("bits", 4), node.int("block_size", 128)
+    if (reason := _fault(bits, block)) is not None:
+        raise node.unsupported(reason)
     codes, scales = node.array(0, "the table"), node.array(2, "the scales")
     points = None if node.optional(3) is None else node.array(3, "the zero points")
     axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
