@@ -97,10 +97,13 @@ def test_products_are_those_of_onnxruntime(bits: int, block: int, zero_points: s
 
 
 def test_rows_may_be_in_batches_or_alone_and_depths_odd() -> None:
-    for shape, depth in (((2, 3, 64), 64), ((1, 93), 93)):
+    for shape, depth in (((2, 3, 64), 64), ((1, 93), 93), ((2, 3, 90), 90), ((33,), 33)):
         x = rows(*shape)
-        operands = nbits((24, depth), 4, 32, "bytes")
-        check(model_of(x, operands, bits=4, block_size=32, N=24, K=depth), x)
+        for columns, level in ((24, 0), (1, 0), (24, 4)):
+            operands = nbits((columns, depth), 4, 32, "bytes")
+            model = model_of(x, operands, bits=4, block_size=32, N=columns, K=depth, accuracy_level=level)
+            check(model, x)
+            assert "blockwise_matmul" in operators(model)
 
 
 def test_products_of_f16_are_rounded_to_it() -> None:
@@ -141,6 +144,7 @@ def test_what_is_not_supported_is_refused_in_one_line() -> None:
     wrong = refusal(ModelError, plain, N=23)
     assert "operand 1 has the shape (24, 2, 16), which does not fit (23, 32)" in wrong
     assert "'product'" in wrong
+    assert "rows have 64 elements, and K is 60" in refusal(ModelError, plain, K=60)
     points = [*plain[:2], np.zeros((24, 3), np.uint8)]
     assert "the zero points have the shape (24, 3), not (24, 1)" in refusal(ModelError, points)
 

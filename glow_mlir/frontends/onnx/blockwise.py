@@ -8,13 +8,12 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.constants.codes import pack_codes, unpack_codes
+from glow_mlir.constants.codes import CELL_BITS, pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.data_movement import cut
@@ -42,14 +41,16 @@ def matmul_nbits(node: Node) -> SSAValue:
     added = None if bias is None else _as_f32(node, bias)
     if rank_of(left) == 1:
         left = node.emit(ReshapeOp, left, shape=(1, *shape_of(left)))
-    if depth * bits % 8:
-        # The last byte of a row has codes that there are not.
-        weights = node.emit(BlockwiseDequantizeOp, codes, *parameters, **widths)
-        result = node.emit(MatMulOp, left, cut(node, weights, {1: (0, depth)}), added, transpose_right=True)
+    if shape_of(left)[-1] != depth:
+        raise ModelError(f"{node.kind}: rows have {shape_of(left)[-1]} elements, and K is {depth}", node=node.name)
+    if depth * bits % CELL_BITS:
+        # Kernels read whole cells: the codes that fill up the last block are multiplied by zeros.
+        zeros = [0] * (2 * rank_of(left) - 1)
+        left = node.emit(PadOp, left, pads=[*zeros, blocks * block - depth])
     else:
         codes = cut(node, codes, {1: (0, depth * bits // 8)})
-        left_bits = 8 * (node.int("accuracy_level", 0) >= ROUNDED)
-        result = node.emit(BlockwiseMatMulOp, left, codes, *parameters, added, **widths, left_bits=left_bits)
+    left_bits = 8 * (node.int("accuracy_level", 0) >= ROUNDED)
+    result = node.emit(BlockwiseMatMulOp, left, codes, *parameters, added, **widths, left_bits=left_bits)
     if node.rank(0) == 1:
         result = node.emit(ReshapeOp, result, shape=(columns,))
     return result if element_of(result) == node.element(0) else node.emit(CastOp, result, to=node.element(0))
