@@ -132,8 +132,6 @@ class Run:
     @property
     def _options(self) -> dict[str, Any]:
         """The options of a session."""
-        from glow_mlir.api.session import FULL_PRECISION
-
         args = self.args
         return {
             "backend": args.backend,
@@ -141,8 +139,8 @@ class Run:
             "dimensions": dict(args.bind),
             "disable": args.disable,
             "accuracy": args.accuracy,
-            "precision": args.precision or FULL_PRECISION,
-            "weights": args.weights or FULL_PRECISION,
+            "precision": args.precision,
+            "weights": args.weights,
             "keep_precision": args.keep_precision_for_nodes or (),
             "threads": args.threads,
             "tune": args.tune,

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,11 @@ from glow_mlir.quantization.profile import read_profile
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.layer_profile import profiled_runs
 from glow_mlir.tools.tables import Alignment, print_table
-from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass, saved_types
+from glow_mlir.transforms.convert_precision import ConvertPrecisionPass
+from glow_mlir.transforms.instrument_profile import PREFIX, Floats, InstrumentProfilePass, saved_floats, saved_types
 from glow_mlir.transforms.quantize import QuantizePass
 
-NARROWING = ("quantize", "precision", "configuration")
+NARROWING = ("quantize", "precision", "keep_precision", "weights", "configuration")
 """The options of a session that say precisions."""
 
 COLUMNS: dict[str, Alignment] = {
@@ -52,9 +52,6 @@ COLUMNS: dict[str, Alignment] = {
 BUDGET = Budget(iterations=20, duration=0.0, warmup=50.0)
 """How often the model runs to be timed."""
 
-FLOATS = "floats"
-"""What stands for the precision of floats, before it is known."""
-
 BINS = 256
 """Bins of the histograms."""
 
@@ -62,9 +59,9 @@ BINS = 256
 @dataclass(frozen=True)
 class ValueReport:
     """
-    A value: its name; what its operator computes in; the type of its codes, or else of floats; its range in f32, and
-    that of its codes; signal to noise in dB; and the microseconds of the instructions of its nodes, which the last
-    value of an instruction has for all.
+    A value: its name; what its operator computes on; the type of its codes, or else of the floats that it is stored in;
+    its range in f32, and that of its codes; signal to noise in dB; and the microseconds of the instructions of its
+    nodes, which the last value of an instruction has for all.
     """
 
     name: str
@@ -137,10 +134,11 @@ def _picture(value: ValueReport) -> Html | str:
 
 @dataclass
 class _Chosen(PassObserver):
-    """Takes the nodes of the values that are saved, which of them are computed on codes, and what those are."""
+    """Takes the nodes of the values that are saved, what these are computed on, and what they are stored in."""
 
     types: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     precisions: dict[str, str] = field(default_factory=dict[str, str])
+    floats: dict[str, Floats] = field(default_factory=dict[str, Floats])
     nodes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
@@ -152,7 +150,7 @@ class _Chosen(PassObserver):
                 owner = value.owner
                 assert isinstance(owner, Operation)
                 self.nodes[name] = location_names(owner.location)
-                self.precisions[name] = "" if isinstance(owner, GetOp) else FLOATS
+                self.precisions[name] = "" if isinstance(owner, GetOp) else FULL_PRECISION
         if isinstance(item, QuantizePass):
             on_codes = {op for plan in item.plans(module) for op in plan.operators}
             self.precisions |= {name: item.precision for name, value in observed.items() if value.owner in on_codes}
@@ -160,6 +158,16 @@ class _Chosen(PassObserver):
     def after(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, QuantizePass):
             self.types = saved_types(module)
+        if isinstance(item, ConvertPrecisionPass):
+            self.floats = saved_floats(module)
+
+    def of(self, value: ValueReport, output: str) -> ValueReport:
+        """A value that an output has, with what it is computed on and stored in."""
+        precision = self.precisions.get(value.name, "") if output.startswith(PREFIX) else ""
+        if precision != FULL_PRECISION:
+            return replace(value, precision=precision)
+        floats = self.floats.get(output, Floats())
+        return replace(value, precision=floats.computed, type=value.type if value.codes else floats.stored)
 
 
 def quantization_report(
@@ -183,11 +191,7 @@ def quantization_report(
     for output in sorted(floats, key=lambda output: not output.startswith(PREFIX)):
         name = output.removeprefix(PREFIX)
         value = _value(name, chosen.types.get(output), floats[output], codes[output])
-        word = chosen.precisions.get(name, "") if output.startswith(PREFIX) else ""
-        if word == FLOATS:
-            word = _floats_of(session, chosen.nodes[name])
-            value = replace(value, type=word) if value.codes is None else value
-        values.append(replace(value, precision=word, microseconds=times.get(name)))
+        values.append(replace(chosen.of(value, output), microseconds=times.get(name)))
     return QuantizationReport(title, values, rest)
 
 
@@ -202,12 +206,6 @@ def _is_equalized(options: Mapping[str, Any]) -> bool:
 def _outputs(session: InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     names = [argument.name for argument in session.get_outputs()]
     return dict(zip(names, session.run(None, inputs), strict=True))
-
-
-def _floats_of(session: InferenceSession, nodes: Sequence[str]) -> str:
-    """The precision of floats in operators of some nodes."""
-    kept = any(fnmatchcase(node, pattern) for node in nodes for pattern in session.keep_precision)
-    return FULL_PRECISION if kept else session.precision
 
 
 def _value(name: str, type_: Attribute | None, signal: np.ndarray, found: np.ndarray) -> ValueReport:

@@ -38,13 +38,19 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "values_of": ("dump_values",),
     "dot_stage": ("dump_dot",),
     "keep_precision_for_nodes": ("precision", "weights"),
-    "quantization_report": ("load_profile", "load_configuration", "precision"),
+    "quantization_report": ("load_profile", "load_configuration", "precision", "weights"),
     **dict.fromkeys(DEPENDENT, ("load_profile",)),
 }
 """Option → the options without one of which it means nothing."""
 
-CONFIGURED = ("load_profile", "precision")
+CONFIGURED = ("load_profile", "precision", "weights")
 """Options whose answers a configuration has."""
+
+ROUNDING = ("load_profile", "load_configuration", "precision", "weights")
+"""Options by which a model computes on other numbers than its own."""
+
+FULL = "f32"
+"""The answer of `--precision` and `--weights` that leaves a model as it is."""
 
 COMPILED = ("profile", "trace", "stats", "tune")
 """Options that need machine code."""
@@ -165,12 +171,12 @@ def _add_compilation(group: ArgumentGroup) -> None:
     )
     group.add_argument(
         "--precision",
-        choices=("f32", "bf16", "f16"),
+        choices=(FULL, "bf16", "f16"),
         help="what floats of f32 are computed and stored in (default: f32)",
     )
     group.add_argument(
         "--weights",
-        choices=("f32", "int8", "int4"),
+        choices=(FULL, "int8", "int4"),
         help="what weights of f32 are stored in, with a scale for each 32 where that is integers (default: f32)",
     )
     group.add_argument(
@@ -239,20 +245,26 @@ def _add_files(group: ArgumentGroup) -> None:
 def _check(args: Namespace) -> None:
     """Raise `OptionError` for options that do not go together."""
     for name, needed in REQUIRED.items():
-        if getattr(args, name) is not None and not any(getattr(args, other) for other in needed):
+        if getattr(args, name) is not None and not any(_is_given(args, other) for other in needed):
             raise OptionError(f"--{spelled(name)} needs --{' or --'.join(map(spelled, needed))}")
     for name in CONFIGURED:
         if args.load_configuration is not None and getattr(args, name) is not None:
             raise OptionError(f"--load-configuration says itself what --{spelled(name)} says")
-    for name in ("load_profile", "load_configuration"):
-        if args.check is not None and getattr(args, name) is not None:
-            reason = f"--check compares with floats, and --{spelled(name)} rounds them to codes"
+    for name in ROUNDING:
+        if args.check is not None and _is_given(args, name):
+            reason = f"--check compares with the model as it is, and --{spelled(name)} rounds its numbers"
             raise OptionError(reason, hint="--quantization-report says how far each value is from f32")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
     inputs = [args.model, *filter(None, (args.inputs, args.load_profile, args.load_configuration))]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
     check_written(args, inputs, STDOUT_OPTIONS, FILE_OPTIONS)
+
+
+def _is_given(args: Namespace, name: str) -> bool:
+    """Whether an option is there, and changes something."""
+    found = getattr(args, name)
+    return bool(found) and not (name in ("precision", "weights") and found == FULL)
 
 
 def is_measured(args: Namespace) -> bool:

@@ -73,10 +73,11 @@ class InferenceSession:
     share constants and state. `quantize` says by which profile, and how, numbers become codes (docs/quantization.md).
     With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and stored in that, but for those
     of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep their types. With `weights` "int8"
-    or "int4", weights of f32 that these do not read become codes with a scale for each 32. `configuration` is
-    the path of a file that says all of that, as `glow-tune` writes it (docs/tuning.md). Raises `GlowError` for whatever
-    is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, or a number of threads
-    that there cannot be.
+    or "int4", constant right operands of matrix products, and tables of embeddings, become codes with a scale for each
+    32, but for those that the nodes in `keep_precision` read. `configuration` is the path of a file that says all of
+    that but `weights`, as `glow-tune` writes it (docs/tuning.md), and goes with none of it. Raises `GlowError` for
+    whatever is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, a number of
+    threads that there cannot be, or a `keep_precision` that keeps nothing from being narrower.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -101,9 +102,9 @@ class InferenceSession:
         tune: bool = False,
         entry: str | None = None,
         quantize: Quantization | None = None,
-        precision: str = FULL_PRECISION,
+        precision: str | None = None,
         keep_precision: Sequence[str] = (),
-        weights: str = FULL_PRECISION,
+        weights: str | None = None,
         configuration: str | os.PathLike[str] | None = None,
     ) -> None:
         self._threads = _count_threads(threads)
@@ -115,11 +116,13 @@ class InferenceSession:
         self._target, self._profile = target, profile
         self._pipeline, self._disable = pipeline, _names("disable", disable, "passes")
         self._accuracy, self._tune = accuracy, tune
-        self._quantize, self._precision = quantize, precision
+        self._quantize, self._precision = quantize, precision or FULL_PRECISION
         self._keep_precision = _names("keep_precision", keep_precision, "nodes")
-        self._weights = weights
+        self._weights = weights or FULL_PRECISION
         if configuration is not None:
             self._configure(Path(configuration))
+        elif self._keep_precision and self._precision == self._weights == FULL_PRECISION:
+            raise OptionError("keep_precision needs a precision or weights", hint="precision='bf16'")
         self._observers, self._pass_observers = tuple(observers), tuple(pass_observers)
         self.compile_seconds: dict[str, float] = {}
         """Seconds that each stage of the compilation took; empty where the artifact came from the cache."""
@@ -131,8 +134,9 @@ class InferenceSession:
         """Take the precisions from a file; raises `OptionError` where some are given beside it."""
         from glow_mlir.quantization.configuration import read_configuration
 
-        if self._quantize is not None or self._precision != FULL_PRECISION or self._keep_precision:
-            hint = "leave out quantize, precision and keep_precision"
+        is_full = self._precision == self._weights == FULL_PRECISION
+        if self._quantize is not None or not is_full or self._keep_precision:
+            hint = "leave out quantize, precision, keep_precision and weights"
             raise OptionError("a configuration says the precision of all nodes itself", hint=hint)
         found = read_configuration(path)
         self._quantize, self._precision = found.quantize, found.precision
@@ -152,16 +156,6 @@ class InferenceSession:
     def executable(self) -> Executable:
         """What the backend runs."""
         return self._executable
-
-    @property
-    def precision(self) -> str:
-        """What floats of f32 are computed in."""
-        return self._precision
-
-    @property
-    def keep_precision(self) -> tuple[str, ...]:
-        """The nodes, or kinds of operators, that compute in f32 whatever the precision is."""
-        return self._keep_precision
 
     @property
     def machine_code(self) -> MachineCode:

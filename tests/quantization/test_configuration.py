@@ -70,12 +70,27 @@ def test_sessions_compute_by_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"precision": "bf16"}, {"keep_precision": ["conv1"]}, {"quantize": Quantization("p")}]
+    "options",
+    [{"precision": "bf16"}, {"keep_precision": ["conv1"]}, {"quantize": Quantization("p")}, {"weights": "int8"}],
 )
 def test_precisions_are_said_once(tmp_path: Path, options: dict[str, object]) -> None:
     Configuration().write(tmp_path / "c.json")
     with pytest.raises(OptionError, match="a configuration says the precision of all nodes itself"):
         InferenceSession(DIGITS, configuration=tmp_path / "c.json", **options)  # pyright: ignore[reportArgumentType]
+
+
+def test_nothing_is_kept_from_a_precision_that_there_is_not() -> None:
+    with pytest.raises(OptionError, match="keep_precision needs a precision or weights"):
+        InferenceSession(DIGITS, dimensions={"N": 1}, backend="interpreter", keep_precision=["typo"])
+
+
+def test_no_precision_is_that_of_the_model() -> None:
+    inputs = {"image": np.random.default_rng(0).random((1, 1, 8, 8), np.float32)}
+    found = [
+        InferenceSession(DIGITS, dimensions={"N": 1}, backend="interpreter", precision=word, weights=word)
+        for word in (None, "f32")
+    ]
+    np.testing.assert_array_equal(found[0].run(None, inputs)[0], found[1].run(None, inputs)[0])
 
 
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:

@@ -144,7 +144,10 @@ def test_glow_run_quantizes_by_the_profile(folder: Path) -> None:
     [
         (["--assert-all-nodes-quantized"], "error: 1 operator cannot be quantized: softmax ('softmax')"),
         (["--keep-original-precision-for-nodes", "conv9"], "error: no node to keep in floats is called 'conv9'"),
-        (["--check", "interpreter"], "error: --check compares with floats, and --load-profile rounds them to codes"),
+        (
+            ["--check", "interpreter"],
+            "error: --check compares with the model as it is, and --load-profile rounds its numbers",
+        ),
         (["--quantization-schema", "none"], "argument --quantization-schema: invalid choice"),
     ],
 )

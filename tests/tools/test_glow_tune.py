@@ -238,7 +238,11 @@ def test_glow_run_takes_one_of_them(folder: Path) -> None:
     for options, message in {
         ("--precision", "bf16"): b"--load-configuration says itself what --precision says",
         ("--load-profile", "p.json"): b"--load-configuration says itself what --load-profile says",
-        ("--check", "interpreter"): b"--check compares with floats, and --load-configuration rounds them to codes",
+        (
+            "--check",
+            "interpreter",
+        ): b"--check compares with the model as it is, and --load-configuration rounds its numbers",
+        ("--weights", "int8"): b"--load-configuration says itself what --weights says",
     }.items():
         found = run_tool(
             glow_run.main, [DIGITS, *INTERPRETED, "--load-configuration", "c.json", *options], directory=folder

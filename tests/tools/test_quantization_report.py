@@ -9,9 +9,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import onnx
 import pytest
 from checkout import ROOT
 from in_process import run_tool
+from onnx import TensorProto, helper
 
 from glow_mlir.api.profiling import profiled
 from glow_mlir.quantization.noise import Noise, decibels, signal_to_noise
@@ -84,7 +86,7 @@ def test_values_in_codes_are_told_from_those_in_floats(folder: Path) -> None:
 def test_report_says_what_is_computed_in_what(folder: Path) -> None:
     found = report(folder, "--keep-original-precision-for-nodes", "conv2", "--precision", "bf16")
     words = {name: row["precision"] for name, row in found.items()}
-    assert {"image:0": "", "relu1:0": "bf16", "pool+classifier:0": "int8", "probabilities": ""}.items() <= words.items()
+    assert {"image:0": "", "relu1:0": "f32", "pool+classifier:0": "int8", "probabilities": ""}.items() <= words.items()
     assert found["relu1:0"]["type"] == "bf16"
     low, high = found["conv1:0"]["codes"]
     assert low <= found["conv1:0"]["low"] < found["conv1:0"]["high"] <= high + 0.01
@@ -96,8 +98,30 @@ def test_report_of_narrow_floats_needs_no_profile(folder: Path) -> None:
     argv = [DIGITS, "--bind", "N=1", "--backend", "interpreter", "--precision", "bf16", "--input", "x.npy"]
     assert run_tool(glow_run.main, [*argv, "--quantization-report", "q.json"], directory=folder).code == 0
     values = {row["name"]: row for row in json.loads((folder / "q.json").read_text())["values"]}
-    assert (values["relu1:0"]["precision"], values["relu1:0"]["type"]) == ("bf16", "bf16")
+    assert (values["conv2:1"]["precision"], values["conv2:1"]["type"]) == ("bf16", "f32")
+    assert (values["relu1:0"]["precision"], values["relu1:0"]["type"]) == ("f32", "bf16")
+    assert (values["pool:0"]["precision"], values["pool:0"]["type"]) == ("bf16", "bf16")
     assert 40 < values["relu1:0"]["ratio"] < 70
+
+
+def test_reference_of_weights_has_none_of_them(folder: Path) -> None:
+    argv = [DIGITS, "--bind", "N=1", "--backend", "interpreter", "--weights", "int4", "--input", "x.npy"]
+    finished = run_tool(glow_run.main, [*argv, "--quantization-report", "q.json"], directory=folder)
+    assert (finished.code, finished.stderr) == (0, b"")
+    values = {row["name"]: row for row in json.loads((folder / "q.json").read_text())["values"]}
+    assert values["relu2:0"]["ratio"] is None
+    assert 5 < values["probabilities"]["ratio"] < 60
+    assert (values["conv2:1"]["precision"], values["conv2:1"]["type"]) == ("f32", "f32")
+
+
+def test_activation_alone_is_computed_in_floats_of_its_own(tmp_path: Path) -> None:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="relu")], "graph", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    argv = ["m.onnx", "--backend", "interpreter", "--precision", "bf16", "--quantization-report", "q.json"]
+    assert run_tool(glow_run.main, argv, directory=tmp_path).code == 0
+    [row] = [row for row in json.loads((tmp_path / "q.json").read_text())["values"] if row["name"] == "relu:0"]
+    assert (row["precision"], row["type"], row["ratio"]) == ("f32", "f32", None)
 
 
 def test_times_are_those_of_the_nodes_of_a_value(folder: Path) -> None:
@@ -128,7 +152,7 @@ def test_files_have_histograms(folder: Path) -> None:
         (["--load-profile", "p.json", "--quantization-report", "p.json"], "p.json: error: cannot be written"),
         (
             ["--quantization-report"],
-            "--quantization-report needs --load-profile or --load-configuration or --precision",
+            "--quantization-report needs --load-profile or --load-configuration or --precision or --weights",
         ),
     ],
 )

@@ -66,7 +66,13 @@ def test_a_warning_says_where_nothing_is_rounded(depth: int, tmp_path: Path) -> 
 
 
 def test_nodes_that_nothing_would_change_or_that_there_are_not_are_mistakes(tmp_path: Path) -> None:
-    for options, reason in (([KEEP, "x"], b"needs --precision"), (["--weights", "int4", KEEP, "x"], b"called 'x'")):
+    for options, reason in (
+        ([KEEP, "x"], b"needs --precision"),
+        (["--precision", "f32", KEEP, "x"], b"needs --precision"),
+        (["--weights", "int4", KEEP, "x"], b"called 'x'"),
+        (["--weights", "int4", "--check", "interpreter"], b"--weights rounds its numbers"),
+        (["--precision", "bf16", "--check", "interpreter"], b"--precision rounds its numbers"),
+    ):
         finished = run_tool(glow_run.main, [*DIGITS, *options], directory=tmp_path)
         assert finished.code == 1
         assert reason in finished.stderr
