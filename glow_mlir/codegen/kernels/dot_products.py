@@ -12,6 +12,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i16, i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
+from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.constants.packing import Interleave
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless
 from glow_mlir.dialects.product_types import ProductSignature
@@ -141,7 +142,7 @@ class DotInstruction:
     @property
     def group(self) -> int:
         """How many elements a cell has."""
-        return _CELL_BITS // bit_width(self.element)
+        return CELL_BITS // bit_width(self.element)
 
     def is_there(self, target: Target) -> bool:
         """Whether a machine has it in its vectors."""
@@ -164,7 +165,7 @@ class DotInstruction:
     def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
         """The sums with products added."""
         types = [_type_in_names(value) for value in (total, *left)]
-        name = self.intrinsic.format(bits=_CELL_BITS * total.lanes, types=".".join(types))
+        name = self.intrinsic.format(bits=CELL_BITS * total.lanes, types=".".join(types))
         return b.intrinsic(name, (total, *left, *right), total.type)
 
 
@@ -196,7 +197,6 @@ def _type_in_names(value: Value) -> str:
 
 
 _X86, _ARM = "llvm.x86.avx512.vpdpbusd.{bits}", "llvm.aarch64.neon.{name}.{{types}}"
-_CELL_BITS = 32
 
 DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
     DotInstruction("vpdpbusd", frozenset({"avx512vnni", "avx512vl"}), (128, 256, 512), _X86),
@@ -274,7 +274,7 @@ class CellProduct(DotProduct):
         return run - self.group if self.interleave(run).shared(run) else None
 
     def has_vectors_of(self, lanes: int) -> bool:
-        return _CELL_BITS * lanes in self.instruction.widths
+        return CELL_BITS * lanes in self.instruction.widths
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
         if count is None:

@@ -17,9 +17,10 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.tile_products import CELL_BYTES, TILE_COLUMNS, TileProduct
+from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore
 from glow_mlir.codegen.kernels.tiles import line_elements
+from glow_mlir.constants.codes import CELL_BYTES
 from glow_mlir.dialects.element_types import bit_width, byte_width
 
 TOGETHER = 2

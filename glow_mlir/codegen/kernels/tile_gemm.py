@@ -23,9 +23,10 @@ from glow_mlir.codegen.kernels.micro_tiles import SUMS_ROW, SUMS_STRIP, TOGETHER
 from glow_mlir.codegen.kernels.pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
-from glow_mlir.codegen.kernels.tile_products import CELL_BYTES, TILE_COLUMNS, TileProduct, tile_product
+from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements, tile_for
+from glow_mlir.constants.codes import CELL_BYTES
 
 Segments = tuple[Sequence[tuple[Index, Index]], int]
 """The loops along the depth, as count and stride in the input, around contiguous runs of one length."""

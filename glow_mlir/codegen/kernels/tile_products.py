@@ -13,14 +13,12 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.codegen.kernels.tiles import tile_for
+from glow_mlir.constants.codes import CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width, ui8
 from glow_mlir.dialects.target import Target
 
 TILE_COLUMNS = ROW_BYTES // 4
 """Columns of a tile of sums, which are of 32 bits."""
-
-CELL_BYTES = 4
-"""Bytes of a cell: so much of each column lies together, in panels and in registers."""
 
 
 @dataclass(frozen=True)
