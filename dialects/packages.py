@@ -59,29 +59,30 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage control_flow elementwise_math activations elementwise_binary convolution linear attention einsum "
-        "pooling normalization data_movement indexing resize reductions recurrence recurrent "
+        "pooling normalization data_movement indexing resize sampling fourier reductions recurrence recurrent "
         "quantization blockwise",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention pooling normalization data_movement indexing resize reductions recurrent "
-        "quantization blockwise",
+        "storage convolution linear attention pooling normalization data_movement indexing resize sampling fourier "
+        "reductions recurrent quantization blockwise",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize reductions recurrent quantization integer_operators blockwise quantized_attention quantized_lstm "
-        "quantized_embedding",
+        "resize sampling fourier reductions recurrent quantization integer_operators blockwise quantized_attention "
+        "quantized_lstm quantized_embedding",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear attention einsum normalization resize transposed_convolution reductions recurrent padding blockwise",
+        "linear attention einsum normalization resize fourier transposed_convolution reductions recurrent padding "
+        "blockwise",
     ),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing "
-            "top_k resize recurrent lookup blockwise_matmul",
+            "top_k resize sampling recurrent lookup blockwise_matmul",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

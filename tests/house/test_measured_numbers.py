@@ -39,6 +39,8 @@ FORM = {
     "HIDDEN",
     "IMAGE_AXES",
     "LARGEST",
+    "LONGEST_PRIME",
+    "LONGEST_PRODUCT",
     "LONGEST_SUM",
     "MOST_CANCELLED",
     "MOST_GATHERS",
@@ -74,6 +76,7 @@ KERNELS = {
     "llvm/objects": {"CODEGEN_LEVEL"},
     "llvm/processor": {"_DEFAULT_POINTER"},
     "selection/kernel": {"UNBOUNDED"},
+    "interpolation": {"MOST_UNROLLED", "_BEYOND"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }

@@ -11,7 +11,8 @@ ELEMENTWISE = """
     IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu
     Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
 """
-SPATIAL = "AveragePool Conv ConvTranspose GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool"
+SPATIAL = "AveragePool Conv ConvTranspose GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool MaxPool"
+SIGNALS = "MelWeightMatrix STFT"
 LINEAR = "Det Einsum Gemm MatMul"
 NORMALIZATION = """
     BatchNormalization Dropout GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax
@@ -22,11 +23,13 @@ REDUCTIONS = """
     ReduceProd ReduceSum ReduceSumSquare TopK
 """
 RECURRENT = "GRU LSTM RNN"
-OPERATORS = " ".join((ELEMENTWISE, SPATIAL, LINEAR, NORMALIZATION, REDUCTIONS, RECURRENT)).split()
+OPERATORS = " ".join((ELEMENTWISE, SPATIAL, SIGNALS, LINEAR, NORMALIZATION, REDUCTIONS, RECURRENT)).split()
 
 CONSTANT_OPERANDS = {
     **{name: (1,) for name in REDUCTIONS.split() if name not in ("ArgMax", "ArgMin")},
     "Dropout": (1, 2),
+    "MelWeightMatrix": tuple(range(5)),
+    "STFT": (1, 3),
 }
 """Operands that fix shapes, or whether a network trains: the importer needs their values."""
 

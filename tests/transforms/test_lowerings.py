@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_high import reductions as red
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvTransposeOp
+from glow_mlir.dialects.glow_high.fourier import DftOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.ir.registry import LOWERINGS
@@ -56,6 +57,11 @@ def rounded(*shapes: tuple[int, ...]) -> Callable[[np.random.Generator], Operand
 IMAGE = (2, 4, 5, 6)
 CASES: list[Case] = [
     (FullyConnectedOp, normal((3, 4), (4, 5), (5,)), {}),
+    (DftOp, normal((2, 10, 3, 1)), {"axis": 1, "length": 13, "onesided": True}),
+    (DftOp, normal((2, 150, 2)), {"axis": 1, "length": 150, "inverse": True}),
+    (DftOp, normal((2, 136, 2)), {"axis": 1, "length": 134, "inverse": True, "onesided": True}),
+    (DftOp, normal((1, 2 * 257, 1)), {"axis": 1, "length": 514, "onesided": True}),
+    (DftOp, normal((1, 130, 2)), {"axis": 1, "length": 263, "inverse": True, "onesided": True}),
     (red.ReduceL1Op, normal(IMAGE), {"axes": (1, 3)}),
     (red.ReduceL2Op, normal(IMAGE), {"axes": (0,), "keepdims": False}),
     (red.ReduceL2Op, integers(IMAGE), {"axes": (1, 2, 3)}),

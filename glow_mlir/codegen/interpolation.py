@@ -1,0 +1,172 @@
+"""
+Elements of an image that lie between others: which elements count for a place, with what weights, and their sum.
+
+Places are taken in blocks. The elements that count along each axis are found for a block at once, in vectors; offsets
+and weights of all their combinations go to the stack, from where each place reads its own, once for all its channels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, raw, store
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.types import i32, i64, integer_of_width, type_info
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import KernelCall, Operand
+from glow_mlir.interpreter.sampling import WEIGHTS
+
+MOST_UNROLLED = 8
+"""Elements that one of the result is made of, whose products are unrolled; more are a loop."""
+
+_BEYOND = 8
+"""How far beyond an axis elements are counted: further than any that counts for a place within."""
+
+
+@dataclass(frozen=True)
+class Tap:
+    """One element that counts along an axis, for each place of a block."""
+
+    index: Value
+    """Which element, in range: i32."""
+    weight: Value | None = None
+    """Its weight, unless that is 1."""
+    inside: Value | None = None
+    """Whether there is such an element, where what lies outside is zero."""
+
+
+def elements_before(b: Builder, x: Value, size: int) -> Value:
+    """The elements in front of places as i32, some steps beyond the axis at most; for NaN as well."""
+    return b.cast(b.min(b.max(b.floor(x), float(-_BEYOND)), float(size + _BEYOND)), i32)
+
+
+def clamped(b: Builder, index: Value, size: int) -> Value:
+    """The nearest element that there is."""
+    return b.max(b.min(index, size - 1), 0)
+
+
+def mirrored(b: Builder, index: Value, size: int, aligned: bool) -> Value:
+    """The element that an index means where the axis is mirrored: at its last elements, or at their outer borders."""
+    period = max(2 * (size - 1) if aligned else 2 * size, 1)
+    index = (index + _BEYOND * period) % period
+    back = (period if aligned else period - 1) - index
+    return clamped(b, b.select(index < size, index, back), size)
+
+
+def zero_outside(b: Builder, index: Value, size: int) -> tuple[Value, Value]:
+    """An element that there is, and whether it is the one that was meant."""
+    return clamped(b, index, size), b.compare("ult", index, size)
+
+
+def weighted_taps(
+    b: Builder, x: Value, size: int, mode: str, type_: Attribute, tap: Callable[[Value, Value | None], Tap]
+) -> list[Tap]:
+    """
+    The taps of places `x` along an axis, with weights of a type.
+
+    `tap` makes them of an index, perhaps beyond the axis, and a weight.
+    """
+    before = elements_before(b, x, size)
+    if mode == "nearest":
+        return [tap(before, None)]
+    first, weights = WEIGHTS[mode]
+    fraction = b.cast(x - b.floor(x), type_)
+    return [tap(before + (first + position), weight) for position, weight in enumerate(weights(fraction))]
+
+
+class TapBlock:
+    """The combinations of taps of all axes, for each place of a block: offsets, weights and masks on the stack."""
+
+    def __init__(self, b: Builder, axes: Sequence[Sequence[Tap]], source: Operand, strides: Sequence[int]) -> None:
+        self.b, self.source = b, source
+        self.lanes = axes[0][0].index.lanes
+        self.taps = math.prod(map(len, axes))
+        reach = sum(size * abs(stride) for size, stride in zip(source.shape, source.strides, strict=True))
+        self.offset_type = i64 if reach >= 1 << 31 else i32
+        self.moves_bits = self.taps == 1
+        self.type = raw(source.element) if self.moves_bits else computed(source.element)
+        self.mask_type = integer_of_width(type_info(self.type).bits)
+        self.offsets = self._table(self.offset_type)
+        self.weights = None if self.moves_bits else self._table(self.type)
+        self.masks = None if axes[0][0].inside is None else self._table(self.mask_type)
+        for number, taps in enumerate(product(*axes)):
+            self._put(number, taps, strides)
+
+    def _table(self, element: Attribute) -> Value:
+        return self.b.stack(element, self.taps * self.lanes)
+
+    def _put(self, number: int, taps: Sequence[Tap], strides: Sequence[int]) -> None:
+        """Write one combination, for all places."""
+        b = self.b
+        place = number * self.lanes
+        moves = [b.cast(tap.index, self.offset_type) * stride for tap, stride in zip(taps, strides, strict=True)]
+        weights = [tap.weight for tap in taps if tap.weight is not None]
+        inside = [tap.inside for tap in taps if tap.inside is not None]
+        self.offsets.at(place, self.offset_type).store(_combined(moves, lambda x, y: x + y))
+        if self.weights is not None:
+            self.weights.at(place, self.type).store(_combined(weights, lambda x, y: x * y))
+        if self.masks is not None:
+            mask = b.cast(_combined(inside, lambda x, y: x & y), self.mask_type)
+            self.masks.at(place, self.mask_type).store(-mask)
+
+    def element(self, number: Index, lane: Index, start: Index, lanes: int) -> Value:
+        """`lanes` channels of the element that one tap of a place is, zeros where it lies outside."""
+        b, entry = self.b, number * self.lanes + lane
+        offset = b.index(self.offsets.at(entry, self.offset_type).load(self.offset_type)) + start
+        step = self.source.strides[-1]
+        if self.moves_bits:
+            x = load_raw(b, self.source, offset, step, lanes)
+        else:
+            x = load(b, self.source, offset, step, lanes)
+        if self.masks is None:
+            return x
+        mask = self.masks.at(entry, self.mask_type).load(self.mask_type)
+        return x & mask if self.moves_bits else b.bitcast(b.bits_of(x) & mask, self.type)
+
+    def weight(self, number: Index, lane: Index) -> Value:
+        """The weight of one tap of a place."""
+        assert self.weights is not None
+        return self.weights.at(number * self.lanes + lane, self.type).load(self.type)
+
+    def total(self, lane: Index, start: Index, lanes: int) -> Value:
+        """The sum over all taps of a place, of `lanes` channels; the only one as bits."""
+        if self.moves_bits:
+            return self.element(0, lane, start, lanes)
+        first = self.element(0, lane, start, lanes) * self.weight(0, lane)
+        if self.taps <= MOST_UNROLLED:
+            for number in range(1, self.taps):
+                first = self.b.fma(self.element(number, lane, start, lanes), self.weight(number, lane), first)
+            return first
+        with self.b.loop(1, self.taps, carried=[first]) as loop:
+            x, weight = self.element(loop.index, lane, start, lanes), self.weight(loop.index, lane)
+            loop.set(self.b.fma(x, weight, loop.values[0]))
+        return loop.results[0]
+
+
+def _combined(values: Sequence[Value], combine: Callable[[Value, Value], Value]) -> Value:
+    total = values[0]
+    for value in values[1:]:
+        total = combine(total, value)
+    return total
+
+
+def store_blended(call: KernelCall, block: TapBlock, lane: Index, start: Index, target: Index) -> None:
+    """Write all channels of one place: those of the image that starts at `start` to where `target` is in the result."""
+    b, source, result = call.b, block.source, call.result
+    channels, moves = source.shape[-1], (source.strides[-1], result.strides[-1])
+
+    def channel(i: Index, lanes: int) -> None:
+        value = block.total(lane, i * moves[0] + start, lanes)
+        into = i * moves[1] + target
+        if block.moves_bits:
+            result.pointer.at(into, block.type).store(value)
+        else:
+            store(b, result, into, value)
+
+    vector_loop(b, channels, lanes_for(call.target, block.type, moves), channel)

@@ -1,0 +1,202 @@
+"""
+Lowering of Fourier transforms to matrix products.
+
+A short transform is the product with a constant matrix. One of length `first * second` is, as Cooley and Tukey found,
+transforms of length `first`, a turn of each number, and transforms of length `second`. One of a large prime length is a
+convolution (Bluestein), which three transforms of a length with small factors compute.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.fourier import DftOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
+
+LONGEST_PRODUCT = 64
+"""The longest transform that is one product; longer ones are factored."""
+
+LONGEST_PRIME = 256
+"""The longest transform that is one product where it has no factor that is short enough."""
+
+
+@lowering(DftOp)
+def dft(op: DftOp, emit: Emitter) -> SSAValue:
+    """The axis goes to the end, in front of the parts; floats of 16 bits are transformed in f32."""
+    element = element_of(op.input)
+    value = emit(CastOp, op.input, to=f32) if byte_width(element) < 4 else op.input
+    shape, axis = shape_of(op.input), op.along()
+    order = (*(other for other in range(len(shape) - 1) if other != axis), axis, len(shape) - 1)
+    value = _fitted(emit, emit(TransposeOp, value, permutation=order), op.taken())
+    others = tuple(shape[other] for other in order[:-2])
+    rows = (math.prod(others), op.taken(), shape[-1])
+    value = emit(ReshapeOp, value, shape=rows)
+    length = integer(op.length)
+    if op.gives_real():
+        value = _fitted(emit, _doubled(emit, value, length), length)
+    transform = _Transform(emit, flag(op.inverse), op.gives_real())
+    value = transform.rows(value, op.given())
+    value = emit(ReshapeOp, value, shape=(*others, *shape_of(value)[1:]))
+    value = emit(TransposeOp, value, permutation=tuple(order.index(other) for other in range(len(order))))
+    return emit(CastOp, value, to=element) if byte_width(element) < 4 else value
+
+
+def _fitted(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
+    """The signal, along the axis before the last, cut or filled with zeros to a length."""
+    shape = shape_of(value)
+    size, rank = shape[-2], len(shape)
+    if size > length:
+        ends = (*shape[:-2], length, shape[-1])
+        return emit(SliceOp, value, starts=(0,) * rank, ends=ends)
+    pads = (*(0,) * rank, *(0,) * (rank - 2), length - size, 0)
+    return emit(PadOp, value, pads=pads) if size < length else value
+
+
+def _doubled(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
+    """One half of the frequencies, each of which stands for its mirror image, too; two have none."""
+    factors = np.full((shape_of(value)[1], 1), 2.0, numpy_dtype(element_of(value)))
+    factors[0] = 1.0
+    if length % 2 == 0:
+        factors[-1] = 1.0
+    return emit(MulOp, value, emit.constant(factors, "mirrored"))
+
+
+def _turns(numerators: np.ndarray, length: int) -> np.ndarray:
+    """The complex numbers exp(2πi · numerator / length), exact for large numerators."""
+    return np.exp(2j * np.pi * (numerators % length) / length)
+
+
+def _parts(matrix: np.ndarray) -> np.ndarray:
+    """
+    The real matrix [rows, 2, columns, 2] by which a complex one is multiplied, from parts to parts.
+    """
+    real, imaginary = np.real(matrix), np.imag(matrix)
+    return np.stack([np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)], 1)
+
+
+@dataclass(frozen=True)
+class _Transform:
+    """Transforms of rows [rows, length, parts], which all have one direction."""
+
+    emit: Emitter
+    inverse: bool
+    real: bool
+    """Whether only the real parts of the results are wanted."""
+
+    def rows(self, value: SSAValue, given: int) -> SSAValue:
+        """The first `given` frequencies of each row: [rows, given, parts]."""
+        _, length, _ = shape_of(value)
+        first = _factor(length)
+        if first == length:
+            return self._product(value, given)
+        if first == 1:
+            return self._convolved(value, given)
+        return self._factored(value, first, given)
+
+    def _signed(self, numerators: np.ndarray) -> np.ndarray:
+        return numerators if self.inverse else -numerators
+
+    def _constant(self, array: np.ndarray, like: SSAValue) -> SSAValue:
+        return self.emit.constant(array.astype(numpy_dtype(element_of(like))), "turns")
+
+    def _matrix(self, length: int, given: int) -> np.ndarray:
+        """The transform as a complex matrix."""
+        matrix = _turns(self._signed(np.outer(np.arange(length), np.arange(given))), length)
+        return matrix / length if self.inverse else matrix
+
+    def _product(self, value: SSAValue, given: int) -> SSAValue:
+        rows, length, parts = shape_of(value)
+        wanted = 1 if self.real else 2
+        matrix = _parts(self._matrix(length, given))[:, :parts, :, :wanted]
+        flat = self.emit(ReshapeOp, value, shape=(rows, length * parts))
+        product = self.emit(MatMulOp, flat, self._constant(matrix.reshape(length * parts, given * wanted), value))
+        return self.emit(ReshapeOp, product, shape=(rows, given, wanted))
+
+    def _factored(self, value: SSAValue, first: int, given: int) -> SSAValue:
+        """
+        Number `second * i + j` of the signal, and frequency `k + first * l`: over i, for each j; then over j, each k.
+        """
+        emit = self.emit
+        rows, length, parts = shape_of(value)
+        second = length // first
+        value = emit(ReshapeOp, value, shape=(rows, first, second, parts))
+        value = emit(
+            ReshapeOp, emit(TransposeOp, value, permutation=(0, 2, 1, 3)), shape=(rows * second, first * parts)
+        )
+        # Its columns are all real parts, then all imaginary ones, so that what follows runs along vectors.
+        matrix = _parts(self._matrix(first, first))[:, :parts].transpose(0, 1, 3, 2)
+        value = emit(MatMulOp, value, self._constant(matrix.reshape(first * parts, 2 * first), value))
+        value = emit(ReshapeOp, value, shape=(rows, second, 2, first))
+        turns = _turns(self._signed(np.outer(np.arange(second), np.arange(first))), length)
+        value = emit(TransposeOp, self._turned(value, turns[:, None, :], axis=2), permutation=(0, 3, 1, 2))
+        inner = -(-given // first)
+        value = self.rows(emit(ReshapeOp, value, shape=(rows * first, second, 2)), inner)
+        wanted = shape_of(value)[-1]
+        value = emit(ReshapeOp, value, shape=(rows, first, inner, wanted))
+        value = emit(TransposeOp, value, permutation=(0, 2, 1, 3))
+        return _fitted(emit, emit(ReshapeOp, value, shape=(rows, inner * first, wanted)), given)
+
+    def _turned(self, value: SSAValue, turns: np.ndarray, axis: int) -> SSAValue:
+        """Complex numbers, whose parts are along `axis`, times constant ones, which broadcast."""
+        emit = self.emit
+        shape = shape_of(value)
+        halves: list[SSAValue] = []
+        for part in range(2):
+            starts, ends = [0] * len(shape), list(shape)
+            starts[axis], ends[axis] = part, part + 1
+            halves.append(emit(SliceOp, value, starts=starts, ends=ends))
+        real, imaginary = halves
+        cosine, sine = (self._constant(part, value) for part in (np.real(turns), np.imag(turns)))
+        turned = (
+            emit(SubOp, emit(MulOp, real, cosine), emit(MulOp, imaginary, sine)),
+            emit(AddOp, emit(MulOp, real, sine), emit(MulOp, imaginary, cosine)),
+        )
+        return emit(ConcatOp, turned, axis=axis)
+
+    def _convolved(self, value: SSAValue, given: int) -> SSAValue:
+        """A product with a chirp, a convolution with its inverse, and a product again."""
+        emit = self.emit
+        rows, length, parts = shape_of(value)
+        if parts == 1:
+            value = emit(ConcatOp, (value, emit.splat(0, value, (rows, length, 1))), axis=2)
+        steps = np.arange(length)
+        chirp = _turns(self._signed(steps * steps), 2 * length)
+        reach = 1 << (2 * length - 2).bit_length()
+        filter_ = np.zeros(reach, np.complex128)
+        filter_[:length] = chirp.conj()
+        filter_[reach - length + 1 :] = chirp[:0:-1].conj()
+        forward = _Transform(emit, False, False)
+        value = _fitted(emit, self._turned(value, chirp[:, None], axis=2), reach)
+        value = self._turned(forward.rows(value, reach), np.fft.fft(filter_)[:, None], axis=2)
+        value = _Transform(emit, True, False).rows(value, given)
+        value = self._turned(value, (chirp[:given] / (length if self.inverse else 1))[:, None], axis=2)
+        return emit(SliceOp, value, starts=(0, 0, 0), ends=(rows, given, 1)) if self.real else value
+
+
+def _factor(length: int) -> int:
+    """
+    The length of the transforms that the first product makes: all of a short one, and 1 where no factor is short.
+
+    Of the factors the one that leaves the products that follow equally long.
+    """
+    if length <= LONGEST_PRODUCT:
+        return length
+    products = math.ceil(math.log(length) / math.log(LONGEST_PRODUCT))
+    ideal = length ** (1 / products)
+    factors = [factor for factor in range(2, LONGEST_PRODUCT + 1) if length % factor == 0]
+    if factors:
+        return min(factors, key=lambda factor: abs(math.log(factor / ideal)))
+    return length if length <= LONGEST_PRIME else 1
