@@ -58,7 +58,7 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage control_flow elementwise_math activations elementwise_binary convolution linear attention einsum "
+        "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention einsum "
         "pooling normalization data_movement indexing resize sampling fourier reductions recurrence recurrent "
         "quantization blockwise",
     ),
@@ -69,9 +69,9 @@ BUILTIN = OperatorPackage(
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
-        "elementwise convolution linear attention pooling normalization data_movement constants control_flow indexing "
-        "resize sampling fourier reductions recurrent quantization integer_operators blockwise quantized_attention "
-        "quantized_lstm quantized_embedding",
+        "elementwise convolution linear attention pooling normalization data_movement constants control_flow loops "
+        "indexing resize sampling fourier reductions recurrent quantization integer_operators blockwise "
+        "quantized_attention quantized_lstm quantized_embedding",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

@@ -29,6 +29,8 @@ from glow_mlir.dialects.glow_low.control_flow import RegionOp, parse_read, print
 from glow_mlir.dialects.glow_low.memory import (
     AddressOp,
     Buffer,
+    ViewOp,
+    offset_of,
     root_of,
 )
 from glow_mlir.dialects.known_attributes import KnownAttributes
@@ -152,8 +154,8 @@ class WindowOp(AddressOp):
     """
     A view that moves: with each trip of the loop of an index it begins `steps` elements further, one step an index.
 
-    The type is that of the first trip of all loops; its offset counts, as that of a view, from the start of the
-    allocation.
+    A step below 0 leads backwards. The type is that of the first trip of all loops; its offset counts, as that of a
+    view, from the start of the allocation.
 
     ```mlir
     %1 = glow_low.window %0[%i by 32] : memref<7x32xf32> to memref<32xf32, strided<[1], offset: 4>>
@@ -218,12 +220,12 @@ class WindowOp(AddressOp):
 
     def verify_(self) -> None:
         require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
-        require(min(ints(self.steps), default=0) >= 0, "a window moves forwards")
         around = [_is_index_of_loop_around(index, self) for index in self.indices]
         require(all(around), "a window moves with the number of the trip of a loop around it")
         bounded = all(loop_of(index).static_trips is not None for index in self.indices)
         require(bounded, "a window moves with a loop whose trips are a number")
         require(len(set(self.indices)) == len(self.indices), "a window moves once with each loop")
+        require(offset_of(self.result) >= reach_below(self.result), "a window moves in front of its allocation")
         self.verify_address("a window", reach_of(self.result))
 
 
@@ -257,8 +259,13 @@ def moves_of(value: SSAValue) -> list[tuple[int, int]]:
 
 
 def reach_of(value: SSAValue) -> int:
-    """How many elements further than its type says the last trip of all loops finds a buffer."""
-    return sum((trips - 1) * step for trips, step in moves_of(value))
+    """How many elements further than its type says a trip finds a buffer at most."""
+    return sum((trips - 1) * step for trips, step in moves_of(value) if step > 0)
+
+
+def reach_below(value: SSAValue) -> int:
+    """How many elements in front of what its type says a trip finds a buffer at most."""
+    return sum((trips - 1) * -step for trips, step in moves_of(value) if step < 0)
 
 
 def is_same_buffer(one: SSAValue, other: SSAValue) -> bool:
@@ -269,6 +276,17 @@ def is_same_buffer(one: SSAValue, other: SSAValue) -> bool:
 def are_alike(one: SSAValue, other: SSAValue) -> bool:
     """Whether two buffers are the same, or would be if their allocations were."""
     return one.type == other.type and motion_of(one) == motion_of(other)
+
+
+def part_of(value: SSAValue, type_: Buffer, location: LocationAttr | None = None) -> ViewOp | WindowOp:
+    """Other sizes, strides and offset for the memory of a buffer: a view, or where it moves a window that does too."""
+    part = (
+        WindowOp.of(root_of(value), list(motion_of(value).items()), type_, location)
+        if isinstance(value.owner, WindowOp)
+        else ViewOp.of(value, type_, location)
+    )
+    part.result.name_hint = value.name_hint
+    return part
 
 
 def motion_of(value: SSAValue) -> dict[SSAValue, int]:

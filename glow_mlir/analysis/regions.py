@@ -40,9 +40,10 @@ def region_of(value: SSAValue | Attribute) -> Region:
     if 0 in shape:
         return Region(start, start, ())
     moves = moves_of(value) if isinstance(value, SSAValue) else []
-    axes = [*zip(shape, largest_strides(value), strict=True), *moves]
+    start -= sum((trips - 1) * -step for trips, step in moves if step < 0)
+    axes = [*zip(shape, largest_strides(value), strict=True), *((trips, abs(step)) for trips, step in moves)]
     taken = sorted(((size, step) for size, step in axes if size > 1 and step), key=lambda axis: -axis[1])
-    end = extent_of(value) + sum((trips - 1) * step for trips, step in moves)
+    end = extent_of(value) + sum((trips - 1) * step for trips, step in moves if step > 0)
     return Region(start, end, tuple(taken))
 
 

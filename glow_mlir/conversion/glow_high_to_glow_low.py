@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,26 +18,30 @@ from glow_mlir.analysis.samples import samples_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
-from glow_mlir.dialects.glow_high.control_flow import IfOp, LoopOp, YieldOp
+from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.loop import LoopOp as LowLoopOp
+from glow_mlir.dialects.glow_low.loop import WindowOp, motion_of, moves_of, part_of
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     CopyOp,
     DeallocOp,
     FillOp,
-    ViewOp,
     WeightOp,
     buffer_type,
+    contiguous_strides,
+    dense_strides,
+    offset_of,
     root_of,
 )
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, shape_of, sizes_of
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
@@ -140,7 +145,10 @@ class FunctionConversion:
 
     def _view(self, op: HighOp) -> None:
         (result,) = op.results
-        view = ViewOp.of(self.buffers[op.operands[0]], buffer_type(sizes_of(result), element_of(result)), op.location)
+        source, sizes, element = self.buffers[op.operands[0]], sizes_of(result), element_of(result)
+        # All that moves, and all that it moves in, is dense.
+        strides, offset = (dense_strides(sizes), offset_of(source)) if moves_of(source) else (None, 0)
+        view = part_of(source, buffer_type(sizes, element, strides, offset), op.location)
         self._keep(result, view.result)
         self.program.append(view)
 
@@ -167,7 +175,7 @@ class FunctionConversion:
         A buffer for each value that the loop carries, which begins with the initial one and ends as the result.
 
         Each trip copies what it yields there at its end. So it is with the condition, and with the number of the trip
-        where that is used.
+        where that is used. Windows move over the tensors of which each trip reads or writes a row.
         """
         carried = [
             self._initialized(value, argument, op) for value, argument in zip(op.initial, op.carried, strict=True)
@@ -175,8 +183,14 @@ class FunctionConversion:
         condition = None if op.condition is None else self._initialized(op.condition, None, op)
         number = self._counter(op) if op.index.uses else None
         trips = op.static_trips if op.trip_count is None else self.buffers[op.trip_count]
+        stacks = [Rows(self._allocate(rows.value, op.location), rows.reversed) for rows in op.stacks]
         loop = LowLoopOp.of(trips, op.location, condition)
-        targets = [*([] if condition is None else [condition]), *carried]
+        scanned = [self._window(self.buffers[rows.value], rows, loop) for rows in op.over]
+        for row, window in zip(op.rows, scanned, strict=True):
+            self._keep(row, window.result)
+        written = [self._window(rows.value, rows, loop) for rows in stacks]
+        targets = [*([] if condition is None else [condition]), *carried, *(window.result for window in written)]
+        loop.block.add_ops([*scanned, *written])
 
         def finish() -> None:
             self._carry(op.yielded(op.body), targets, op)
@@ -185,8 +199,17 @@ class FunctionConversion:
 
         loop.block.add_ops(self._converted(op.body.block, finish))
         self.program.append(loop)
-        for result, buffer in zip(op.results, carried, strict=True):
+        for result, buffer in zip(op.finals, carried, strict=True):
             self._keep(result, buffer)
+
+    def _window(self, buffer: SSAValue, rows: Rows, loop: LowLoopOp) -> WindowOp:
+        """The row that each trip of a loop has of a dense buffer, which may move with loops around."""
+        trips, sizes = shape_of(buffer)[0], shape_of(buffer)[1:]
+        step = math.prod(sizes)
+        first = offset_of(buffer) + ((trips - 1) * step if rows.reversed else 0)
+        type_ = buffer_type(sizes, element_of(buffer), contiguous_strides(sizes), first)
+        moves = [*motion_of(buffer).items(), (loop.index, -step if rows.reversed else step)]
+        return WindowOp.of(root_of(buffer), moves, type_, loop.location)
 
     def _initialized(self, initial: SSAValue, argument: SSAValue | None, op: LoopOp) -> SSAValue:
         """A buffer for what a loop carries, with what it begins with."""
@@ -202,16 +225,23 @@ class FunctionConversion:
         return counter
 
     def _carry(self, yielded: Sequence[SSAValue], targets: Sequence[SSAValue], op: Operation) -> None:
-        """Copy what a region yields to buffers around it; all at once, where some are read and others written."""
+        """
+        Copy what a region yields to buffers around it, as if at once.
+
+        What is read is copied before it is overwritten; where that goes in circles, by way of another buffer.
+        """
         sources = [self.buffers[value] for value in yielded]
-        moved = [(source, target) for source, target in zip(sources, targets, strict=True) if source is not target]
-        overwritten = {target for _, target in moved}
-        for number, (source, target) in enumerate(moved):
-            if root_of(source) in overwritten:
-                aside = AllocOp.of(buffer_type(sizes_of(source), element_of(source)), op.location)
-                self.program += [aside, CopyOp.of(aside.result, source, location=op.location)]
-                moved[number] = (aside.result, target)
-        self.program += [CopyOp.of(target, source, location=op.location) for source, target in moved]
+        left = [(source, target) for source, target in zip(sources, targets, strict=True) if source is not target]
+        while left:
+            free = (move for move in left if not any(root_of(other[0]) is move[1] for other in left if other != move))
+            source, target = next(free, left[0])
+            left.remove((source, target))
+            for number, (other, place) in enumerate(left):
+                if root_of(other) is target:
+                    aside = AllocOp.of(buffer_type(sizes_of(other), element_of(other)), op.location)
+                    self.program += [aside, CopyOp.of(aside.result, other, location=op.location)]
+                    left[number] = (aside.result, place)
+            self.program.append(CopyOp.of(target, source, location=op.location))
 
     def _allocate(self, tensor: SSAValue, location: LocationAttr, keep: bool = True) -> SSAValue:
         """A buffer of a tensor's type; `keep` makes it the tensor's."""

@@ -14,10 +14,19 @@ from xdsl.interpreter import (
     register_impls,
 )
 
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import control_flow as high
 from glow_mlir.dialects.glow_high.base import group_like
+from glow_mlir.dialects.glow_high.loop import LoopOp as HighLoopOp
+from glow_mlir.dialects.glow_high.loop import Rows
 from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.loop import LoopOp
+from glow_mlir.dialects.shapes import element_of, shape_of
+
+
+def _forwards(array: np.ndarray, rows: Rows) -> np.ndarray:
+    """An array whose first row is that of the first trip."""
+    return array[::-1] if rows.reversed else array
 
 
 @register_impls
@@ -35,16 +44,22 @@ class ControlFlowFunctions(InterpreterFunctions):
         (condition,) = args
         return interpreter.run_ssacfg_region(op.then_region if condition.item() else op.else_region, (), "if")
 
-    @impl(high.LoopOp)
-    def run_high_loop(self, interpreter: Interpreter, op: high.LoopOp, args: PythonValues) -> PythonValues:
-        trip_count, condition, carried = group_like(op, args)
+    @impl(HighLoopOp)
+    def run_high_loop(self, interpreter: Interpreter, op: HighLoopOp, args: PythonValues) -> PythonValues:
+        trip_count, condition, carried, scanned = group_like(op, args)
         trips = op.static_trips if trip_count is None else trip_count.item()
+        scanned = [_forwards(array, rows) for array, rows in zip(scanned, op.over, strict=True)]
+        stacks = [np.empty(shape_of(rows.value), numpy_dtype(element_of(rows.value))) for rows in op.stacks]
         trip = 0
         while (trips is None or trip < trips) and (condition is None or condition.item()):
-            yielded = interpreter.run_ssacfg_region(op.body, (np.array(trip, np.int64), *carried), "loop")
-            condition, carried = (None, yielded) if condition is None else (yielded[0], yielded[1:])
+            taken = [array[trip, ...] for array in scanned]
+            yielded = interpreter.run_ssacfg_region(op.body, (np.array(trip, np.int64), *carried, *taken), "loop")
+            condition, yielded = (None, yielded) if condition is None else (yielded[0], yielded[1:])
+            carried = yielded[: len(op.initial)]
+            for stack, rows, row in zip(stacks, op.stacks, yielded[len(op.initial) :], strict=True):
+                _forwards(stack, rows)[trip, ...] = row
             trip += 1
-        return tuple(carried)
+        return (*carried, *stacks)
 
     @impl(IfOp)
     def run_if(self, interpreter: Interpreter, op: IfOp, args: PythonValues) -> PythonValues:

@@ -17,12 +17,11 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, SplatOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
-from glow_mlir.dialects.glow_low.loop import moves_of
+from glow_mlir.dialects.glow_low.loop import part_of
 from glow_mlir.dialects.glow_low.memory import (
     Buffer,
     CopyOp,
     FillOp,
-    ViewOp,
     WeightOp,
     buffer_type,
     offset_of,
@@ -71,8 +70,7 @@ class Decomposition:
         """The buffer that is `part`."""
         if part.type_ == part.of.type:
             return part.of
-        view = ViewOp.of(part.of, part.type_, self.op.location)
-        view.result.name_hint = part.of.name_hint
+        view = part_of(part.of, part.type_, self.op.location)
         self.insert(view)
         return view.result
 
@@ -179,8 +177,8 @@ class DecomposeInstruction(Pattern):
 
 
 def is_plain(op: DerivedInstruction) -> bool:
-    """Whether an instruction has neither kernel nor body yet, and no operand that is a window, which has no views."""
-    return not (op.kernel or op.bodies or any(map(moves_of, op.operands)))
+    """Whether an instruction has neither kernel nor body yet."""
+    return not (op.kernel or op.bodies)
 
 
 PATTERNS = (

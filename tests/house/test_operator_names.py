@@ -11,7 +11,7 @@ from checkout import ROOT, files
 from glow_mlir.dialects.packages import BUILTIN
 
 STRUCTURE = frozenset(
-    {f"glow_mlir.dialects.glow_high.{name}" for name in ("control_flow", "data_movement", "storage")},
+    {f"glow_mlir.dialects.glow_high.{name}" for name in ("control_flow", "data_movement", "loop", "storage")},
 )
 """Modules whose ops only say where elements are, or what runs when: they become views, copies, branches and loops."""
 

@@ -126,7 +126,11 @@ class RegionProgram:
         return results
 
     def loop(self, values: Sequence[str], index: str | None, depth: int) -> list[str]:
-        """A loop that carries one to three values, which it may exchange, and may end early."""
+        """
+        A loop that carries one to three values, which it may exchange, and may end early.
+
+        Some go over a tensor; those stack a result, of which one row is a value, unless they may end early.
+        """
         carried = [self.name("c") for _ in range(int(self.rng.integers(1, 4)))]
         initial = [self.pick(values) for _ in carried]
         results = [self.name("l") for _ in carried]
@@ -135,14 +139,37 @@ class RegionProgram:
         is_early = self.rng.random() < 0.5
         before = f" while {self.condition(values, index)}" if is_early else ""
         pairs = ", ".join(f"{value} = {start}" for value, start in zip(carried, initial, strict=True))
-        self.line(f"{', '.join(results)} = glow_high.loop {number} = {trips}{before} ({pairs}) {{")
-        inside = self.steps([*values, *carried], number, depth)
+        is_scan = trips != "%n" and self.rng.random() < 0.5
+        rows, over = self._scanned(values, int(trips)) if is_scan else ([], "")
+        stacks = [self.name("s")] if is_scan and not is_early else []
+        self.line(f"{', '.join(results + stacks)} = glow_high.loop {number} = {trips}{before} ({pairs}){over} {{")
+        inside = self.steps([*values, *carried, *rows], number, depth)
         following = [self.condition(inside, number)] if is_early else []
         kept = [*carried, *inside[-2:]]
-        following += [kept[int(self.rng.integers(len(kept)))] for _ in carried]
+        following += [kept[int(self.rng.integers(len(kept)))] for _ in [*carried, *stacks]]
         self.line(f"glow_high.yield {', '.join(following)}")
-        self.line(f"}} : {', '.join([self.type] * len(results))}")
-        return results
+        stacked = f"tensor<{trips}x{self.rows}x{COLUMNS}xf32>"
+        suffix = " reversed" if self.rng.random() < 0.5 else ""
+        self.line(f"}} : {', '.join([*[self.type] * len(results), *(f'{stacked}{suffix}' for _ in stacks)])}")
+        return [*results, *(self._row(stack, int(trips)) for stack in stacks)]
+
+    def _scanned(self, values: Sequence[str], trips: int) -> tuple[list[str], str]:
+        """A row for each trip of a loop, of values one above the other: its name, and how the loop says it."""
+        parts = ", ".join(self.pick(values) for _ in range(trips))
+        flat = self.operator(f"concat {parts} {{axis = 0}}", f"tensor<{trips * self.rows}x{COLUMNS}xf32>")
+        type_ = f"tensor<{trips}x{self.rows}x{COLUMNS}xf32>"
+        whole = self.operator(f"reshape {flat} {{shape = [{trips}, {self.rows}, {COLUMNS}]}}", type_)
+        row = self.name("r")
+        return [row], f" over ({row} = {whole}{' reversed' if self.rng.random() < 0.5 else ''})"
+
+    def _row(self, stack: str, trips: int) -> str:
+        """One row of what a loop stacked."""
+        number = int(self.rng.integers(trips))
+        starts, ends = f"[{number}, 0, 0]", f"[{number + 1}, {self.rows}, {COLUMNS}]"
+        row = self.operator(
+            f"slice {stack} {{starts = {starts}, ends = {ends}}}", f"tensor<1x{self.rows}x{COLUMNS}xf32>"
+        )
+        return self.operator(f"reshape {row} {{shape = [{self.rows}, {COLUMNS}]}}")
 
     def steps(self, values: Sequence[str], index: str | None, depth: int) -> list[str]:
         """Some steps in a row; all values that are there behind them."""

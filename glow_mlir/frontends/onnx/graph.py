@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.constants.storage import Storage, constant_op
@@ -66,6 +67,11 @@ class GraphImporter:
     """Constants that are integers of less than a byte in the model, each in a byte here → their bits."""
     folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
     """Values that are known to be an array, or to depend on an input (`None`)."""
+    block: Block = field(init=False)
+    """Where operators are inserted: that of the function, or of a region."""
+
+    def __post_init__(self) -> None:
+        self.block = self.function.block
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
@@ -91,13 +97,13 @@ class GraphImporter:
 
     def insert(self, op: Operation) -> Operation:
         """
-        Append an op to the function; its results take their names from the location.
+        Append an op to the block; its results take their names from the location.
 
         Raises `UnsupportedError` for results of more than `MOST_ELEMENTS` or `MOST_AXES`.
         """
         for result in op.results:
             self.check_size(shape_of(result))
-        self.function.block.add_op(op)
+        self.block.add_op(op)
         if isinstance(op.location, NameLoc):
             hint = value_name(op.location.desc.data)
             for result in op.results:
@@ -105,6 +111,23 @@ class GraphImporter:
         if any(self.folded.get(operand, ()) is None for operand in op.operands):
             self.folded.update(dict.fromkeys(op.results))
         return op
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Insert operators at the end of a block for a while."""
+        around, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = around
+
+    def problems(self) -> tuple[int, int]:
+        """How many problems have been found so far."""
+        return len(self.unsupported), len(self.reasons)
+
+    def forget_problems(self, before: tuple[int, int]) -> None:
+        """Forget the problems that have been found since, of what is tried in another way."""
+        del self.unsupported[before[0] :], self.reasons[before[1] :]
 
     def check_size(self, shape: Sequence[int]) -> None:
         """

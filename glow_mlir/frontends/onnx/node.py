@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
@@ -180,6 +180,21 @@ class Node:
         """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
         return tuple(self.graph.insert(operator.make(*operands, location=self.location, **properties)).results)
 
+    def region(self, name: str, block: Block, arguments: Sequence[SSAValue] = ()) -> list[SSAValue] | None:
+        """Import a graph attribute, whose inputs are `arguments`, into a block: its outputs, `None` if unsupported."""
+        with self.graph.inside(block):
+            return self.inline(name, arguments, caller="")
+
+    def inline(self, name: str, arguments: Sequence[SSAValue] = (), caller: str | None = None) -> list[SSAValue] | None:
+        """Import a graph attribute where the node is; its nodes have the location of this one, or of a `caller`."""
+        found = self.scope.inline(self.subgraph(name), self.name if caller is None else caller, arguments)
+        if found is None:
+            return None
+        values = [value for value in found if value is not None]
+        if len(values) < len(found) or any(value in self.graph.narrow for value in values):
+            raise self.unsupported("a graph inside of it gives a value that is absent, or of less than a byte")
+        return values
+
     def expanded(self) -> Sequence[SSAValue | None] | None:
         """The results of the body by which the standard defines the operator, for what its importer leaves to that."""
         return self.scope.expand(self)
@@ -191,7 +206,7 @@ class Node:
         return self.graph.constant(array, name or self.name, self.location, like)
 
     def insert(self, op: Operation) -> Operation:
-        """Insert any op at the end of the function."""
+        """Insert any op behind those that there are."""
         return self.graph.insert(op)
 
     def check_size(self, *shape: builtins.int) -> None:

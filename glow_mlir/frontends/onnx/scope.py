@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.errors import ModelError, UnsupportedError
@@ -44,6 +44,11 @@ class Scope:
     initializers: dict[str, onnx.TensorProto] = field(default_factory=dict[str, onnx.TensorProto])
     lacking: dict[str, UnsupportedError | None] = field(default_factory=dict[str, UnsupportedError | None])
     """Names without a value, and the error for who needs one; `None` where it has been reported."""
+    block: Block = field(init=False)
+    """Where the nodes become operators."""
+
+    def __post_init__(self) -> None:
+        self.block = self.graph.block
 
     def knows(self, name: str) -> bool:
         """Whether the name stands for something here or in an outer scope, also where that is not supported."""
@@ -55,7 +60,8 @@ class Scope:
         if name in self.values:
             return self.values[name]
         if name in self.initializers:
-            value = self.graph.initializer(self.initializers[name], named_location(self.caller or name))
+            with self.graph.inside(self.block):  # A region that asks first is not all that may use it.
+                value = self.graph.initializer(self.initializers[name], named_location(self.caller or name))
             self.values[name] = value
             return value
         if self.outer is not None:
@@ -137,10 +143,21 @@ class Scope:
             return None
         return [scope.lookup(name) if name in wanted else None for name in function.output]
 
-    def inline(self, graph: onnx.GraphProto, caller: str) -> list[SSAValue | None] | None:
-        """The outputs of a subgraph without inputs, which sees the names of this scope; `None` if not supported."""
+    def inline(
+        self, graph: onnx.GraphProto, caller: str, arguments: Sequence[SSAValue] = ()
+    ) -> list[SSAValue | None] | None:
+        """
+        The outputs of a subgraph, whose inputs are `arguments`, and which sees the names of this scope.
+
+        `caller` names the node that its nodes belong to, if they have no locations of their own. `None` if something is
+        not supported.
+        """
+        if graph.sparse_initializer:
+            reason = f"initializer '{graph.sparse_initializer[0].values.name}' is sparse"
+            raise UnsupportedError(reason, hint="export the model with dense weights")
         scope = Scope(self.graph, self.opsets, self.caller or caller, outer=self)
         scope.initializers = {tensor.name: tensor for tensor in graph.initializer}
+        scope.values.update(zip((value.name for value in graph.input), arguments, strict=True))
         scope.run(graph.node)
         names = [value.name for value in graph.output]
         return None if scope.lacks(names) else [scope.lookup(name) for name in names]

@@ -37,3 +37,15 @@ glow_low.func @pairs(@x, @s) {
     }
   }
 }
+
+// A step below 0 leads backwards, from the last rows to the first.
+
+// CHECK-LABEL: glow_low.func @backwards(
+// CHECK:         %{{.*}} = glow_low.window %x[%{{.*}} by -8] : memref<8x4xf32> to memref<2x4xf32, strided<[4, 1], offset: 24>>
+glow_low.func @backwards(@in %x: memref<8x4xf32>, @out %y: memref<8x4xf32>) {
+  glow_low.loop %i = 4 {
+    %a = glow_low.window %x[%i by -8] : memref<8x4xf32> to memref<2x4xf32, strided<[4, 1], offset: 24>>
+    %b = glow_low.window %y[%i by 8] : memref<8x4xf32> to memref<2x4xf32>
+    glow_low.relu @out %b, @in %a
+  }
+}

@@ -50,8 +50,8 @@ glow_low.func @wrong() {
 glow_low.func @wrong() {
   %0 = glow_low.alloc : memref<8x4xf32>
   glow_low.loop %i = 2 {
-    // expected-error @below {{a window moves forwards}}
-    %1 = glow_low.window %0[%i by -8] : memref<8x4xf32> to memref<2x4xf32, strided<[4, 1], offset: 8>>
+    // expected-error @below {{a window moves in front of its allocation}}
+    %1 = glow_low.window %0[%i by -9] : memref<8x4xf32> to memref<2x4xf32, strided<[4, 1], offset: 8>>
   }
 }
 

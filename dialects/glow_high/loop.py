@@ -1,0 +1,287 @@
+"""Loops over operators: values that trips carry on, and tensors of which each trip reads or gives one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, LocationAttr
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import base, irdl_op_definition, opt_operand_def, opt_prop_def, region_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.control_flow import verify_trips
+from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
+from glow_mlir.dialects.glow_high.control_flow import INDEX, RegionOp, YieldOp
+from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.dialects.properties import integer, ints, optional_ints_prop
+from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+
+
+class Trips(NamedTuple):
+    """How often a loop runs: a number of trips, known or computed, and a condition; `None` for what does not matter."""
+
+    number: int | SSAValue | None
+    condition: SSAValue | None = None
+
+
+class Rows(NamedTuple):
+    """A tensor that has a row for each trip along axis 0; `reversed`, the first trip has the last one."""
+
+    value: SSAValue
+    reversed: bool = False
+
+
+@irdl_op_definition
+class LoopOp(RegionOp):
+    """
+    What a region yields when it has run several times; each trip takes what the one before yielded.
+
+    How many trips there are is a number, `trips`, or the only element of `trip_count`; none where that is not positive.
+    With a `condition`, a trip takes place only where its only element holds; each trip then yields the next condition
+    in front of what it carries on. `%i` counts the trips from 0.
+
+    Where trips are a number, a loop may go over tensors, `scanned`, each trip with one row of each, which is a part
+    along axis 0 without that axis. Results behind those that are carried are stacked from what each trip yields behind
+    the carried values, one row a trip; no condition then ends the loop early. What is `reversed` goes from the last
+    row to the first.
+
+    ```mlir
+    %sum = glow_high.loop %i = 8 (%a = %zero) {
+      %0 = glow_high.add %a, %x : tensor<4xf32>
+      glow_high.yield %0
+    } : tensor<4xf32>
+    %found = glow_high.loop %j = %n while %unfinished (%a = %x) {
+      %0 = glow_high.sqrt %a : tensor<f32>
+      %1 = glow_high.greater %0, %limit : tensor<i1>
+      glow_high.yield %1, %0
+    } : tensor<f32>
+    %last, %sums = glow_high.loop %k = 8 (%a = %zero) over (%row = %rows reversed) {
+      %0 = glow_high.add %a, %row : tensor<4xf32>
+      glow_high.yield %0, %0
+    } : tensor<4xf32>, tensor<8x4xf32> reversed
+    ```
+    """
+
+    name = "glow_high.loop"
+
+    trip_count = opt_operand_def(TENSOR)
+    condition = opt_operand_def(TENSOR)
+    initial = var_operand_def(TENSOR)
+    scanned = var_operand_def(TENSOR)
+    trips = opt_prop_def(base(IntegerAttr))
+    reversed_inputs: DenseArrayBase[Any] | None = optional_ints_prop()
+    """Positions among `scanned`."""
+    reversed_outputs: DenseArrayBase[Any] | None = optional_ints_prop()
+    """Positions among `stacked`."""
+    body = region_def("single_block")
+
+    @classmethod
+    def of(
+        cls,
+        trips: Trips,
+        initial: Sequence[SSAValue],
+        scanned: Sequence[Rows],
+        body: Region,
+        reversed_outputs: Sequence[bool] = (),
+        location: LocationAttr | None = None,
+    ) -> LoopOp:
+        """The loop of a body that ends with what it yields; `reversed_outputs` has a flag for each stacked result."""
+        count = trips.number if isinstance(trips.number, int) else None
+        groups = [
+            [trips.number] if isinstance(trips.number, SSAValue) else [],
+            [] if trips.condition is None else [trips.condition],
+            list(initial),
+            [rows.value for rows in scanned],
+        ]
+        properties = _reversals([rows.reversed for rows in scanned], reversed_outputs)
+        properties["operandSegmentSizes"] = to_segments([len(group) for group in groups])
+        if count is not None:
+            properties["trips"] = to_attribute(count)
+        last = body.block.last_op
+        assert isinstance(last, YieldOp)
+        rows = last.values[len(groups[1]) + len(initial) :]
+        stacked = [tensor((count or 0, *sizes_of(row)), element_of(row)) for row in rows]
+        return cls.create(
+            operands=[value for group in groups for value in group],
+            result_types=[*(value.type for value in initial), *stacked],
+            properties=properties,
+            regions=[body],
+            location=location,
+        )
+
+    @property
+    def index(self) -> SSAValue:
+        """The number of the trip."""
+        return self.body.block.args[0]
+
+    @property
+    def carried(self) -> tuple[SSAValue, ...]:
+        """What a trip takes from the one before, or from `initial`."""
+        return tuple(self.body.block.args[1 : 1 + len(self.initial)])
+
+    @property
+    def rows(self) -> tuple[SSAValue, ...]:
+        """What a trip takes from `scanned`."""
+        return tuple(self.body.block.args[1 + len(self.initial) :])
+
+    @property
+    def finals(self) -> tuple[SSAValue, ...]:
+        """The results that are what the last trip carries on, or `initial`."""
+        return tuple(self.results[: len(self.initial)])
+
+    @property
+    def stacked(self) -> tuple[SSAValue, ...]:
+        """The results that have a row of each trip."""
+        return tuple(self.results[len(self.initial) :])
+
+    @property
+    def static_trips(self) -> int | None:
+        """How many trips there are at most, where that is known; exactly so many without a condition."""
+        return None if self.trips is None else integer(self.trips)
+
+    @property
+    def over(self) -> list[Rows]:
+        """The tensors behind `rows`, each with its direction."""
+        backwards = ints(self.reversed_inputs)
+        return [Rows(value, position in backwards) for position, value in enumerate(self.scanned)]
+
+    @property
+    def stacks(self) -> list[Rows]:
+        """The results that are stacked, each with its direction."""
+        backwards = ints(self.reversed_outputs)
+        return [Rows(value, position in backwards) for position, value in enumerate(self.stacked)]
+
+    def verify_(self) -> None:
+        verify_trips(self.trips, self.trip_count, self.condition)
+        types = [value.type for value in self.initial]
+        rows = [self._row_type(value) for value in self.scanned]
+        require(
+            [arg.type for arg in self.body.block.args] == [INDEX, *types, *rows],
+            "the body takes the number of the trip, values as they are carried in, and rows of what it goes over",
+        )
+        require([value.type for value in self.finals] == types, "a loop gives values of the types that it carries")
+        require(not self.stacked or self.condition is None, "a loop that stacks results has no condition")
+        _verify_positions(ints(self.reversed_inputs), len(self.scanned))
+        _verify_positions(ints(self.reversed_outputs), len(self.stacked))
+        conditions = [] if self.condition is None else [self.condition.type]
+        self.verify_regions("a loop", [*conditions, *types, *map(self._row_type, self.stacked)])
+
+    def _row_type(self, value: SSAValue) -> Attribute:
+        """The type of what a trip has of a tensor that has a row for each."""
+        sizes = sizes_of(value)
+        fits = bool(sizes) and self.static_trips is not None and sizes[0] == self.static_trips
+        require(fits, f"a loop goes over tensors of as many rows as it has trips, not {value.type}")
+        return tensor(sizes[1:], element_of(value))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.index)
+        if self.static_trips is not None:
+            printer.print_string(f" = {self.static_trips}")
+        if self.trip_count is not None:
+            printer.print_string(" = ")
+            printer.print_ssa_value(self.trip_count)
+        if self.condition is not None:
+            printer.print_string(" while ")
+            printer.print_ssa_value(self.condition)
+        _print_bound(printer, "", self.carried, [Rows(value) for value in self.initial])
+        _print_bound(printer, " over", self.rows, self.over)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        self.print_types(printer)
+
+    def print_type(self, printer: Printer, position: int) -> None:
+        super().print_type(printer, position)
+        if position - len(self.initial) in ints(self.reversed_outputs):
+            printer.print_string(" reversed")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        arguments = [parser.parse_argument(expect_type=False).resolve(INDEX)]
+        properties: dict[str, Attribute] = {}
+        groups: list[list[SSAValue]] = [[], [], [], []]
+        if parser.parse_optional_punctuation("="):
+            number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+            if number is None:
+                groups[0].append(parse_defined_value(parser))
+            else:
+                properties["trips"] = to_attribute(number)
+        if parser.parse_optional_keyword("while"):
+            groups[1].append(parse_defined_value(parser))
+        for argument, rows in _parse_bound(parser):
+            arguments.append(argument.resolve(rows.value.type))
+            groups[2].append(rows.value)
+        backwards: list[bool] = []
+        for argument, rows in _parse_bound(parser) if parser.parse_optional_keyword("over") else []:
+            sizes = sizes_of(rows.value)
+            arguments.append(argument.resolve(tensor(sizes[1:], element_of(rows.value))))
+            groups[3].append(rows.value)
+            backwards.append(rows.reversed)
+        region = parser.parse_region(arguments)
+        attributes = parser.parse_optional_attr_dict()
+        types = _parse_result_types(parser)
+        properties |= _reversals(backwards, [is_reversed for _, is_reversed in types[len(groups[2]) :]])
+        properties["operandSegmentSizes"] = to_segments([len(group) for group in groups])
+        return cls.create(
+            operands=[value for group in groups for value in group],
+            result_types=[type_ for type_, _ in types],
+            properties=properties,
+            attributes=attributes,
+            regions=[region],
+        )
+
+
+def _reversals(inputs: Sequence[bool], outputs: Sequence[bool]) -> dict[str, Attribute]:
+    """The properties that say which rows go backwards, from a flag for each."""
+    found: dict[str, Attribute] = {}
+    for name, flags in (("reversed_inputs", inputs), ("reversed_outputs", outputs)):
+        if any(flags):
+            found[name] = to_attribute(tuple(position for position, is_reversed in enumerate(flags) if is_reversed))
+    return found
+
+
+def _verify_positions(positions: Sequence[int], count: int) -> None:
+    fits = len(set(positions)) == len(positions) and all(0 <= position < count for position in positions)
+    require(fits, f"what is reversed is told by different numbers from 0 to {count - 1}")
+
+
+def _print_bound(printer: Printer, keyword: str, arguments: Sequence[SSAValue], bound: Sequence[Rows]) -> None:
+    """Print ` (%a = %x, %b = %y reversed)` behind a keyword; nothing where there are no arguments."""
+    if not arguments:
+        return
+    printer.print_string(f"{keyword} ")
+    with printer.in_parens():
+        printer.print_list(zip(arguments, bound, strict=True), lambda pair: _print_pair(printer, *pair))
+
+
+def _print_pair(printer: Printer, argument: SSAValue, rows: Rows) -> None:
+    printer.print_ssa_value(argument)
+    printer.print_string(" = ")
+    printer.print_ssa_value(rows.value)
+    if rows.reversed:
+        printer.print_string(" reversed")
+
+
+def _parse_bound(parser: Parser) -> list[tuple[Parser.UnresolvedArgument, Rows]]:
+    """Parse what `_print_bound` prints behind its keyword."""
+    return parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_pair(parser)) or []
+
+
+def _parse_pair(parser: Parser) -> tuple[Parser.UnresolvedArgument, Rows]:
+    argument = parser.parse_argument(expect_type=False)
+    parser.parse_punctuation("=")
+    value = parse_defined_value(parser)
+    return argument, Rows(value, parser.parse_optional_keyword("reversed") is not None)
+
+
+def _parse_result_types(parser: Parser) -> list[tuple[Attribute, bool]]:
+    """Parse the types of the results, and which of them are reversed."""
+    if parser.parse_optional_punctuation(":") is None:
+        return []
+    return parser.parse_comma_separated_list(
+        parser.Delimiter.NONE,
+        lambda: (parser.parse_type(), parser.parse_optional_keyword("reversed") is not None),
+    )
