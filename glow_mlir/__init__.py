@@ -9,13 +9,15 @@ if TYPE_CHECKING:
     from glow_mlir.api.session import InferenceSession
     from glow_mlir.errors import GlowError
     from glow_mlir.quantization.options import Quantization
+    from glow_mlir.runtime.specializations import SpecializationLimits
 
-__all__ = ["GlowError", "InferenceSession", "Quantization", "onnx_backend"]
+__all__ = ["GlowError", "InferenceSession", "Quantization", "SpecializationLimits", "onnx_backend"]
 
 _HOMES = {
     "GlowError": "glow_mlir.errors:GlowError",
     "InferenceSession": "glow_mlir.api.session:InferenceSession",
     "Quantization": "glow_mlir.quantization.options:Quantization",
+    "SpecializationLimits": "glow_mlir.runtime.specializations:SpecializationLimits",
     "onnx_backend": "glow_mlir.api.onnx_backend",
 }
 """Public name → the module that it is, or that has it."""

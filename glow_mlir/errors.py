@@ -39,6 +39,15 @@ class UnsupportedError(GlowError):
     """Something valid that this compiler, or the chosen backend, does not do."""
 
 
+class InputValuesError(UnsupportedError):
+    """Operands that fix shapes and depend on inputs of the model: those whose values have to be known are `inputs`."""
+
+    def __init__(self, reason: str, inputs: Sequence[str], *, node: str = "") -> None:
+        self.inputs = tuple(inputs)
+        listed = ", ".join(f"'{name}'" for name in inputs)
+        super().__init__(reason, node=node, hint=f"give the value of {listed}")
+
+
 class UnsupportedOperatorsError(UnsupportedError):
     """All operators of a model that are not supported, reported at once."""
 

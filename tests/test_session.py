@@ -17,6 +17,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend, runnable_targets
 from glow_mlir.errors import InputError, ModelError, OptionError
@@ -117,6 +118,7 @@ def test_model_from_the_cache_is_not_opened(tmp_path: Path) -> None:
     InferenceSession(path)
     script = f"""
 import sys
+from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
 
 assert not InferenceSession({str(path)!r}).compile_seconds
@@ -165,16 +167,16 @@ def test_file_that_changes_while_it_is_compiled(
 
     save(1.0)
     first = [path.read_bytes() for path in (path, tmp_path / name)]
-    compiled = InferenceSession._compiled  # pyright: ignore[reportPrivateUsage]
+    compiled = ModelCompiler._compiled  # pyright: ignore[reportPrivateUsage]
 
-    def disturbed(self: InferenceSession, *arguments: Any) -> Any:
+    def disturbed(self: ModelCompiler, *arguments: Any) -> Any:
         nonlocal left
         if left:
             left -= 1
             save(5.0 + left)
         return compiled(self, *arguments)
 
-    monkeypatch.setattr(InferenceSession, "_compiled", disturbed)
+    monkeypatch.setattr(ModelCompiler, "_compiled", disturbed)
     if times > 1:
         with pytest.raises(ModelError, match=r"m\.onnx: its files change while it is compiled \(hint: "):
             InferenceSession(path)
@@ -255,7 +257,7 @@ def test_model_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_artifact_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     InferenceSession(adding())
-    monkeypatch.setattr("glow_mlir.api.session.source_stamp", lambda: "edited")
+    monkeypatch.setattr("glow_mlir.api.model_compiler.source_stamp", lambda: "edited")
     assert InferenceSession(adding()).compile_seconds
 
 
@@ -334,6 +336,7 @@ def test_fork_while_another_thread_has_the_turn(tmp_path: Path) -> None:
     script = f"""
 import os, threading
 import numpy as np
+from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
 
 session = InferenceSession({str(path)!r})

@@ -72,7 +72,7 @@ class Run:
 
     def _execute(self) -> int:
         from glow_mlir.api.model_identity import model_backend
-        from glow_mlir.api.session import accepted_model
+        from glow_mlir.api.models import accepted_model
         from glow_mlir.tools.run_inputs import read_inputs
         from glow_mlir.tools.run_report import OutputSummary, write_arrays, write_json
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.api.session import NodeArg
+from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.support.dtypes import BFLOAT16, is_float_dtype, named_dtype
 from glow_mlir.tools.images import Image, Normalization

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.api.model_identity import model_backend
-from glow_mlir.api.session import InferenceSession, accepted_model
+from glow_mlir.api.models import accepted_model
+from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.pipelines import PassObserver, profiling
 from glow_mlir.errors import OptionError

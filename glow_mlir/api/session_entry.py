@@ -9,25 +9,31 @@ from typing import Any, cast
 import numpy as np
 
 from glow_mlir.errors import InputError
-from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.executable import EntryPoint, describe
-from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.signature import Argument
 
 
 @dataclass(frozen=True)
 class NodeArg:
-    """An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`)."""
+    """
+    An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`).
+
+    `shape` has numbers, and the names of free dimensions, or `None` for those without. Where the model does not say
+    what an output is before it is called, `shape` is `(...,)`, which stands for any number of axes, or `type` is empty.
+    """
 
     name: str
-    shape: tuple[int, ...]
+    # Any: whoever gives all dimensions their sizes finds numbers alone.
+    shape: tuple[Any, ...]
     type: str
 
 
 _TYPE_WORDS = {"float32": "float", "float64": "double"}
 
 
-def _node_arg(binding: Binding) -> NodeArg:
-    return NodeArg(binding.name, binding.shape, f"tensor({_TYPE_WORDS.get(binding.dtype, binding.dtype)})")
+def _node_arg(argument: Argument) -> NodeArg:
+    type_ = f"tensor({_TYPE_WORDS.get(argument.dtype, argument.dtype)})" if argument.dtype else ""
+    return NodeArg(argument.name, (...,) if argument.shape is None else argument.named_shape, type_)
 
 
 class SessionEntry:
@@ -36,12 +42,16 @@ class SessionEntry:
     def __init__(self, point: EntryPoint) -> None:
         self._point = point
         self.name = point.name
-        self._inputs = {b.name: (b, named_dtype(b.dtype)) for b in point.bindings if b.role == "input"}
-        self._outputs = [b.name for b in point.bindings if b.role == "output"]
+        self._inputs = {argument.name: argument for argument in point.inputs}
+        self._outputs = [argument.name for argument in point.outputs]
 
-    def arguments(self, role: str) -> list[NodeArg]:
-        """The inputs, or the outputs, in order."""
-        return [_node_arg(binding) for binding in self._point.bindings if binding.role == role]
+    def inputs(self) -> list[NodeArg]:
+        """The inputs, in order."""
+        return [_node_arg(argument) for argument in self._point.inputs]
+
+    def outputs(self) -> list[NodeArg]:
+        """The outputs, in order."""
+        return [_node_arg(argument) for argument in self._point.outputs]
 
     def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
         """The outputs of those names, or all, in new arrays; raises `InputError` and `ExecutionError`."""
@@ -63,18 +73,18 @@ class SessionEntry:
             if name not in self._inputs:
                 raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
         checked: dict[str, np.ndarray] = {}
-        for name, (binding, dtype) in self._inputs.items():
+        for name, argument in self._inputs.items():
             if name not in inputs:
-                raise InputError(f"input '{name}' is missing", hint=f"it is {describe(binding)}")
+                raise InputError(f"input '{name}' is missing", hint=f"it is {argument}")
             array = as_array(f"input '{name}'", inputs[name])
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
-            if array.dtype != dtype or array.shape != binding.shape:
+            if array.dtype != argument.numpy_dtype or not argument.accepts(array.shape):
                 given = f"{array.dtype.name}{list(array.shape)}"
                 hint = "convert the array, or import the model with other sizes"
-                raise InputError(f"input '{name}' must be {describe(binding)}, not {given}", hint=hint)
+                raise InputError(f"input '{name}' must be {argument}, not {given}", hint=hint)
             if not (array.flags.c_contiguous and array.flags.aligned):
-                array = np.require(array, requirements=("C", "ALIGNED")).reshape(binding.shape)
+                array = np.require(array, requirements=("C", "ALIGNED")).reshape(array.shape)
             checked[name] = array
         return checked
 

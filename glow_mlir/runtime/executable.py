@@ -10,6 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
 
 MAIN = "main"
@@ -25,6 +26,16 @@ class EntryPoint(ABC):
         """Inputs, outputs and state, in order."""
         self._state = state
         self._has_state = uses_state(bindings)
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """What it takes, in order."""
+        return tuple(Argument.of(binding) for binding in self.bindings if binding.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """What it gives, in order."""
+        return tuple(Argument.of(binding) for binding in self.bindings if binding.role == "output")
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """
@@ -50,6 +61,16 @@ class Executable(ABC):
         """The names of all entries."""
         self.state = state
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of code, constants, and activations of one thread; 0 for what shares all of that with others."""
+        return 0
+
+    @property
+    def current(self) -> Executable:
+        """What runs: itself, or of several for different sizes the one that ran last."""
+        return self
+
     @abstractmethod
     def load(self, name: str) -> EntryPoint:
         """The entry of that name, which there is; raises `GlowError` where this machine cannot run it."""
@@ -65,8 +86,3 @@ class Executable(ABC):
             known = ", ".join(self.names) or "none"
             raise InputError(f"there is no entry '{chosen}'", hint=f"the model has {known}")
         return self.load(chosen)
-
-
-def describe(binding: Binding) -> str:
-    """A binding's type in words, as `float32[1, 3, 224, 224]`."""
-    return f"{binding.dtype}{list(binding.shape)}"

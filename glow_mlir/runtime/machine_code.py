@@ -11,11 +11,12 @@ import numpy as np
 
 from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
-from glow_mlir.runtime.executable import EntryPoint, Executable, describe
+from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
+from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import Initial, State
 from glow_mlir.support.dtypes import named_dtype
 
@@ -134,6 +135,11 @@ class MachineCode(Executable):
         self._loaded: dict[str, MachineEntry] = {}
         self._loading = threading.Lock()
 
+    @property
+    def nbytes(self) -> int:
+        activations = max((entry.activations for entry in self.manifest.entries), default=0)
+        return self.code_bytes + self.constants.nbytes + activations
+
     def load(self, name: str) -> MachineEntry:
         with self._loading:
             if name not in self._loaded:
@@ -202,7 +208,7 @@ def _made(binding: Binding) -> np.ndarray:
     try:
         return np.empty(binding.shape, named_dtype(binding.dtype))
     except MemoryError as error:
-        reason = f"there is too little memory for output '{binding.name}', which is {describe(binding)}"
+        reason = f"there is too little memory for output '{binding.name}', which is {Argument.of(binding)}"
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 
 

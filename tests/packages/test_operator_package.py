@@ -144,7 +144,7 @@ def test_operators_are_listed(site: Path, model: Path) -> None:
 
 
 def test_version_of_a_package_decides_whether_a_compiled_model_is_still_valid(site: Path) -> None:
-    code = "from glow_mlir.api.session import compiler_versions; print(compiler_versions())"
+    code = "from glow_mlir.api.model_compiler import compiler_versions; print(compiler_versions())"
     assert "glow-extra-operators 0.1.0" in output(site, "-c", code)
 
 

@@ -73,7 +73,7 @@ def _check_order(node: Node, depth: int, block: int) -> None:
     """Raise `UnsupportedError` where elements of a row do not belong to blocks in their order."""
     if node.optional(4) is None:
         return
-    groups = node.array(4, "the order of groups").reshape(-1)
+    groups = node.content(4, "the order of groups").reshape(-1)
     if not np.array_equal(groups, np.arange(depth) // block):
         raise node.unsupported("elements of a row that belong to blocks in another order (g_idx) are not supported")
 
@@ -92,7 +92,7 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
     value = node.optional(3)
     if value is None or element_of(value) != ui8 or bits == 8:
         return None if value is None else _reshaped(node, 3, (columns, blocks))
-    packed = node.array(3, "the zero points")
+    packed = node.content(3, "the zero points")
     width = -(-blocks * bits // 8)
     if packed.size != columns * width:
         reason = f"{node.kind}: the zero points have the shape {packed.shape}, not {(columns, width)}"
@@ -111,8 +111,8 @@ def gather_block_quantized(node: Node) -> SSAValue:
     bits, block = narrow or node.int("bits", 4), node.int("block_size", 128)
     if (reason := _fault(bits, block)) is not None:
         raise node.unsupported(reason)
-    codes, scales = node.array(0, "the table"), node.array(2, "the scales")
-    points = None if node.optional(3) is None else node.array(3, "the zero points")
+    codes, scales = node.content(0, "the table"), node.content(2, "the scales")
+    points = None if node.optional(3) is None else node.content(3, "the zero points")
     axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
     if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
         raise node.unsupported("codes are integers in blocks along the last axis, others are not supported")

@@ -91,14 +91,14 @@ def eye_like(node: Node) -> SSAValue:
 @onnx_operator("NonZero")
 def non_zero(node: Node) -> SSAValue:
     """The places of all elements of a constant that are not 0, one a column."""
-    places = np.nonzero(np.atleast_1d(node.array(0, "the operand")))
+    places = np.nonzero(np.atleast_1d(node.content(0, "the operand")))
     return node.constant(np.array(places, np.int64).reshape(len(places), -1))
 
 
 @onnx_operator("Unique")
 def unique(node: Node) -> list[SSAValue]:
     """The different elements (or slices along `axis`) of a constant, where they first are, where each is, how often."""
-    array = node.array(0, "the operand")
+    array = node.content(0, "the operand")
     axis = normalize_axis(node.int("axis"), array.ndim) if node.has("axis") else None
     values, first, inverse, counts = np.unique(
         array, return_index=True, return_inverse=True, return_counts=True, axis=axis

@@ -100,7 +100,7 @@ def standard_function(
     defaults = (attribute.default_value for attribute in schema.attributes.values())
     function.attribute_proto.extend(value for value in defaults if value.name and value.name not in stated)
     opsets = {opset.domain: opset.version for opset in function.opset_import}
-    complete = all(_is_defined(inner, opsets.get(inner.domain, 0)) for inner in function.node)
+    complete = all(is_defined(inner, opsets.get(inner.domain, 0)) for inner in function.node)
     return function if function.node and complete else None
 
 
@@ -108,7 +108,7 @@ def _newest(versions: Sequence[int], version: int) -> int:
     return max((known for known in versions if known <= version), default=min(versions))
 
 
-def _is_defined(node: onnx.NodeProto, version: int) -> bool:
+def is_defined(node: onnx.NodeProto, version: int) -> bool:
     """Whether a node has an importer, or a body in the standard."""
     if find_importer(node.domain, node.op_type, version) is not None:
         return True

@@ -20,18 +20,25 @@ from glow_mlir.constants.storage import Storage, constant_op
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, shape_of, tensor
-from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.dialects.shapes import MOST_AXES, element_of, shape_of, size_of, tensor
+from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
+from glow_mlir.frontends.onnx.influences import Influences
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.types import element_of_onnx, input_types
+from glow_mlir.frontends.onnx.types import check_values, element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.value_names import value_name
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
+
+MOST_READ = 256
+"""
+Elements of an input at most for its value to fix shapes: enough for sizes, axes, borders and steps of every axis, and
+for lists of pieces. Who compiles for the value of a larger one compiles anew for nearly every call.
+"""
 
 NARROW: Mapping[int, tuple[int, type[np.generic]]] = {
     onnx.TensorProto.INT4: (4, np.int8),
@@ -46,6 +53,7 @@ class GraphImporter:
     Imports one graph into a function: keeps its storage, and what the values of constants are.
 
     `tensors` knows what is in the tensors of the model. With `places`, large constants have names without meaning.
+    `values` are the inputs that are constants.
     """
 
     graph: onnx.GraphProto
@@ -53,6 +61,7 @@ class GraphImporter:
     dimensions: Mapping[str, int]
     tensors: Tensors = field(default_factory=Tensors)
     places: Places | None = None
+    values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     storage: Storage = field(default_factory=lambda: Storage(ModuleOp([])))
     function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
     unsupported: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -67,6 +76,8 @@ class GraphImporter:
     """Constants that are integers of less than a byte in the model, each in a byte here → their bits."""
     folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
     """Values that are known to be an array, or to depend on an input (`None`)."""
+    influences: Influences = field(default_factory=Influences)
+    """What values depend on."""
     block: Block = field(init=False)
     """Where operators are inserted: that of the function, or of a region."""
 
@@ -85,11 +96,16 @@ class GraphImporter:
             reason = f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse"
             raise UnsupportedError(reason, hint="export the model with dense weights")
         scope = Scope(self, self.opsets, initializers=initializers)
-        for input_, type_ in input_types(inputs, self.dimensions).items():
-            scope.values[input_] = self._import_input(input_, type_)
+        types = input_types(inputs, self.dimensions)
+        values = check_values(types, self.values)
+        for input_, type_ in types.items():
+            if input_ in values:
+                scope.values[input_] = self.constant(values[input_], input_, named_location(input_))
+            else:
+                scope.values[input_] = self._import_input(input_, type_)
         scope.run(self.graph.node)
         self._check_supported(scope, outputs)
-        bindings = [value.name for value in inputs]
+        bindings = [value.name for value in inputs if value.name not in values]
         bindings += [self._import_output(scope, output) for output in outputs]
         self.function.properties.update(FuncOp.named(name, bindings).properties)
         self.storage.module.body.block.add_op(self.function)
@@ -202,6 +218,23 @@ class GraphImporter:
         operands = group_like(owner, (self.folded[item] for item in owner.operands))
         return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]
 
+    def missing_value(self, value: SSAValue, what: str, node: str) -> UnsupportedError:
+        """The error for `what`, an operand of a node that fixes shapes and whose value depends on inputs."""
+        reason = f"{what} depends on an input of the model"
+        names: set[str] = set()
+        for root in self.influences.roots(value):
+            if self.fold(root) is not None:
+                continue
+            if not isinstance(root.owner, GetOp):
+                return UnsupportedError(f"{what} is computed anew in each iteration", node=node)
+            if (count := size_of(root)) > MOST_READ:
+                large = f"'{root.owner.storage_name}' has {count} elements"
+                hint = f"{large}, and the value of one with more than {MOST_READ} fixes no shape"
+                return UnsupportedError(reason, node=node, hint=hint)
+            names.add(root.owner.storage_name)
+        ordered = [item.name for item in self.graph.input if item.name in names]
+        return InputValuesError(reason, ordered, node=node) if ordered else UnsupportedError(reason, node=node)
+
     def _import_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
         placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
         self.storage.add(placeholder)
@@ -214,6 +247,10 @@ class GraphImporter:
         scope.lacks(outputs)
         if not self.unsupported and len(self.reasons) == 1:
             raise self.reasons[0]
+        missing = [error for error in self.reasons if isinstance(error, InputValuesError)]
+        if not self.unsupported and missing and len(missing) == len(self.reasons):
+            names = dict.fromkeys(name for error in missing for name in error.inputs)
+            raise InputValuesError(missing[0].reason, list(names), node=missing[0].node)
         if self.unsupported or self.reasons:
             listed = [*self.unsupported, *((error.reason, error.node) for error in self.reasons)]
             raise UnsupportedOperatorsError(listed)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import defs
@@ -91,22 +92,26 @@ def import_model(
     name: str = "main",
     by_content: bool = True,
     in_memory: bool = False,
+    values: Mapping[str, np.ndarray] | None = None,
 ) -> ModuleOp:
     """
     Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
 
-    `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`. Weights go to the weight store;
+    `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`; inputs with `values` are
+    constants, and no inputs of the function. Weights go to the weight store;
     large ones stay in their files, which must not change as long as the module is used, unless they are to be
     `in_memory`. Unless `by_content`, their digests mean nothing outside this process, and are had without reading them.
-    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node.
+    Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
+    an `InputValuesError` where nothing is missing but values of inputs that fix shapes.
     """
     model = open_model(source, in_memory)
     try:
         check_names(model.proto.graph)
-        opsets = _opsets(model.proto)
+        opsets = opsets_of(model.proto)
         graph = inlined(model.proto).graph
         places = None if by_content else Places()
-        return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors, places).run(name)
+        known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
+        return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors, places, known).run(name)
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise
@@ -130,7 +135,7 @@ def _is_text(name: object) -> bool:
     return isinstance(name, str)
 
 
-def _opsets(model: onnx.ModelProto) -> dict[str, int]:
+def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     """The opset version of each domain; raises `UnsupportedError` for those of ONNX that are too old or too new."""
     opsets = {"" if opset.domain == "ai.onnx" else opset.domain: opset.version for opset in model.opset_import}
     version = opsets.get("", OLDEST_OPSET)

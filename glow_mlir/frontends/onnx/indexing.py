@@ -77,7 +77,7 @@ def reverse_sequence(node: Node) -> SSAValue:
 @onnx_operator("Compress")
 def compress(node: Node) -> SSAValue:
     """The slices along `axis`, by default the elements, for which a constant condition holds."""
-    chosen = np.flatnonzero(node.array(1, "the condition")).astype(np.int64)
+    chosen = np.flatnonzero(node.content(1, "the condition")).astype(np.int64)
     value, axis = node.input(), 0
     if node.has("axis"):
         axis = normalize_axis(node.int("axis"), node.rank())

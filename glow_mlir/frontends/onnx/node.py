@@ -97,8 +97,20 @@ class Node:
         return None if value is None else self.graph.fold(value)
 
     def array(self, position: int, role: str) -> np.ndarray:
-        """The value of an operand that fixes shapes; raises `UnsupportedError` where it depends on an input."""
+        """
+        The value of an operand that fixes shapes.
+
+        Where it depends on inputs, raises `InputValuesError` if these have few elements, so that their values can be
+        given to the import, and else `UnsupportedError`.
+        """
         value = self.graph.fold(self.input(position))
+        if value is None:
+            raise self.graph.missing_value(self.input(position), f"{role} of {self.kind}", self.name)
+        return value
+
+    def content(self, position: int, role: str) -> np.ndarray:
+        """The value of an operand that is data and has to be constant; raises `UnsupportedError` where it is not."""
+        value = self.known(position)
         if value is None:
             raise UnsupportedError(f"{role} of {self.kind} depends on an input of the model", node=self.name)
         return value

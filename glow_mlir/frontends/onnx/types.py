@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
+import numpy as np
 import onnx
 from onnx import helper
 from xdsl.dialects.builtin import TensorType
@@ -42,52 +44,97 @@ def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
     return helper.make_tensor_type_proto(kind, list(shape_of(value)))
 
 
+def input_sizes(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
+    """
+    The sizes of a graph's input; free dimensions by their names.
+
+    A free dimension goes by its name, or where it has none by input and axis, as in `x.0`. Raises `UnsupportedError`
+    for what is no tensor, or has no shape.
+    """
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        actual = "has no type" if kind is None else f"is no tensor: {kind.removesuffix('_type')}"
+        raise UnsupportedError(f"input '{value.name}' {actual}")
+    described = value.type.tensor_type
+    element_of_onnx(described.elem_type, f"input '{value.name}'")
+    if not described.HasField("shape"):
+        raise UnsupportedError(f"input '{value.name}' has no shape", hint="run onnx.shape_inference, or set one")
+    return tuple(declared_sizes(value))
+
+
+def declared_sizes(value: onnx.ValueInfoProto) -> list[int | str]:
+    """The sizes that a model says a tensor has; free dimensions as in `input_sizes`."""
+    return [
+        dimension.dim_value
+        if dimension.HasField("dim_value") and dimension.dim_value >= 0
+        else dimension.dim_param or f"{value.name}.{axis}"
+        for axis, dimension in enumerate(value.type.tensor_type.shape.dim)
+    ]
+
+
 def input_types(
     inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, int]
 ) -> dict[str, TensorType[Attribute]]:
     """
     The types of a graph's inputs; `dimensions` gives free dimensions their sizes.
 
-    A free dimension goes by its name, or where it has none by input and axis, as in `x.0`. Raises `UnsupportedError`
-    where sizes are missing, all at once, and `OptionError` for sizes that nothing needs, or that are none.
+    Raises `UnsupportedError` where sizes are missing, all at once, and what `input_sizes` and `check_dimensions` raise.
     """
-    types: dict[str, TensorType[Attribute]] = {}
-    free: dict[str, str] = {}
-    for value in inputs:
-        kind = value.type.WhichOneof("value")
-        if kind != "tensor_type":
-            actual = "has no type" if kind is None else f"is no tensor: {kind.removesuffix('_type')}"
-            raise UnsupportedError(f"input '{value.name}' {actual}")
-        described = value.type.tensor_type
-        element = element_of_onnx(described.elem_type, f"input '{value.name}'")
-        if not described.HasField("shape"):
-            raise UnsupportedError(f"input '{value.name}' has no shape", hint="run onnx.shape_inference, or set one")
-        sizes: list[int] = []
-        for axis, dimension in enumerate(described.shape.dim):
-            known = dimension.HasField("dim_value") and dimension.dim_value >= 0
-            label = dimension.dim_param or f"{value.name}.{axis}"
-            if not known:
-                free.setdefault(label, value.name)
-            sizes.append(dimension.dim_value if known else _size(dimensions, label))
-        types[value.name] = tensor(sizes, element)
-    _check_dimensions(free, dimensions)
-    return types
-
-
-def _check_dimensions(free: Mapping[str, str], dimensions: Mapping[str, int]) -> None:
+    given = list(inputs)
+    sizes = {value.name: input_sizes(value) for value in given}
+    free = check_dimensions(sizes, dimensions)
     if missing := [label for label in free if label not in dimensions]:
         listed = ", ".join(f"'{label}' of input '{free[label]}'" for label in missing)
         plural = "dimensions have" if len(missing) > 1 else "dimension has"
         hint = f"bind it, for example {missing[0]}=1"
         raise UnsupportedError(f"{len(missing)} {plural} no size: {listed}", hint=hint)
+    return {
+        value.name: tensor(
+            [dimensions[size] if isinstance(size, str) else size for size in sizes[value.name]],
+            element_of_onnx(value.type.tensor_type.elem_type, f"input '{value.name}'"),
+        )
+        for value in given
+    }
+
+
+def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """
+    The values of inputs with those types; numbers of another type become what the input has, where that changes none.
+
+    Raises `OptionError` for what is no input, or does not have its shape, or numbers that it cannot have.
+    """
+    return {name: _value_of(name, types, value) for name, value in values.items()}
+
+
+def _value_of(name: str, types: Mapping[str, TensorType[Attribute]], value: np.ndarray) -> np.ndarray:
+    if name not in types:
+        raise OptionError(f"the model has no input '{name}'", hint=f"inputs are {', '.join(types) or 'none'}")
+    dtype, shape = numpy_dtype(types[name].element_type), shape_of(types[name])
+    with np.errstate(all="ignore"):
+        converted = value.astype(dtype)
+        is_same = value.dtype == dtype or np.array_equal(converted.astype(value.dtype), value, equal_nan=True)
+    if value.size != math.prod(shape) or not is_same:
+        given = f"{value.dtype.name}{list(value.shape)}"
+        raise OptionError(f"the value of input '{name}' has to be {dtype.name}{list(shape)}, not {given}")
+    return converted.reshape(shape)
+
+
+def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, int]) -> dict[str, str]:
+    """
+    The free dimensions of inputs with those sizes by name, each with the first input that has it.
+
+    Raises `OptionError` for `dimensions` that are none of them, or no sizes.
+    """
+    free: dict[str, str] = {}
+    for name, own in sizes.items():
+        for size in own:
+            if isinstance(size, str):
+                free.setdefault(size, name)
     if surplus := [label for label in dimensions if label not in free]:
         known = ", ".join(f"'{label}'" for label in free) or "none"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
-    if wrong := [label for label in free if _size(dimensions, label) < 0]:
-        raise OptionError(f"dimension '{wrong[0]}' cannot be {dimensions[wrong[0]]!r} long")
-
-
-def _size(dimensions: Mapping[str, int], label: str) -> int:
-    """The size of a free dimension; -1 where there is none, or it is no number."""
-    found = whole_number(dimensions.get(label))
-    return -1 if found is None else found
+    for label, size in dimensions.items():
+        number = whole_number(size)
+        if number is None or number < 0:
+            raise OptionError(f"dimension '{label}' cannot be {size!r} long")
+    return free

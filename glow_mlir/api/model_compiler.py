@@ -1,0 +1,294 @@
+"""From a model to what its backend runs, for given sizes and values, by way of the cache on disk where that is used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.model_identity import is_ir, model_identity
+from glow_mlir.api.models import import_any
+from glow_mlir.dialects.packages import installed_packages, loader_of
+from glow_mlir.errors import InputError, InputValuesError, ModelError
+from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.identity import Snapshot
+from glow_mlir.runtime.json_cache import JsonCache
+from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.signature import Signature
+from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
+
+if TYPE_CHECKING:
+    from glow_mlir.backends.interface import Room
+
+Found = TypeVar("Found")
+
+MOST_ATTEMPTS = 3
+"""How many times to try to compile a model whose files change during compilation."""
+
+NOTHING = Assumptions()
+
+
+def compiler_versions() -> str:
+    """The versions of all that decides what a compilation gives, packages of operators among them."""
+    names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
+    found = installed_packages()
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} ?")
+    return ", ".join(found)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A model that is compiled when it is called: for its free dimensions, and for `values` of inputs."""
+
+    signature: Signature
+    values: tuple[str, ...]
+    """The inputs whose values fix shapes, as far as it is known."""
+
+    def data(self) -> dict[str, Any]:
+        """The template as JSON has it."""
+        return {"signature": self.signature.data(), "values": self.values}
+
+    @staticmethod
+    def from_data(data: dict[str, Any] | None) -> Template | None:
+        """The template that `data` gave; `None` for anything else."""
+        try:
+            return Template(Signature.from_data((data or {})["signature"]), tuple((data or {})["values"]))
+        except (KeyError, TypeError):  # There is none, or it is damaged.
+            return None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A model at one moment: what identifies it, itself, opened where that took to know it, and its files."""
+
+    identity: bytes | str
+    model: Any
+    files: Snapshot
+    profile: str
+    """The digest of the profile that numbers are quantized by."""
+
+
+class ModelCompiler:
+    """
+    Compiles one model, as often as there are sizes and values that it is called with.
+
+    A stored artifact is loaded without the compiler, and a stored template is known without opening the model.
+    """
+
+    def __init__(self, model: Any, options: CompileOptions, use_cache: bool) -> None:
+        self._model = model
+        self._options = options
+        self._loader = loader_of(options.backend) if use_cache else None
+        self._cache = ArtifactCache()
+        self._templates = JsonCache("templates")
+        self._source: _Source | None = None
+        """The model as it was when it was opened; known of a template."""
+
+    def open(self) -> Loaded | Template:
+        """The model, compiled, or what is to be known of it before it is called."""
+        if self._loader is not None:
+            return self._steadily(self._stored_or_new)
+        model, names = self._opened(self._model), ()
+        if not self._has_free_dimensions(model):
+            try:
+                return self._loaded(model, NOTHING)
+            except InputValuesError as error:
+                names = error.inputs
+        return self._steadily(lambda source: self._new_template(source, source.model, names))
+
+    def executable(self, found: Loaded | Template, limits: SpecializationLimits) -> tuple[Executable, dict[str, float]]:
+        """What runs the model that was opened, and the seconds of its compilation."""
+        if isinstance(found, Loaded):
+            return found.executable, found.seconds
+
+        def learned(names: Sequence[str]) -> None:
+            self._keep_template(Template(found.signature, tuple(names)))
+
+        return Specializations(found.signature, found.values, self.specialized, learned, limits), {}
+
+    def specialized(self, assumptions: Assumptions) -> Loaded:
+        """
+        The executable of a template for some sizes and values.
+
+        Raises `InputValuesError` where it takes further values, and `ModelError` where files of the model changed.
+        """
+        assert self._source is not None
+        now = self._look()
+        if (now.identity, now.profile) != (self._source.identity, self._source.profile):
+            hint = "a session compiles for new sizes as long as its files stay what they are: begin another one"
+            raise ModelError("its files have changed since the session began", file=str(self._model), hint=hint)
+        if self._loader is None:
+            found = self._loaded(self._model, assumptions)
+        else:
+            found = self._known(now, assumptions) or self._kept(now, now.model, assumptions)
+        if found is None or now.files.changed():
+            raise self._restless()
+        return found
+
+    def _keep_template(self, template: Template) -> None:
+        """Keep what is known of a template."""
+        if self._loader is not None and self._source is not None:
+            self._templates.store(self._key(self._source, NOTHING), template.data())
+
+    def _steadily(self, work: Callable[[_Source], Found | None]) -> Found:
+        """What `work` makes of the model between changes of its files; raises `ModelError` where they never rest."""
+        for _ in range(MOST_ATTEMPTS):
+            found = work(self._look())
+            if found is not None:
+                return found
+        raise self._restless()
+
+    def _restless(self) -> ModelError:
+        hint = "wait until whoever writes it is done"
+        return ModelError("its files change while it is compiled", file=str(self._model), hint=hint)
+
+    def _look(self) -> _Source:
+        """The model as it is."""
+        files = Snapshot(self._cache.contents)
+        identity, model = model_identity(self._model, files)
+        return _Source(identity, model, files, self._profile_identity(files))
+
+    def _profile_identity(self, files: Snapshot) -> str:
+        """The digest of the profile; raises `InputError` where it cannot be read."""
+        if self._options.quantize is None:
+            return ""
+        path = Path(self._options.quantize.profile)
+        try:
+            return files.digest(path)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+
+    def _stored_or_new(self, source: _Source) -> Loaded | Template | None:
+        """The artifact or template that is stored, or a new one; `None` where files changed meanwhile."""
+        if (found := self._known(source, NOTHING)) is not None:
+            return found
+        if (template := Template.from_data(self._templates.load(self._key(source, NOTHING)))) is not None:
+            self._remember(source)
+            return template
+        model, names = self._opened(source.model), ()
+        if not self._has_free_dimensions(model):
+            try:
+                return self._kept(source, model, NOTHING)
+            except InputValuesError as error:
+                names = error.inputs
+        return self._new_template(source, model, names)
+
+    def _new_template(self, source: _Source, model: Any, names: tuple[str, ...]) -> Template | None:
+        """A template, which goes into the cache; `None` where a file changed since its identity was taken."""
+        from glow_mlir.frontends.onnx.signature import signature_of
+
+        template = Template(signature_of(self._opened(model), self._options.dimensions), names)
+        if source.files.changed():
+            return None
+        self._remember(source)
+        self._keep_template(template)
+        return template
+
+    def _remember(self, source: _Source) -> None:
+        """Keep what a template is compiled of; a model in memory as it is at this moment."""
+        self._source = source
+        if not isinstance(self._model, Path):
+            self._model = source.identity
+
+    def _opened(self, model: Any) -> Any:
+        """An ONNX model without the content of its large tensors; IR stays as it is."""
+        if is_ir(model):
+            return model
+        from glow_mlir.backends.interface import get_backend
+        from glow_mlir.frontends.onnx.importer import open_model
+
+        return open_model(model, get_backend(self._options.backend).KEEPS_MODULE)
+
+    def _has_free_dimensions(self, model: Any) -> bool:
+        """Whether inputs of an opened model have dimensions that no option gives a size."""
+        if is_ir(model):
+            return False
+        from glow_mlir.frontends.onnx.signature import free_dimensions
+
+        return any(label not in self._options.dimensions for label in free_dimensions(model.proto.graph))
+
+    def _key(self, source: _Source, assumptions: Assumptions) -> str:
+        """The key of an artifact."""
+        from glow_mlir.runtime.host import host_name
+
+        return cache_key(
+            source.identity,
+            source.profile,
+            *self._options.key_parts(),
+            "" if assumptions == NOTHING else repr(assumptions),
+            host_name(),
+            compiler_versions(),
+            source_stamp(),
+        )
+
+    def _known(self, source: _Source, assumptions: Assumptions) -> Loaded | None:
+        """What is stored, loaded without the compiler."""
+        assert self._loader is not None
+        artifact = self._cache.load(self._key(source, assumptions))
+        return None if artifact is None else Loaded(self._loader.load(artifact, self._most_threads))
+
+    def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:
+        """What is new, which goes into the cache; `None` where a file changed since its identity was taken."""
+        assert self._loader is not None
+        with self._cache.draft() as draft:
+            artifact, seconds = self._compiled(model, assumptions, draft.room)
+            if source.files.changed():
+                return None
+            assert isinstance(artifact, Artifact)
+            self._cache.store(self._key(source, assumptions), artifact, draft)
+        return Loaded(self._loader.load(artifact, self._most_threads), seconds)
+
+    def _loaded(self, model: Any, assumptions: Assumptions) -> Loaded:
+        """What is new, by a backend that stores nothing, or without the cache."""
+        from glow_mlir.backends.interface import get_backend
+
+        artifact, seconds = self._compiled(model, assumptions)
+        executable: Executable = get_backend(self._options.backend).load(artifact, self._most_threads)
+        return Loaded(executable, seconds)
+
+    @property
+    def _most_threads(self) -> int:
+        return self._options.threads or MOST_THREADS
+
+    def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> tuple[Any, dict[str, float]]:
+        """What the backend makes of a model, with constants in what `room` gives, and the seconds of each stage."""
+        from glow_mlir.backends.interface import get_backend
+        from glow_mlir.driver.compiler import Compilation
+        from glow_mlir.driver.pass_runner import PassRunner
+
+        start = time.perf_counter()
+        options = self._options
+        # Who looks at modules finds the same digests each time.
+        by_content = bool(options.observers or options.pass_observers)
+        in_memory = get_backend(options.backend).KEEPS_MODULE
+        dimensions = {**options.dimensions, **dict(assumptions.sizes)}
+        module = import_any(model, dimensions, by_content, in_memory, assumptions.arrays())
+        pipeline = options.rewriting(module)
+        compilation = Compilation(
+            module,
+            options.backend,
+            options.target,
+            options.profile,
+            pipeline=pipeline,
+            disable=options.disable,
+            observers=options.observers,
+            runner=PassRunner(observers=options.pass_observers),
+            accuracy=options.accuracy,
+            threads=options.threads,
+            tune=options.tune,
+            as_given=pipeline is None and is_ir(model),
+        )
+        compilation.seconds["import"] = time.perf_counter() - start
+        artifact = compilation.artifact(room)
+        return artifact, compilation.seconds

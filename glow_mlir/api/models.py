@@ -1,0 +1,69 @@
+"""What users may give as a model, and the module that it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from glow_mlir.api.model_identity import is_ir
+from glow_mlir.errors import ModelError, OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from xdsl.dialects.builtin import ModuleOp
+
+
+def accepted_model(model: Any) -> Any:
+    """A model as the rest expects it, paths as `Path` and bytes as `bytes`; raises `OptionError` for anything else."""
+    if isinstance(model, bytes | bytearray | memoryview):
+        return bytes(cast("bytes | bytearray | memoryview", model))
+    if isinstance(model, str | os.PathLike):
+        path = Path(cast("str | os.PathLike[str]", model))
+        if "\0" in str(path):
+            raise OptionError(f"{str(path)!r} is no path", hint="the bytes of a model are given as bytes")
+        return path
+    # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
+    is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
+    if is_module or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
+        return model
+    raise OptionError(
+        f"a model cannot be of the type '{type(model).__name__}'",
+        hint="give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp",
+    )
+
+
+def import_any(
+    model: Any,
+    dimensions: Mapping[str, int],
+    by_content: bool = True,
+    in_memory: bool = False,
+    values: Mapping[str, np.ndarray] | None = None,
+) -> ModuleOp:
+    """
+    The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
+
+    `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`; weights
+    are mapped, and their files must not change as long as the module is used, unless they are `in_memory`. Inputs with
+    `values` are constants.
+    """
+    if not is_ir(model):
+        from glow_mlir.frontends.onnx.importer import import_model
+
+        return import_model(model, dimensions, by_content=by_content, in_memory=in_memory, values=values)
+    if dimensions or values:
+        reason = "a module of ours has no free dimensions"
+        raise OptionError(reason, hint="sizes are given when the ONNX model is imported")
+    from glow_mlir.ir.context import new_context
+    from glow_mlir.ir.rewriting import functions
+    from glow_mlir.ir.text import read_module, verify_module
+
+    is_file = isinstance(model, str | Path)
+    if not is_file:
+        verify_module(model)
+    module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else model.clone()
+    if not functions(module):
+        file = str(model) if is_file else ""
+        raise ModelError("the module has no function of glow_high or glow_low", file=file)
+    return module

@@ -1,0 +1,111 @@
+"""What a model takes and gives: names, element types, and shapes with free dimensions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.dtypes import named_dtype
+
+
+@dataclass(frozen=True)
+class Argument:
+    """
+    An input or output of a model.
+
+    A free dimension goes by its name, or by input and axis where it has none, as in `x.0`. `dtype` is empty, and
+    `shape` is `None`, for an output of which the model does not say it.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...] | None
+
+    @staticmethod
+    def of(binding: Binding) -> Argument:
+        """The argument that a binding of an entry is."""
+        return Argument(binding.name, binding.dtype, binding.shape)
+
+    @cached_property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The element type of arrays for it."""
+        return named_dtype(self.dtype)
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether all sizes are numbers."""
+        return self.shape is not None and all(isinstance(size, int) for size in self.shape)
+
+    @property
+    def named_shape(self) -> tuple[int | str | None, ...]:
+        """The shape with `None` for free dimensions that have no names of their own."""
+        return tuple(None if size == f"{self.name}.{axis}" else size for axis, size in enumerate(self.shape or ()))
+
+    def accepts(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array may have that shape, whatever its free dimensions are elsewhere."""
+        if self.is_static:
+            return shape == self.shape
+        if self.shape is None or len(self.shape) != len(shape):
+            return False
+        pairs = zip(self.shape, shape, strict=True)
+        return all(isinstance(wanted, str) or wanted == actual for wanted, actual in pairs)
+
+    def __str__(self) -> str:
+        """Its type in words, as `float32[N, 3, 224, 224]`."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape or ()))}]"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The inputs and outputs of a model, in order."""
+
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The free dimensions of the inputs, in order."""
+        sizes = (size for argument in self.inputs for size in argument.shape or ())
+        return tuple(dict.fromkeys(size for size in sizes if isinstance(size, str)))
+
+    def data(self) -> dict[str, Any]:
+        """The signature as JSON has it."""
+        return asdict(self)
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Signature:
+        """The signature that `data` gave; raises `KeyError` or `TypeError` for anything else."""
+        return Signature(_arguments(data["inputs"]), _arguments(data["outputs"]))
+
+
+def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:
+    return tuple(
+        Argument(item["name"], item["dtype"], None if item["shape"] is None else tuple(item["shape"])) for item in items
+    )
+
+
+def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """
+    What free dimensions are in a call with those inputs, whose shapes the arguments accept.
+
+    Raises `InputError` where inputs do not agree on one.
+    """
+    sizes: dict[str, int] = {}
+    owners: dict[str, str] = {}
+    for argument in arguments:
+        if argument.is_static:
+            continue
+        for label, actual in zip(argument.shape or (), inputs[argument.name].shape, strict=True):
+            if not isinstance(label, str):
+                continue
+            if sizes.setdefault(label, actual) != actual:
+                reason = f"dimension '{label}' is {actual} in input '{argument.name}', and {sizes[label]} in input"
+                raise InputError(f"{reason} '{owners[label]}'", hint="one dimension has one size in a call")
+            owners.setdefault(label, argument.name)
+    return sizes

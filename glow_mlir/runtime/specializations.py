@@ -1,0 +1,252 @@
+"""Executables for some sizes and values of a model's inputs: which of them serves a call, and which are kept."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakSet
+
+import numpy as np
+
+from glow_mlir.errors import InputValuesError, OptionError
+from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
+from glow_mlir.runtime.signature import Argument, Signature, sizes_in
+from glow_mlir.runtime.state import State
+from glow_mlir.support.activity import say
+from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dtypes import named_dtype
+
+
+@dataclass(frozen=True)
+class InputValue:
+    """The value of an input: name, element type, shape, and the bytes of its elements in C order."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    content: bytes
+
+    @staticmethod
+    def of(name: str, array: np.ndarray) -> InputValue:
+        """The value that an array is."""
+        return InputValue(name, array.dtype.name, array.shape, array.tobytes())
+
+    def array(self) -> np.ndarray:
+        """The value as an array, to read only."""
+        return np.frombuffer(self.content, named_dtype(self.dtype)).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What an executable takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+
+    sizes: tuple[tuple[str, int], ...] = ()
+    values: tuple[InputValue, ...] = ()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The values by the names of their inputs."""
+        return {value.name: value.array() for value in self.values}
+
+    def __str__(self) -> str:
+        """They in words, as `N=2, shape=[3, 4]`."""
+        values = ((value.name, value.array().tolist()) for value in self.values)
+        return ", ".join(f"{name}={known}" for name, known in (*self.sizes, *values))
+
+
+@dataclass(frozen=True)
+class SpecializationLimits:
+    """
+    How many specializations a session keeps in memory, and how many bytes they take at most together.
+
+    The one that was used last stays in any case. Raises `OptionError` for what is no limit.
+    """
+
+    number: int = 32
+    memory: int = 2 << 30
+
+    def __post_init__(self) -> None:
+        for name, limit in vars(self).items():
+            if (whole_number(limit) or 0) < 1:
+                raise OptionError(f"{name}={limit!r} is no limit", hint="a whole number from 1 on")
+
+
+@dataclass
+class Loaded:
+    """An executable, and the seconds that each stage of its compilation took; none where it came from the cache."""
+
+    executable: Executable
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass
+class Specialization:
+    """An executable for some sizes and values, and what it costs and saves."""
+
+    sizes: Mapping[str, int]
+    """Free dimension → its size."""
+    values: Mapping[str, np.ndarray]
+    """Input that fixes shapes → its value."""
+    executable: Executable
+    entry: EntryPoint
+    compile_seconds: Mapping[str, float]
+    """Seconds that each stage of its compilation took; none where it came from the cache."""
+    seconds: float
+    """How long the call waited that needed it first."""
+    nbytes: int
+    """Bytes of code, constants, and activations of one thread."""
+    calls: int = 0
+    """How many calls it served."""
+
+
+class Specializations(Executable):
+    """
+    A model that is compiled when it is called: for the sizes of inputs, and for the values of those that fix shapes.
+
+    This decides which executable serves a call. `compile_` makes one for assumptions, or raises `InputValuesError` for
+    inputs whose values it needs, which `learned` is told: from then on they are among the assumptions. Several threads
+    may call at once; what several need is made once. Executables used longest ago are given up where there are more
+    than the limits allow; calls that run keep theirs.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        names: Sequence[str],
+        compile_: Callable[[Assumptions], Loaded],
+        learned: Callable[[Sequence[str]], None],
+        limits: SpecializationLimits,
+    ) -> None:
+        super().__init__([MAIN], State([]))
+        self.signature = signature
+        self.limits = limits
+        self._names = tuple(names)
+        self._compile = compile_
+        self._learned = learned
+        self._known: OrderedDict[Assumptions, Specialization] = OrderedDict()
+        self.renew_locks()
+        _ALL.add(self)
+
+    def renew_locks(self) -> None:
+        """Take new locks, in a child process in which nobody holds those of before."""
+        self._looking = threading.Lock()
+        self._making = threading.Lock()
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The inputs whose values fix shapes, as far as it is known."""
+        return self._names
+
+    def kept(self) -> list[Specialization]:
+        """Those that are kept, the one used last at the end."""
+        with self._looking:
+            return list(self._known.values())
+
+    @property
+    def nbytes(self) -> int:
+        return sum(item.nbytes for item in self.kept())
+
+    @property
+    def current(self) -> Executable:
+        kept = self.kept()
+        if not kept:
+            hint = "give dimensions, or run the model first"
+            raise OptionError("the model is compiled when it is called, for the sizes of its inputs", hint=hint)
+        return kept[-1].executable
+
+    def load(self, name: str) -> EntryPoint:
+        return _Entry(name, self)
+
+    def entry_point(self, inputs: Mapping[str, np.ndarray]) -> EntryPoint:
+        """
+        What serves a call with those inputs, whose types and shapes fit the signature.
+
+        Raises `InputError` where inputs do not agree on a free dimension, and `GlowError` where no executable can be
+        made for them.
+        """
+        sizes = tuple(sizes_in(self.signature.inputs, inputs).items())
+        while True:
+            names = self._names
+            assumptions = Assumptions(sizes, tuple(InputValue.of(name, inputs[name]) for name in names))
+            with self._looking:
+                if (found := self._known.get(assumptions)) is not None:
+                    self._known.move_to_end(assumptions)
+                    found.calls += 1
+                    return found.entry
+            self._make(assumptions, names)
+
+    def _make(self, assumptions: Assumptions, names: tuple[str, ...]) -> None:
+        """Make the executable for assumptions, or learn that more of them are needed, unless somebody else just did."""
+        start = time.perf_counter()
+        with self._making:
+            with self._looking:
+                if assumptions in self._known or names != self._names:
+                    return
+            say(f"compiling for {assumptions}" if assumptions != Assumptions() else "compiling")
+            try:
+                loaded = self._compile(assumptions)
+            except InputValuesError as error:
+                self._learn(error)
+                return
+            made = Specialization(
+                sizes=dict(assumptions.sizes),
+                values=assumptions.arrays(),
+                executable=loaded.executable,
+                entry=loaded.executable.entry(),
+                compile_seconds=loaded.seconds,
+                seconds=time.perf_counter() - start,
+                nbytes=loaded.executable.nbytes,
+            )
+            with self._looking:
+                self._known[assumptions] = made
+                self._trim()
+
+    def _learn(self, error: InputValuesError) -> None:
+        """Take further inputs among those whose values fix shapes."""
+        wanted = {*self._names, *error.inputs}
+        if wanted == set(self._names):
+            raise error
+        self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
+        self._learned(self._names)
+
+    def _trim(self) -> None:
+        """Give up what was used longest ago, as far as the limits ask for it."""
+        total = sum(item.nbytes for item in self._known.values())
+        while len(self._known) > 1 and (len(self._known) > self.limits.number or total > self.limits.memory):
+            _, gone = self._known.popitem(last=False)
+            total -= gone.nbytes
+
+
+class _Entry(EntryPoint):
+    """The entry of a model that is compiled when it is called."""
+
+    def __init__(self, name: str, model: Specializations) -> None:
+        super().__init__(name, (), model.state)
+        self._model = model
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        return self._model.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        return self._model.signature.outputs
+
+    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return self._model.entry_point(inputs).run(inputs)
+
+
+_ALL: WeakSet[Specializations] = WeakSet()
+
+
+def _forked() -> None:
+    """In a child process: another thread of the parent may have had a lock."""
+    for item in list(_ALL):
+        item.renew_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
