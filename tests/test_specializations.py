@@ -125,9 +125,7 @@ def test_data_is_no_constant() -> None:
         helper.make_node("Cast", ["numbers"], ["y"], to=TensorProto.FLOAT),
     ]
     constants = {"zero": 0, "one": 1}
-    with pytest.raises(
-        UnsupportedError, match="'X' has 300 elements, and the value of one with more than 256"
-    ):
+    with pytest.raises(UnsupportedError, match="'X' has 300 elements, and the value of one with more than 256"):
         InferenceSession(model_of(nodes, {"X": (300,)}, constants))
     session = InferenceSession(model_of(nodes, {"X": (3,)}, constants), cache=False)
     (y,) = session.run(None, {"X": np.array([1, 5, 2])})
@@ -135,7 +133,9 @@ def test_data_is_no_constant() -> None:
 
 
 def test_import_says_which_values_it_takes() -> None:
-    with pytest.raises(InputValuesError, match=r"node 'reshape': the shape of Reshape depends .* give the value of 'S'"):
+    with pytest.raises(
+        InputValuesError, match=r"node 'reshape': the shape of Reshape depends .* give the value of 'S'"
+    ):
         import_model(reshaping(), {"N": 2})
     module = import_model(reshaping(), {"N": 2}, values={"S": np.array([3.0, 3.0])})
     assert "tensor<3x4xf32>" in str(module)

@@ -12,7 +12,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, check_files, is_terminal, new_parser, run_tool
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import binding
+from glow_mlir.tools.run_arguments import add_value_argument, binding
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -23,6 +23,7 @@ DESCRIPTION = "Import an ONNX model as a module of glow_high: MODEL.mlir, and it
 EXAMPLES = """
 glow-import model.onnx
 glow-import model.onnx -o out/model.mlir --bind N=1 --bind sequence=128
+glow-import model.onnx --value shape=2,3
 glow-import model.onnx --stage optimized -o - --print-debuginfo
 cat model.onnx | glow-import - -o model.mlir
 """
@@ -47,6 +48,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         metavar="NAME=SIZE",
         help="the size of a free dimension, by its name, or as INPUT.AXIS where it has none",
     )
+    add_value_argument(parser, "the value of an input that fixes shapes, which is then a constant")
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")
     add_ladder_arguments(parser, stage="imported")
     parser.add_argument(
@@ -71,6 +73,8 @@ def output_path(args: Namespace) -> Path | None:
 
 def imported(args: Namespace, progress: Progress) -> ModuleOp:
     """The module at the stage that was asked for."""
+    import numpy as np
+
     from glow_mlir.driver.compiler import Compilation
     from glow_mlir.driver.pass_runner import PassRunner
     from glow_mlir.frontends.onnx.importer import import_model
@@ -78,7 +82,8 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     pipeline = chosen_pipeline(args)
     progress.say(f"importing {args.model}")
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
-    module = import_model(source, dict(args.bind), args.name)
+    values = {name: np.array(numbers) for name, numbers in args.value}
+    module = import_model(source, dict(args.bind), args.name, values=values)
     progress.say(f"{args.model}: going to stage {args.stage}")
     Compilation(module, pipeline=pipeline, runner=PassRunner(verify_each=True)).run(args.stage)
     return module

@@ -83,10 +83,11 @@ class Run:
         self._check_early()
         given = read_inputs(args)
         session = self._compiled(model)
-        inputs = given.complete(session.get_inputs())
+        inputs = given.complete(session.get_inputs(), session.shape_inputs)
         self.progress.say("running")
         names = [argument.name for argument in session.get_outputs()]
-        outputs = self._without_values(dict(zip(names, session.run(None, inputs), strict=True)))
+        with watching(self.progress.say):
+            outputs = self._without_values(dict(zip(names, session.run(None, inputs), strict=True)))
         self.report |= {"model": args.model, "backend": args.backend, "target": args.target or HOST}
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
@@ -196,6 +197,8 @@ class Run:
             if dump is not None:
                 dump.finish()
         self.progress.clear()
+        if observers or pass_observers or args.dump_values is not None:
+            session.require_sizes()
         if log is not None:
             write_log(log, args)
         if pictures is not None:

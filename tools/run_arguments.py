@@ -89,6 +89,34 @@ def binding(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
+def input_value(text: str) -> tuple[str, tuple[float, ...]]:
+    """`INPUT=NUMBER,…`; whole numbers stay whole."""
+    name, _, listed = text.rpartition("=")
+    try:
+        found = tuple(_number(item) for item in listed.split(",") if listed)
+    except ValueError:
+        name, found = "", ()
+    if not name:
+        raise argparse.ArgumentTypeError(f"expected INPUT=NUMBER,NUMBER…, got '{text}'")
+    return name, found
+
+
+def _number(text: str) -> float:
+    """A whole number or a float, also `true` and `false`."""
+    words = {"true": 1, "false": 0}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def add_value_argument(group: ArgumentGroup | argparse.ArgumentParser, what: str) -> None:
+    """Add `--value`; `what` it is for."""
+    group.add_argument("--value", action="append", default=[], type=input_value, metavar="INPUT=NUMBER,...", help=what)
+
+
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
     """The options; raises `OptionError` for what makes no sense."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
@@ -121,6 +149,7 @@ def _add_inputs(group: ArgumentGroup) -> None:
     add_image_arguments(group)
     group.add_argument("--seed", type=natural, metavar="N", help="draw all inputs that no file gives (default: 0)")
     add_bind_argument(group)
+    add_value_argument(group, "the numbers of a small input, such as one that fixes a shape")
 
 
 def add_bind_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None:

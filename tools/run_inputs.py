@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.dtypes import BFLOAT16, is_float_dtype, named_dtype
 from glow_mlir.tools.images import Image, Normalization
 
@@ -53,9 +54,15 @@ class Inputs:
     normalization: Normalization = field(default_factory=Normalization)
     seed: int | None = None
     """The seed of what no file gives; `None` allows that only where no file gives anything."""
+    values: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    """Inputs by their numbers, which get the types and shapes of the inputs."""
 
-    def complete(self, arguments: Sequence[NodeArg]) -> dict[str, np.ndarray]:
-        """The inputs that a session with those `arguments` takes; the session itself checks shapes and types."""
+    def complete(self, arguments: Sequence[NodeArg], fixed: Collection[str] = ()) -> dict[str, np.ndarray]:
+        """
+        The inputs that a session with those `arguments` takes; the session itself checks shapes and types.
+
+        Raises `InputError` where one has to be drawn that has free dimensions, or is among those that are `fixed`.
+        """
         known = {argument.name: argument for argument in arguments}
         given = {_resolved(name, known): array for name, array in self.arrays.items()}
         for label, images in self.images.items():
@@ -64,28 +71,50 @@ class Inputs:
                 raise OptionError(f"input '{name}' is given twice")
             argument = _argument(name, known)
             given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
-        if given and self.seed is None:
+        for name, numbers in self.values.items():
+            argument = _argument(name, known)
+            given[name] = Argument(name, dtype_of(argument).name, argument.shape).converted(numbers)
+        if (self.arrays or self.images) and self.seed is None:
             return given
         generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
-        for argument in arguments:
-            if argument.name not in given:
-                given[argument.name] = random_array(argument.shape, dtype_of(argument), generator)
-        return given
+        missing = [argument for argument in arguments if argument.name not in given]
+        _check_drawn(missing, fixed)
+        return given | {item.name: random_array(item.shape, dtype_of(item), generator) for item in missing}
+
+
+def _check_drawn(arguments: Sequence[NodeArg], fixed: Collection[str]) -> None:
+    """Raise `GlowError` for inputs that cannot be drawn."""
+    free: dict[str, str] = {}
+    for argument in arguments:
+        for axis, size in enumerate(argument.shape):
+            if not isinstance(size, int):
+                free.setdefault(size or f"{argument.name}.{axis}", argument.name)
+    if free:
+        raise missing_sizes(free)
+    for argument in arguments:
+        if argument.name in fixed:
+            reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
+            raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
 
 
 def read_inputs(args: Namespace) -> Inputs:
     """The inputs in the options; raises `InputError` for a file that cannot be read."""
     arrays: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
     if args.inputs is not None:
         arrays |= read_npz(Path(args.inputs))
     for name, path in _named(args.input):
         if name in arrays:
             raise OptionError(f"input '{name}' is given twice")
         arrays[name] = read_npy(path)
+    for name, numbers in args.value:
+        if name in arrays:
+            raise OptionError(f"input '{name}' is given twice")
+        values[name] = np.array(numbers)
     images: dict[str, list[Image]] = {}
     for name, path in _named(args.image):
         images.setdefault(name, []).append(Image(path))
-    return Inputs(arrays, images, normalization_of(args), args.seed)
+    return Inputs(arrays, images, normalization_of(args), args.seed, values)
 
 
 def normalization_of(args: Namespace) -> Normalization:

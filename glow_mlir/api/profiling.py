@@ -54,6 +54,7 @@ class Profiler:
         self.session = InferenceSession(
             model, backend=chosen, pipeline=pipeline, cache=False, pass_observers=[graph], **options
         )
+        self.session.require_sizes()
         if not graph.digest:
             reason = "the module has gone past the stage at which it is profiled"
             raise OptionError(reason, hint="profile it as it was imported")

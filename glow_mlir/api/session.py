@@ -15,9 +15,10 @@ from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.models import accepted_model
 from glow_mlir.api.session_entry import NodeArg, SessionEntry, as_array
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
+from glow_mlir.runtime.signature import missing_sizes
 from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
 
 if TYPE_CHECKING:
@@ -125,6 +126,21 @@ class InferenceSession:
         Empty for a model without free dimensions and inputs that fix shapes.
         """
         return self._executable.kept() if isinstance(self._executable, Specializations) else []
+
+    @property
+    def shape_inputs(self) -> tuple[str, ...]:
+        """The inputs whose values fix shapes, as far as calls have shown."""
+        return self._executable.value_names if isinstance(self._executable, Specializations) else ()
+
+    def require_sizes(self) -> None:
+        """Raise `UnsupportedError` where the model is compiled only when it is called: sizes or values are missing."""
+        if not isinstance(self._executable, Specializations):
+            return
+        if free := self._executable.signature.free:
+            raise missing_sizes(free)
+        listed = ", ".join(f"'{name}'" for name in self.shape_inputs)
+        hint = f"'glow-import --value {self.shape_inputs[0]}=NUMBERS' makes a module for one value"
+        raise UnsupportedError(f"the model is compiled for the values of inputs that fix shapes: {listed}", hint=hint)
 
     @property
     def compile_seconds(self) -> Mapping[str, float]:

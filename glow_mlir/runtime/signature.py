@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.errors import InputError
+from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dtypes import named_dtype
 
@@ -36,6 +37,32 @@ class Argument:
     def numpy_dtype(self) -> np.dtype[Any]:
         """The element type of arrays for it."""
         return named_dtype(self.dtype)
+
+    @property
+    def free(self) -> list[str]:
+        """Its free dimensions."""
+        return [size for size in self.shape or () if isinstance(size, str)]
+
+    def converted(self, value: np.ndarray) -> np.ndarray:
+        """
+        A value of it: numbers of another type become what it has, where that changes none, and get its shape.
+
+        Raises `OptionError` for numbers that it cannot have, or too many or few of them.
+        """
+        with np.errstate(all="ignore"):
+            array = value.astype(self.numpy_dtype)
+            is_same = value.dtype == array.dtype or np.array_equal(array.astype(value.dtype), value)
+        if self.is_static and self.shape is not None and math.prod(self._numbers) == value.size:
+            array = array.reshape(self._numbers)
+        if not is_same or not self.accepts(array.shape):
+            given = f"{value.dtype.name}{list(value.shape)}"
+            raise OptionError(f"the value of input '{self.name}' has to be {self}, not {given}")
+        return array
+
+    @property
+    def _numbers(self) -> tuple[int, ...]:
+        """The sizes that are numbers."""
+        return tuple(size for size in self.shape or () if not isinstance(size, str))
 
     @cached_property
     def is_static(self) -> bool:
@@ -69,10 +96,13 @@ class Signature:
     outputs: tuple[Argument, ...]
 
     @property
-    def free(self) -> tuple[str, ...]:
-        """The free dimensions of the inputs, in order."""
-        sizes = (size for argument in self.inputs for size in argument.shape or ())
-        return tuple(dict.fromkeys(size for size in sizes if isinstance(size, str)))
+    def free(self) -> dict[str, str]:
+        """The free dimensions of the inputs, each with the first input that has it."""
+        found: dict[str, str] = {}
+        for argument in self.inputs:
+            for label in argument.free:
+                found.setdefault(label, argument.name)
+        return found
 
     def data(self) -> dict[str, Any]:
         """The signature as JSON has it."""
@@ -88,6 +118,14 @@ def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:
     return tuple(
         Argument(item["name"], item["dtype"], None if item["shape"] is None else tuple(item["shape"])) for item in items
     )
+
+
+def missing_sizes(free: Mapping[str, str]) -> UnsupportedError:
+    """The error for free dimensions that have to have sizes, each with an input that has it."""
+    listed = ", ".join(f"'{label}' of input '{name}'" for label, name in free.items())
+    plural = "dimensions have" if len(free) > 1 else "dimension has"
+    hint = f"bind it, for example {next(iter(free))}=1"
+    return UnsupportedError(f"{len(free)} {plural} no size: {listed}", hint=hint)
 
 
 def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) -> dict[str, int]:

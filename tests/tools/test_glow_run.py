@@ -416,7 +416,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     ([], "glow-run: error: the following arguments are required: model"),
     (
         ["{digits}"],
-        "digits.onnx: error: 1 dimension has no size: 'N' of input 'image' (hint: bind it, for example N=1)",
+        "glow-run: error: 1 dimension has no size: 'N' of input 'image' (hint: bind it, for example N=1)",
     ),
     (["{digits}", "--bind", "N=x"], "expected NAME=SIZE, got 'N=x'"),
     (["{digits}", "--bind", "N=1", "--bind", "M=1"], "digits.onnx: error: the model has no free dimension 'M'"),

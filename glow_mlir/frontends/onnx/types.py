@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
@@ -15,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import OptionError, UnsupportedError
+from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import whole_number
 
 
@@ -84,10 +84,7 @@ def input_types(
     sizes = {value.name: input_sizes(value) for value in given}
     free = check_dimensions(sizes, dimensions)
     if missing := [label for label in free if label not in dimensions]:
-        listed = ", ".join(f"'{label}' of input '{free[label]}'" for label in missing)
-        plural = "dimensions have" if len(missing) > 1 else "dimension has"
-        hint = f"bind it, for example {missing[0]}=1"
-        raise UnsupportedError(f"{len(missing)} {plural} no size: {listed}", hint=hint)
+        raise missing_sizes({label: free[label] for label in missing})
     return {
         value.name: tensor(
             [dimensions[size] if isinstance(size, str) else size for size in sizes[value.name]],
@@ -103,20 +100,13 @@ def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str
 
     Raises `OptionError` for what is no input, or does not have its shape, or numbers that it cannot have.
     """
-    return {name: _value_of(name, types, value) for name, value in values.items()}
-
-
-def _value_of(name: str, types: Mapping[str, TensorType[Attribute]], value: np.ndarray) -> np.ndarray:
-    if name not in types:
-        raise OptionError(f"the model has no input '{name}'", hint=f"inputs are {', '.join(types) or 'none'}")
-    dtype, shape = numpy_dtype(types[name].element_type), shape_of(types[name])
-    with np.errstate(all="ignore"):
-        converted = value.astype(dtype)
-        is_same = value.dtype == dtype or np.array_equal(converted.astype(value.dtype), value, equal_nan=True)
-    if value.size != math.prod(shape) or not is_same:
-        given = f"{value.dtype.name}{list(value.shape)}"
-        raise OptionError(f"the value of input '{name}' has to be {dtype.name}{list(shape)}, not {given}")
-    return converted.reshape(shape)
+    for name in values:
+        if name not in types:
+            raise OptionError(f"the model has no input '{name}'", hint=f"inputs are {', '.join(types) or 'none'}")
+    return {
+        name: Argument(name, numpy_dtype(types[name].element_type).name, shape_of(types[name])).converted(value)
+        for name, value in values.items()
+    }
 
 
 def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, int]) -> dict[str, str]:
