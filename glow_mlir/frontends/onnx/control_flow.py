@@ -59,4 +59,5 @@ def _check_alike(node: Node, position: int, one: SSAValue, other: SSAValue) -> N
         raise ModelError(reason, node=node.name, hint="cast one of them")
     if shape_of(one) != shape_of(other):
         shapes = f"{shape_of(one)} in one branch, {shape_of(other)} in the other"
-        raise node.unsupported(f"result {position} has the shape {shapes}; which one is known at run time only")
+        what = f"If: result {position} has the shape {shapes}: the condition"
+        raise node.graph.missing_value(node.input(), what, node.name)
