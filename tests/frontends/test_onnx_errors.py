@@ -236,13 +236,6 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         model_of([node("Cast", name="to", to=999)]),
         "node 'to': the result of Cast has the element type number 999, which is not supported",
     ),
-    "branch that an input chooses": (
-        model_of(
-            [node("If", "c", name="choice", then_branch=BRANCH, else_branch=BRANCH)],
-            [value("x"), value("c", TensorProto.BOOL, ())],
-        ),
-        "node 'choice': the condition of If depends on an input of the model",
-    ),
     "input without end": (
         model_of([RELU], [value("x", shape=(2**40, 2**40))]),
         "a value of shape (1099511627776, 1099511627776) is too large (hint: check the sizes of inputs",
