@@ -75,14 +75,14 @@ BUILTIN = OperatorPackage(
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear attention einsum normalization resize fourier transposed_convolution reductions recurrent padding "
-        "blockwise",
+        "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "
+        "padding blockwise",
     ),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing "
-            "top_k resize sampling recurrent lookup blockwise_matmul",
+            "top_k resize sampling roi_align recurrent lookup blockwise_matmul",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.operand_types import FLOATS, SCALARS, TENSOR
-from glow_mlir.dialects.properties import flag_prop, text, text_prop
-from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.operand_types import FLOATS, INDICES, SCALARS, TENSOR
+from glow_mlir.dialects.properties import (
+    flag_prop,
+    float_prop,
+    int_prop,
+    integer,
+    ints,
+    ints_prop,
+    number,
+    optional_ints_prop,
+    text,
+    text_prop,
+)
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.windows import Window
 
 MODES = ("linear", "nearest", "cubic")
 """How elements between those of the image are made."""
@@ -57,3 +72,138 @@ class GridSampleOp(HighOp):
         require(0 not in image[1:-1], "an image without elements cannot be sampled")
         require(text(self.mode) == "nearest" or is_float(element), f"{element} has no {text(self.mode)} between")
         return (tensor((*grid[:-1], image[-1]), element),)
+
+
+POOLINGS = ("avg", "max")
+"""What becomes of the samples in a cell of a region: their mean, or the largest of their weighted elements."""
+
+
+@irdl_op_definition
+class RoiAlignOp(HighOp):
+    """
+    Regions of the image `input` [N, H, W, C], each as a grid of cells: [R, rows, columns, C] (ONNX RoiAlign).
+
+    `rois` [R, 4] has x and y of two corners, `batch_indices` [R] the image, of each region. `output_shape` is rows and
+    columns. A cell is the mean, or with `mode = "max"` the largest weighted element, of `sampling_ratio` samples along
+    each axis; 0 stands for as many as there are elements. With `half_pixel`, corners lie half an element further left
+    and up, and regions may be smaller than an element. Places are computed in the element type, in f32 for 16 bits.
+
+    ```mlir
+    %y = glow_high.roi_align %x, %rois, %images {output_shape = [7, 7], spatial_scale = 0.25} : tensor<100x7x7x256xf32>
+    ```
+    """
+
+    name = "glow_high.roi_align"
+    FAILURE: ClassVar[str] = "the number of an image is out of range"
+
+    input = operand_def(FLOATS.of_rank(4))
+    rois = operand_def(FLOATS.of_rank(2))
+    batch_indices = operand_def(INDICES.of_rank(1))
+    output_shape = ints_prop()
+    sampling_ratio = int_prop(0)
+    spatial_scale = float_prop(1.0)
+    half_pixel = flag_prop()
+    mode = text_prop("avg")
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        image, rois, element = shape_of(self.input), shape_of(self.rois), element_of(self.input)
+        cells = ints(self.output_shape)
+        require(text(self.mode) in POOLINGS, f"'{text(self.mode)}' is none of {', '.join(POOLINGS)}")
+        require(rois[1] == 4, f"a region has two corners, 4 numbers, not {rois[1]}")
+        require(element_of(self.rois) == element, f"regions are {element_of(self.rois)}, the image is {element}")
+        require(shape_of(self.batch_indices) == rois[:1], f"{rois[0]} regions need as many numbers of images")
+        require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
+        require(integer(self.sampling_ratio) >= 0, "sampling_ratio must not be negative")
+        require(number(self.spatial_scale) > 0, "spatial_scale must be positive")
+        require(0 not in image[:3], "an image without elements cannot be sampled")
+        return (tensor((rois[0], *cells, image[3]), element),)
+
+
+class Deformable(HighOp):
+    """An operator that samples the windows of a convolution, each element of them moved by an offset of its own."""
+
+    input = operand_def(FLOATS.from_rank(3))
+    offset = operand_def(FLOATS.from_rank(3))
+    mask = opt_operand_def(FLOATS.from_rank(3))
+    strides = optional_ints_prop()
+    pads = optional_ints_prop()
+    dilations = optional_ints_prop()
+    offset_group = int_prop(1)
+    result = result_def(TENSOR)
+
+    def check_offsets(self, window: Window) -> Shape:
+        """The sizes of the result along the spatial axes; raises `VerifyException` where offsets do not fit them."""
+        image, groups = shape_of(self.input), integer(self.offset_group)
+        require(len(window.kernel) == len(image) - 2, f"a window of {len(window.kernel)} axes does not fit the input")
+        require(0 not in image[1:-1], "an image without elements cannot be sampled")
+        require(groups > 0 and image[-1] % groups == 0, f"{image[-1]} channels have no {groups} groups of offsets")
+        outputs = window.outputs(image[1:-1])
+        for operand, numbers in ((self.offset, len(window.kernel)), (self.mask, 1)):
+            expected = (image[0], *outputs, groups * self.elements(window) * numbers)
+            fits = operand is None or shape_of(operand) == expected
+            require(fits, f"offsets and masks must have one of each for every element, as a shape of {expected}")
+        return outputs
+
+    @staticmethod
+    def elements(window: Window) -> int:
+        """How many elements a window has."""
+        return math.prod(window.kernel)
+
+
+@irdl_op_definition
+class DeformConvOp(Deformable):
+    """
+    A convolution each of whose elements is sampled at an offset from its place (ONNX DeformConv).
+
+    `input` is [N, spatial…, C], `filter` [O, kernel…, C / group], `bias` [O]. `offset` is [N, outputs…, offset_group *
+    kernel * R], R numbers for each element of the window, in elements; `mask` [N, outputs…, offset_group * kernel] has
+    factors. Channels are split into `offset_group` groups with offsets of their own. What lies outside is zero.
+    """
+
+    name = "glow_high.deform_conv"
+    irdl_options = SEGMENTS
+
+    input = operand_def(FLOATS.from_rank(3))
+    filter = operand_def(FLOATS.from_rank(3))
+    offset = operand_def(FLOATS.from_rank(3))
+    bias = opt_operand_def(FLOATS.of_rank(1))
+    mask = opt_operand_def(FLOATS.from_rank(3))
+    group = int_prop(1)
+
+    def window(self) -> Window:
+        """Kernel, strides, pads and dilations."""
+        return Window.of(shape_of(self.filter)[1:-1], self.strides, self.pads, self.dilations)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        image, filter_, group = shape_of(self.input), shape_of(self.filter), integer(self.group)
+        outputs = self.check_offsets(self.window())
+        require(
+            group > 0 and filter_[-1] * group == image[-1],
+            f"{group} groups of {filter_[-1]} channels do not fit an input of {image[-1]}",
+        )
+        require(filter_[0] % group == 0, f"{filter_[0]} filters have no {group} groups")
+        require(self.bias is None or shape_of(self.bias) == filter_[:1], f"the bias must have {filter_[0]} elements")
+        return (tensor((image[0], *outputs, filter_[0]), element_of(self.input)),)
+
+
+@irdl_op_definition
+class DeformColumnsOp(Deformable):
+    """
+    The elements that the windows of a `deform_conv` sample, as the rows of a matrix: [N, outputs…, kernel, C].
+
+    `kernel_shape` are the sizes of the window; all else is as there. Elements have been multiplied with their masks.
+    """
+
+    name = "glow_high.deform_columns"
+
+    kernel_shape = ints_prop()
+
+    def window(self) -> Window:
+        """Kernel, strides, pads and dilations."""
+        return Window.of(ints(self.kernel_shape), self.strides, self.pads, self.dilations)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        image, window = shape_of(self.input), self.window()
+        outputs = self.check_offsets(window)
+        return (tensor((image[0], *outputs, self.elements(window), image[-1]), element_of(self.input)),)

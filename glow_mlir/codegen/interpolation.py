@@ -156,10 +156,10 @@ def _combined(values: Sequence[Value], combine: Callable[[Value, Value], Value])
     return total
 
 
-def store_blended(call: KernelCall, block: TapBlock, lane: Index, start: Index, target: Index) -> None:
-    """Write all channels of one place: those of the image that starts at `start` to where `target` is in the result."""
+def store_blended(call: KernelCall, block: TapBlock, lane: Index, start: Index, target: Index, channels: int) -> None:
+    """Write so many channels of one place: those of the image from `start` on, to `target` in the result."""
     b, source, result = call.b, block.source, call.result
-    channels, moves = source.shape[-1], (source.strides[-1], result.strides[-1])
+    moves = source.strides[-1], result.strides[-1]
 
     def channel(i: Index, lanes: int) -> None:
         value = block.total(lane, i * moves[0] + start, lanes)

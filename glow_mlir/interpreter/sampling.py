@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.dialects.glow_high.sampling import GridSampleOp
-from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, DeformConvOp, GridSampleOp, RoiAlignOp
+from glow_mlir.dialects.properties import flag, integer, ints, number, text
+from glow_mlir.dialects.windows import Window
+from glow_mlir.errors import ExecutionError
 from glow_mlir.interpreter.linear import wide
+from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
-from glow_mlir.support.dtypes import is_float_dtype
 
 CUBIC_COEFFICIENT = -0.75
 
@@ -116,10 +118,116 @@ def sampled(x: np.ndarray, axes: Sequence[Sequence[Tap]]) -> np.ndarray:
     return total.astype(x.dtype)
 
 
+def as_places(numbers: np.ndarray) -> np.ndarray:
+    """Numbers in the type that places are computed in: their own, f32 for floats of 16 bits."""
+    return numbers if numbers.dtype.itemsize > 2 else numbers.astype(np.float32)
+
+
 @semantics(GridSampleOp)
 def grid_sample(op: GridSampleOp, x: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """The last axis comes first in the rows of the grid."""
-    wide = grid if is_float_dtype(grid.dtype) and grid.dtype.itemsize > 2 else grid.astype(np.float32)
+    places = as_places(grid)
     with np.errstate(all="ignore"):
-        axes = [along_axis(op, wide[..., -1 - axis], size) for axis, size in enumerate(x.shape[1:-1])]
+        axes = [along_axis(op, places[..., -1 - axis], size) for axis, size in enumerate(x.shape[1:-1])]
         return sampled(x, axes)
+
+
+def linear_taps(x: np.ndarray, size: int) -> list[Tap]:
+    """The two elements around each place; what lies outside is zero."""
+    before = np.where(np.isnan(x), -8, np.clip(np.floor(x), -8, size + 8)).astype(np.int64)
+    fraction = wide(x - np.floor(x))
+    taps = ((before, 1 - fraction), (before + 1, fraction))
+    return [Tap(np.clip(i, 0, size - 1), weight, (i >= 0) & (i < size)) for i, weight in taps]
+
+
+def _columns(window: Window, groups: int, x: np.ndarray, offset: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The sampled elements of all windows, in f64: [N, outputs…, kernel, C]."""
+    axes = len(window.kernel)
+    outputs = offset.shape[1:-1]
+    moved = as_places(offset).reshape(*offset.shape[:-1], groups, *window.kernel, axes)
+    places: list[np.ndarray] = []
+    for axis in range(axes):
+        first = np.arange(outputs[axis]) * window.strides[axis] - window.pads[axis]
+        within = np.arange(window.kernel[axis]) * window.dilations[axis]
+        here = first.reshape(-1, *(1,) * (2 * axes - axis)) + within.reshape(-1, *(1,) * (axes - 1 - axis))
+        places.append((here.astype(moved.dtype) + moved[..., axis]).reshape(*offset.shape[:-1], groups, -1))
+    channels = x.shape[-1] // groups
+    parts: list[np.ndarray] = []
+    for group in range(groups):
+        image = wide(x[..., group * channels : (group + 1) * channels])
+        taps = [linear_taps(place[..., group, :], size) for place, size in zip(places, x.shape[1:-1], strict=True)]
+        parts.append(sampled(image, taps))
+    if mask is not None:
+        factors = wide(mask).reshape(*mask.shape[:-1], groups, -1)
+        parts = [part * factors[..., group, :, None] for group, part in enumerate(parts)]
+    return np.concatenate(parts, -1)
+
+
+@semantics(DeformColumnsOp)
+def deform_columns(op: DeformColumnsOp, x: np.ndarray, offset: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The sampled elements."""
+    return _columns(op.window(), integer(op.offset_group), x, offset, mask).astype(x.dtype)
+
+
+@semantics(DeformConvOp)
+def deform_conv(
+    op: DeformConvOp,
+    x: np.ndarray,
+    filter_: np.ndarray,
+    offset: np.ndarray,
+    bias: np.ndarray | None,
+    mask: np.ndarray | None,
+) -> np.ndarray:
+    """The products of sampled elements with the filter, of each group of channels."""
+    columns = _columns(op.window(), integer(op.offset_group), x, offset, mask)
+    groups = integer(op.group)
+    parts = np.split(columns, groups, -1)
+    weights = np.split(wide(filter_).reshape(len(filter_), -1, filter_.shape[-1]), groups)
+    result = np.concatenate(
+        [np.tensordot(part, weight, ([-2, -1], [1, 2])) for part, weight in zip(parts, weights, strict=True)], -1
+    )
+    return (result if bias is None else result + wide(bias)).astype(x.dtype)
+
+
+def _samples(start: Any, length: Any, cells: int, size: int, ratio: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Elements [cells, samples, 2] along one axis of a region, their weights, and whether samples are in the image."""
+    step = length / cells
+    count = ratio or max(int(np.ceil(step)), 0)
+    type_ = type(step)
+    within = (np.arange(count).astype(type_) + type_(0.5)) * step / type_(count)
+    places = (start + np.arange(cells).astype(type_) * step)[:, None] + within
+    inside = (places >= -1) & (places <= size)
+    x = np.clip(np.nan_to_num(places), 0, size - 1)
+    low = np.floor(x).astype(np.int64)
+    fraction = wide(x - np.floor(x))
+    return np.stack([low, np.minimum(low + 1, size - 1)], -1), np.stack([1 - fraction, fraction], -1), inside
+
+
+def _region(op: RoiAlignOp, image: np.ndarray, roi: np.ndarray) -> np.ndarray:
+    """The cells of one region, in f64."""
+    type_ = roi.dtype.type
+    half, cells = flag(op.half_pixel), ints(op.output_shape)
+    x1, y1, x2, y2 = roi * type_(number(op.spatial_scale)) - type_(0.5 if half else 0.0)
+    lengths = [y2 - y1, x2 - x1] if half else [max(y2 - y1, type_(1)), max(x2 - x1, type_(1))]
+    ratio = integer(op.sampling_ratio)
+    rows, columns = (
+        _samples(start, length, count, size, ratio)
+        for start, length, count, size in zip((y1, x1), lengths, cells, image.shape, strict=False)
+    )
+    chosen = image[rows[0][:, None, :, None, :, None], columns[0][None, :, None, :, None, :]]
+    weights = rows[1][:, None, :, None, :, None] * columns[1][None, :, None, :, None, :]
+    inside = rows[2][:, None, :, None] & columns[2][None, :, None, :]
+    weighted = np.where(inside[..., None, None, None], chosen * weights[..., None], 0.0)
+    if text(op.mode) == "max":
+        return weighted.max((2, 3, 4, 5)) if weighted.size else np.zeros((*cells, image.shape[-1]))
+    return weighted.sum((2, 3, 4, 5)) / max(rows[2].shape[1] * columns[2].shape[1], 1)
+
+
+@semantics(RoiAlignOp)
+def roi_align(op: RoiAlignOp, x: np.ndarray, rois: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """One region after the other."""
+    if ((images < 0) | (images >= len(x))).any():
+        raise ExecutionError(op.FAILURE, node=location_name(op.location))
+    regions = [_region(op, wide(x[image]), roi) for image, roi in zip(images, as_places(rois), strict=True)]
+    shape = (len(rois), *ints(op.output_shape), x.shape[-1])
+    return np.reshape(regions, shape).astype(x.dtype)

@@ -30,9 +30,13 @@ def from_front(b: Builder, index: Value, size: int) -> Value:
     return b.select(index < 0, index + size, index)
 
 
-def checked(call: KernelCall, index: Value, size: int) -> Value:
-    """An index counted from the front; with one out of range the instruction fails, and 0 takes its place."""
-    b, place = call.b, from_front(call.b, index, size)
+def checked(call: KernelCall, index: Value, size: int, wraps: bool = True) -> Value:
+    """
+    An index counted from the front; with one out of range the instruction fails, and 0 takes its place.
+
+    Negative ones count from the back if `wraps`.
+    """
+    b, place = call.b, from_front(call.b, index, size) if wraps else index
     fits = b.compare("ult", place, size)
     with b.when(~fits):
         call.fail()

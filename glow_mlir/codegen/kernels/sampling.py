@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
+import numpy as np
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
+from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.interpolation import (
     Tap,
@@ -22,10 +26,10 @@ from glow_mlir.codegen.interpolation import (
 )
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.glow_high.sampling import GridSampleOp
+from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, GridSampleOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import strides_of
-from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.properties import flag, integer, text
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.dialects.target import Target
 
@@ -47,13 +51,14 @@ class GridSampleKernel(Kernel):
         def block(outer: list[Index], i: Index, lanes: int) -> None:
             place = [*outer, i]
             row = linear(place, steps)
-            numbers = [_column(b, grid, row, steps[-1], axis, lanes) for axis in reversed(range(grid.shape[-1]))]
-            axes = [_along_axis(call, x, size) for x, size in zip(numbers, source.shape[1:-1], strict=True)]
-            taps = TapBlock(b, axes, source, source.strides[1:-1])
+            axes = grid.shape[-1]
+            numbers = [_column(b, grid, row, steps[-1], axis, lanes, axes) for axis in reversed(range(axes))]
+            along = [_along_axis(call, x, size) for x, size in zip(numbers, source.shape[1:-1], strict=True)]
+            taps = TapBlock(b, along, source, source.strides[1:-1])
             target = linear(place, result_steps)
             with b.loop(0, lanes) as lane:
                 into = lane * result_steps[-1] + target
-                store_blended(call, taps, lane, linear(place[:1], source.strides[:1]), into)
+                store_blended(call, taps, lane, linear(place[:1], source.strides[:1]), into, source.shape[-1])
 
         vector_nest(b, extents, _width(call.op, call.target), block, call.share("places"), rest=1)
 
@@ -63,7 +68,7 @@ class GridSampleKernel(Kernel):
 
 def _width(op: Operation, target: Target) -> int:
     """How many places are taken together."""
-    return lanes_for(target, computed(element_of(op.operands[2])), (0,))
+    return lanes_for(target, computed(element_of(cast(Instruction, op).inputs()[1])), (0,))
 
 
 def _places(op: Instruction) -> tuple[Shape, list[Shape]]:
@@ -74,18 +79,18 @@ def _places(op: Instruction) -> tuple[Shape, list[Shape]]:
     return (shape_of(grid)[0], *extents), [(stride[0], *step) for stride, step in zip(strides, steps, strict=True)]
 
 
-def _column(b: Builder, grid: Operand, row: Index, step: int, column: int, lanes: int) -> Value:
-    """One number of each of `lanes` rows of the grid, which lie `step` apart."""
-    columns, within = grid.shape[-1], grid.strides[-1]
+def _column(b: Builder, operand: Operand, row: Index, step: int, column: int, lanes: int, columns: int) -> Value:
+    """One number of each of `lanes` rows of so many columns, which lie `step` apart."""
+    within = operand.strides[-1]
     if lanes > 1 and within == 1 and step == columns and columns & (columns - 1) == 0:
-        whole = load(b, grid, row, 1, lanes * columns)
+        whole = load(b, operand, row, 1, lanes * columns)
         return b.shuffle(whole, whole, range(column, lanes * columns, columns)) if columns > 1 else whole
-    first = load(b, grid, row + column * within, 1, 1)
+    first = load(b, operand, row + column * within, 1, 1)
     if lanes == 1:
         return first
     value = b.splat(first, lanes)
     for lane in range(1, lanes):
-        value = b.insert(value, load(b, grid, row + (lane * step + column * within), 1, 1), lane)
+        value = b.insert(value, load(b, operand, row + (lane * step + column * within), 1, 1), lane)
     return value
 
 
@@ -123,3 +128,72 @@ def _reflected(b: Builder, x: Value, low: float, high: float) -> Value:
     rest = beyond - times * length
     is_odd = (times - b.floor(times * 0.5) * 2.0).eq(1.0)
     return b.select(below | above, b.select(below ^ is_odd, low + rest, high - rest), x)
+
+
+@kernel("deform-columns")
+class DeformColumnsKernel(Kernel):
+    """A vector of the elements of one window at a time: offsets and weights first, then the channels of each."""
+
+    name = "deform-columns"
+    AXES = ("places",)
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is DeformColumnsOp
+
+    def emit(self, call: KernelCall) -> None:
+        op = cast(DeformColumnsOp, call.op)
+        b, source, result = call.b, call.one("input"), call.result
+        window, groups = op.window(), integer(op.offset_group)
+        channels = source.shape[-1] // groups
+        axes, elements = len(window.kernel), op.elements(window)
+
+        def block(outer: list[Index], i: Index, lanes: int) -> None:
+            image, *outputs, group = outer
+            along = _moved_taps(call, outer, i, lanes)
+            taps = TapBlock(b, along, source, source.strides[1:-1])
+            start = linear([image, group * channels], (source.strides[0], source.strides[-1]))
+            place = linear([image, *outputs, group * channels], (*result.strides[: axes + 1], result.strides[-1]))
+            with b.loop(0, lanes) as lane:
+                into = (lane + i) * result.strides[-2] + place
+                store_blended(call, taps, lane, start, into, channels)
+
+        extents = (*result.shape[: axes + 1], groups, elements)
+        vector_nest(b, extents, _width(call.op, call.target), block, call.share("places"), rest=1)
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        result = shape_of(op.outputs()[0])
+        extents = (*result[:-2], integer(cast(DeformColumnsOp, op).offset_group), result[-2])
+        return {"places": nest_steps(extents, _width(op, target))}
+
+
+def _moved_taps(call: KernelCall, place: Sequence[Index], first: Index, lanes: int) -> list[list[Tap]]:
+    """The elements around the places of `lanes` elements of a window, from the `first` one on, along each axis."""
+    op = cast(DeformColumnsOp, call.op)
+    b, source, offset, mask = call.b, call.one("input"), call.one("offset"), call.maybe("mask")
+    window = op.window()
+    axes, elements, type_ = len(window.kernel), op.elements(window), computed(offset.element)
+    element = place[-1] * elements + first
+    row = linear([*place[:-1], element * axes], offset.strides)
+    along: list[list[Tap]] = []
+    for axis, size in enumerate(source.shape[1:-1]):
+        steps = np.indices(window.kernel)[axis].reshape(-1) * window.dilations[axis]
+        table = b.symbol(call.module.table(steps.astype(np.float64 if type_ == f64 else np.float32)))
+        within = table.at(first, type_).load(vector(type_, lanes))
+        start = b.cast(b.index(place[1 + axis]) * window.strides[axis] - window.pads[axis], type_)
+        moved = _column(b, offset, row, axes * offset.strides[-1], axis, lanes, axes)
+
+        def tap(index: Value, weight: Value | None, size: int = size) -> Tap:
+            before, inside = zero_outside(b, index, size)
+            return Tap(before, weight, inside)
+
+        along.append(weighted_taps(b, within + start + moved, size, "linear", computed(source.element), tap))
+    if mask is not None:
+        start = linear([*place[:-1], element], mask.strides)
+        factor = _column(b, mask, start, mask.strides[-1], 0, lanes, 1)
+        along[0] = [_times(b, tap, b.cast(factor, computed(source.element))) for tap in along[0]]
+    return along
+
+
+def _times(b: Builder, tap: Tap, factor: Value) -> Tap:
+    assert tap.weight is not None
+    return replace(tap, weight=tap.weight * factor)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.sampling import GridSampleOp
+from glow_mlir.dialects.glow_high.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.spatial import to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.spatial import kernel_shape, to_channels_first, to_channels_last
 from glow_mlir.ir.registry import onnx_operator
 
 _OLD_MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
@@ -40,3 +40,60 @@ def grid_sample_of_images(node: Node) -> SSAValue:
 def grid_sample(node: Node) -> SSAValue:
     """Images of any number of axes."""
     return _grid_sample(node, node.text("mode", "linear"))
+
+
+def _roi_align(node: Node, half_pixel: bool) -> SSAValue:
+    node.check_rank(0, (4,), "an image is [N, C, H, W]")
+    result = node.emit(
+        RoiAlignOp,
+        to_channels_last(node, node.input()),
+        node.input(1),
+        node.input(2),
+        output_shape=(node.int("output_height", 1), node.int("output_width", 1)),
+        sampling_ratio=node.int("sampling_ratio", 0),
+        spatial_scale=node.float("spatial_scale", 1.0),
+        half_pixel=half_pixel,
+        mode=node.text("mode", "avg"),
+    )
+    return to_channels_first(node, result)
+
+
+@onnx_operator("RoiAlign", since=10)
+def roi_align_of_pixels(node: Node) -> SSAValue:
+    """Corners are elements."""
+    return _roi_align(node, half_pixel=False)
+
+
+@onnx_operator("RoiAlign", since=16)
+def roi_align(node: Node) -> SSAValue:
+    """An attribute says whether corners lie between elements."""
+    words = ("half_pixel", "output_half_pixel")
+    word = node.text("coordinate_transformation_mode", words[0])
+    if word not in words:
+        hint = f"it is one of {', '.join(words)}"
+        raise ModelError(f"RoiAlign: coordinates '{word}' do not exist", node=node.name, hint=hint)
+    return _roi_align(node, half_pixel=word == words[0])
+
+
+@onnx_operator("DeformConv", since=19)
+def deform_conv(node: Node) -> SSAValue:
+    """A channels-last convolution between transposes."""
+    kernel = kernel_shape(node)
+    if node.ints("kernel_shape", kernel) != kernel:
+        reason = f"DeformConv: kernel_shape {node.ints('kernel_shape')} is not that of the weights, {kernel}"
+        raise ModelError(reason, node=node.name)
+    mask = node.optional(4)
+    result = node.emit(
+        DeformConvOp,
+        to_channels_last(node, node.input()),
+        to_channels_last(node, node.input(1)),
+        to_channels_last(node, node.input(2)),
+        node.optional(3),
+        None if mask is None else to_channels_last(node, mask),
+        strides=node.ints("strides", (1,) * len(kernel)),
+        pads=node.ints("pads", (0,) * (2 * len(kernel))),
+        dilations=node.ints("dilations", (1,) * len(kernel)),
+        offset_group=node.int("offset_group", 1),
+        group=node.int("group", 1),
+    )
+    return to_channels_first(node, result)

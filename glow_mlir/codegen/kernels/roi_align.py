@@ -1,0 +1,177 @@
+"""The kernel of regions of images, pooled into cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
+from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.types import i32, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.indexing import checked
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.glow_high.sampling import RoiAlignOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.properties import flag, integer, ints, number, text
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.target import Target
+
+
+@kernel("roi-align")
+class RoiAlignKernel(Kernel):
+    """
+    One cell of a region after the other: its samples add to a row of all channels.
+
+    The row is in the type that kernels compute in, and goes to the result when the cell is complete.
+    """
+
+    name = "roi-align"
+    AXES = ("cells",)
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is RoiAlignOp
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        image = getattr(op, "input")
+        return [((max(1, shape_of(image)[-1]),), computed(element_of(image)))]
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return (0,)
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"cells": math.prod(shape_of(op.outputs()[0])[:-1])}
+
+    def emit(self, call: KernelCall) -> None:
+        emission = _Cells(call, cast(RoiAlignOp, call.op), computed(call.one("input").element))
+        nest(call.b, call.result.shape[:-1], emission.cell, call.share("cells"))
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of a region: where it starts, how long a cell is, and how many samples it has."""
+
+    start: Value
+    step: Value
+    count: Value
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The two elements around one sample along one axis, their weights, and whether the sample is in the image."""
+
+    elements: tuple[Value, Value]
+    weights: tuple[Value, Value]
+    inside: Value
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The code of one instruction."""
+
+    call: KernelCall
+    op: RoiAlignOp
+    type: Attribute
+
+    def cell(self, place: list[Index]) -> None:
+        """All channels of one cell of one region."""
+        call, b = self.call, self.call.b
+        region, row, column = place
+        source = call.one("input")
+        indices = call.one("batch_indices")
+        image = checked(call, read_index(b, indices, linear([region], indices.strides)), source.shape[0], False)
+        start = image * source.strides[0]
+        rows, columns = self._axis(region, 0), self._axis(region, 1)
+        is_mean = text(self.op.mode) == "avg"
+        self._fill(0.0 if is_mean else -math.inf)
+        with b.loop(0, rows.count) as y:
+            vertical = self._sample(rows, row, y, source.shape[1])
+            with b.loop(0, columns.count) as x:
+                horizontal = self._sample(columns, column, x, source.shape[2])
+                self._add(start, vertical, horizontal, is_mean)
+        self._store(place, rows.count * columns.count, is_mean)
+
+    def _axis(self, region: Index, axis: int) -> _Axis:
+        """The vertical axis is 0, the horizontal one 1."""
+        b, rois, op = self.call.b, self.call.one("rois"), self.op
+        scale, half = float(number(op.spatial_scale)), flag(op.half_pixel)
+        low, high = (
+            load(b, rois, linear([region, column], rois.strides), 1, 1) * scale - (0.5 if half else 0.0)
+            for column in (1 - axis, 3 - axis)
+        )
+        length = high - low if half else b.max(high - low, 1.0)
+        step = length / float(ints(op.output_shape)[axis])
+        ratio = integer(op.sampling_ratio)
+        count = b.index(ratio) if ratio else b.index(b.to_int_saturating(b.max(b.ceil(step), 0.0), i32))
+        return _Axis(low, step, count)
+
+    def _sample(self, axis: _Axis, cell: Index, sample: Value, size: int) -> _Sample:
+        """The elements around sample number `sample` of a cell."""
+        b = self.call.b
+        position, count = b.cast(sample, self.type), b.cast(axis.count, self.type)
+        place = axis.start + b.cast(b.index(cell), self.type) * axis.step + (position + 0.5) * axis.step / count
+        inside = (place >= -1.0) & (place <= float(size))
+        x = b.min(b.max(place, 0.0), float(size - 1))
+        before = b.floor(x)
+        low = b.index(b.cast(before, i32))
+        fraction = x - before
+        return _Sample((low, b.min(low + 1, size - 1)), (1.0 - fraction, fraction), inside)
+
+    def _channels(self, body: Callable[[Index, int], None]) -> None:
+        """Loops over vectors of channels."""
+        source = self.call.one("input")
+        moves = (source.strides[-1], self.call.result.strides[-1])
+        vector_loop(self.call.b, source.shape[-1], lanes_for(self.call.target, self.type, moves), body)
+
+    def _row(self, channel: Index) -> Value:
+        return self.call.one("scratch").pointer.at(channel, self.type)
+
+    def _fill(self, value: float) -> None:
+        b = self.call.b
+        self._channels(lambda i, lanes: self._row(i).store(b.constant(value, vector(self.type, lanes))))
+
+    def _add(self, start: Value, rows: _Sample, columns: _Sample, is_mean: bool) -> None:
+        """Let one sample count in all channels; one that is not in the image is 0."""
+        b, source = self.call.b, self.call.one("input")
+        inside = rows.inside & columns.inside
+        corners = [
+            (y * source.strides[1] + x * source.strides[2] + start, b.select(inside, v * w, 0.0))
+            for y, v in zip(rows.elements, rows.weights, strict=True)
+            for x, w in zip(columns.elements, columns.weights, strict=True)
+        ]
+
+        def outside(channel: Index, lanes: int) -> None:
+            total = self._row(channel).load(vector(self.type, lanes))
+            self._row(channel).store(b.max(total, 0.0))
+
+        def channels(channel: Index, lanes: int) -> None:
+            total = self._row(channel).load(vector(self.type, lanes))
+            for offset, weight in corners:
+                x = load(b, source, channel * source.strides[-1] + offset, 1, lanes)
+                total = b.fma(x, weight, total) if is_mean else b.maximum(x * weight, total)
+            self._row(channel).store(total)
+
+        with b.when(inside):
+            self._channels(channels)
+        if not is_mean:
+            with b.when(~inside):
+                self._channels(outside)
+
+    def _store(self, place: list[Index], count: Value, is_mean: bool) -> None:
+        """Write what became of the samples; 0 where a region has none."""
+        b, result = self.call.b, self.call.result
+        some = b.max(count, 1)
+        divisor = b.cast(some, self.type)
+        target = linear(place, result.strides[:-1])
+
+        def channels(channel: Index, lanes: int) -> None:
+            total = self._row(channel).load(vector(self.type, lanes))
+            value = total / divisor if is_mean else b.select(count > 0, total, 0.0)
+            store(b, result, channel * result.strides[-1] + target, value)
+
+        self._channels(channels)
