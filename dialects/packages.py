@@ -81,8 +81,8 @@ BUILTIN = OperatorPackage(
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
-            "elementwise conv matmul attention determinant reductions normalization pooling data_movement indexing "
-            "top_k resize sampling roi_align recurrent lookup blockwise_matmul",
+            "elementwise conv matmul attention determinant reductions normalization pooling max_pool_with_indices "
+            "data_movement indexing top_k resize sampling roi_align recurrent lookup blockwise_matmul",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

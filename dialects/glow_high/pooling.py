@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
@@ -27,7 +27,7 @@ from glow_mlir.dialects.properties import (
     optional_ints_prop,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
@@ -119,6 +119,38 @@ class MaxPoolOp(Pool):
 
     def pads_with(self, fill: float, known: Range, window: Window) -> bool:
         return fill <= known.low and meets_input(window)
+
+
+@irdl_op_definition
+class MaxPoolWithIndicesOp(Pool):
+    """
+    The largest element of each window and, as i64, where it is (ONNX MaxPool with both results).
+
+    `indices` counts the elements of the input in the order [N, C, spatial…], whatever its layout; with `column_major`
+    the first spatial axis is the innermost one. Of equal elements the first one counts, and padding never does.
+    """
+
+    name = "glow_high.max_pool_with_indices"
+
+    column_major = flag_prop()
+    result = result_def(TENSOR)
+    indices = result_def(TENSOR)
+
+    def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
+        return None  # A border in the input counts in the indices.
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        (values,) = Pool.infer_types(self)
+        return (values, tensor(sizes_of(values), i64))
+
+    def untransposed(self, permutation: Shape) -> Untransposed | None:
+        return None  # The indices would have to change with the axes.
+
+    def scales_channels(self) -> bool:
+        return False
+
+    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
+        return [*Pool.result_samples(self, operands)] * 2
 
 
 @irdl_op_definition

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.interpreter.convolution import channels_last, windows_of
@@ -30,6 +32,26 @@ def max_pool(op: MaxPoolOp, x: np.ndarray) -> np.ndarray:
     lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
     patches, axes = _patches(op, x, lowest)
     return _restored(op, patches.max(axis=axes))
+
+
+@semantics(MaxPoolWithIndicesOp)
+def max_pool_with_indices(op: MaxPoolWithIndicesOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first place in each window that has the maximum and is no padding."""
+    first = np.moveaxis(x, -1, 1) if is_channels_last(op.layout) else x
+    spatial = first.shape[2:]
+    order = "F" if flag(op.column_major) else "C"
+    places = np.arange(math.prod(spatial)).reshape(spatial, order=order)
+    planes = np.arange(math.prod(first.shape[:2])).reshape(*first.shape[:2], *(1,) * len(spatial))
+    numbers = planes * places.size + places
+    numbers = np.moveaxis(numbers, 1, -1) if is_channels_last(op.layout) else numbers
+    lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
+    (patches, axes), (indices, _) = _patches(op, x, lowest), _patches(op, numbers, -1)
+    largest = patches.max(axis=axes, keepdims=True)
+    flat = (*patches.shape[: -len(axes)], -1)
+    candidates = ((patches == largest) | (patches != patches)) & (indices >= 0)
+    chosen = candidates.reshape(flat).argmax(-1)[..., None]
+    index = np.take_along_axis(indices.reshape(flat), chosen, -1)[..., 0]
+    return _restored(op, largest.reshape(flat)[..., 0]), _restored(op, index)
 
 
 @semantics(AvgPoolOp)

@@ -140,6 +140,11 @@ def linear_taps(x: np.ndarray, size: int) -> list[Tap]:
     return [Tap(np.clip(i, 0, size - 1), weight, (i >= 0) & (i < size)) for i, weight in taps]
 
 
+def _along(count: int, step: int, behind: int) -> np.ndarray:
+    """Multiples of `step` along an axis with so many axes behind it."""
+    return (np.arange(count) * step).reshape((count, *(1,) * behind))
+
+
 def _columns(window: Window, groups: int, x: np.ndarray, offset: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
     """The sampled elements of all windows, in f64: [N, outputs…, kernel, C]."""
     axes = len(window.kernel)
@@ -147,9 +152,8 @@ def _columns(window: Window, groups: int, x: np.ndarray, offset: np.ndarray, mas
     moved = as_places(offset).reshape(*offset.shape[:-1], groups, *window.kernel, axes)
     places: list[np.ndarray] = []
     for axis in range(axes):
-        first = np.arange(outputs[axis]) * window.strides[axis] - window.pads[axis]
-        within = np.arange(window.kernel[axis]) * window.dilations[axis]
-        here = first.reshape(-1, *(1,) * (2 * axes - axis)) + within.reshape(-1, *(1,) * (axes - 1 - axis))
+        here = _along(outputs[axis], window.strides[axis], 2 * axes - axis) - window.pads[axis]
+        here = here + _along(window.kernel[axis], window.dilations[axis], axes - 1 - axis)
         places.append((here.astype(moved.dtype) + moved[..., axis]).reshape(*offset.shape[:-1], groups, -1))
     channels = x.shape[-1] // groups
     parts: list[np.ndarray] = []
@@ -193,7 +197,7 @@ def _samples(start: Any, length: Any, cells: int, size: int, ratio: int) -> tupl
     """Elements [cells, samples, 2] along one axis of a region, their weights, and whether samples are in the image."""
     step = length / cells
     count = ratio or max(int(np.ceil(step)), 0)
-    type_ = type(step)
+    type_: Any = step.dtype.type
     within = (np.arange(count).astype(type_) + type_(0.5)) * step / type_(count)
     places = (start + np.arange(cells).astype(type_) * step)[:, None] + within
     inside = (places >= -1) & (places <= size)

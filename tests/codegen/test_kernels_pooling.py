@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from execute import check, check_low, runnable_targets, sample
+from execute import Case, check, check_all, check_low, runnable_targets, sample
 
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool
 
 WINDOWS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "line": ((9,), {"kernel_shape": (3,), "pads": (1, 2)}),
@@ -88,3 +88,16 @@ def test_strided_operands():
         """,
         {"x": sample((1, 6, 6, 40)), "y": sample((1, 5, 5, 64), seed=1)},
     )
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_places_of_maxima(target: str):
+    window: dict[str, Any] = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 0)}
+    ties = [np.round(sample((2, 7, 5, 19), dtype)) for dtype in ("f4", "f8", "f2")]
+    integers = [sample((2, 7, 5, 19), dtype) for dtype in ("i1", "u1")]
+    spoiled = sample((1, 6, 6, 3))
+    spoiled[0, 2:4, 2] = np.nan
+    images = [*ties, *integers, spoiled, np.full((1, 4, 4, 3), -np.inf, np.float32)]
+    turned: dict[str, Any] = {"layout": "channels_first", "column_major": True, "dilations": (2, 1), "ceil_mode": True}
+    cases = [Case(MaxPoolWithIndicesOp, x, **window) for x in images]
+    check_all([*cases, Case(MaxPoolWithIndicesOp, sample((2, 3, 7, 5)), **turned, **window)], target)

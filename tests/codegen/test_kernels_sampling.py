@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from execute import Case, check, check_all, runnable_targets, sample
 
-from glow_mlir.dialects.glow_high.sampling import MODES, PADDINGS, GridSampleOp
+from glow_mlir.dialects.glow_high.sampling import (
+    MODES,
+    PADDINGS,
+    POOLINGS,
+    DeformColumnsOp,
+    DeformConvOp,
+    GridSampleOp,
+    RoiAlignOp,
+)
 
 
 def grid(*shape: int, dtype: str = "f4") -> np.ndarray:
@@ -45,3 +55,44 @@ def test_grid_sample_of_all_ranks_and_types():
 def test_what_is_outside_is_zero_even_beside_infinities():
     x = np.full((1, 2, 2, 3), np.inf, np.float32)
     check(GridSampleOp, x, np.array([[[[5, 5], [np.nan, 0], [1e30, -1e30], [0, 0]]]], np.float32))
+
+
+REGIONS = np.array(
+    [[0, 0, 9, 9], [3, 2, 11, 6], [-3, -3, 2, 2], [5, 5, 4, 4], [2, 2, 2.5, 2.5], [30, 30, 40, 40]], np.float32
+)
+"""Some are beyond the image, one is turned over, and one is smaller than an element."""
+IMAGES = np.array([0, 1, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_roi_align(target: str):
+    common: dict[str, Any] = {"output_shape": (3, 2), "spatial_scale": 0.75}
+    x = sample((2, 8, 10, 19))
+    cases = [
+        Case(RoiAlignOp, x, REGIONS, IMAGES, mode=mode, sampling_ratio=ratio, half_pixel=half, **common)
+        for mode in POOLINGS
+        for ratio, half in ((0, False), (0, True), (2, True))
+    ]
+    doubles = REGIONS.astype("f8"), IMAGES.astype("i4")
+    check_all([*cases, Case(RoiAlignOp, sample((2, 8, 10, 3), "f8"), *doubles, **common)], target)
+
+
+def test_roi_align_of_half_floats():
+    check(RoiAlignOp, sample((2, 8, 10, 3), "f2"), REGIONS.astype("f2"), IMAGES, output_shape=(3, 2), tolerance=4e-3)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_deform_conv(target: str):
+    x, offset, mask = sample((2, 8, 5, 8)), sample((2, 4, 5, 2 * 6 * 2)), np.abs(sample((2, 4, 5, 2 * 6)))
+    window: dict[str, Any] = {"strides": (2, 1), "pads": (1, 0, 1, 1), "offset_group": 2}
+    check_all(
+        [
+            Case(DeformColumnsOp, x, offset, mask, kernel_shape=(3, 2), **window),
+            Case(DeformConvOp, x, sample((12, 3, 2, 8)), offset, sample((12,)), None, **window),
+            Case(DeformConvOp, x, sample((12, 3, 2, 2)), offset, sample((12,)), mask, group=4, **window),
+            Case(DeformConvOp, sample((2, 9, 4)), sample((5, 3, 4)), sample((2, 7, 3)), dilations=(1,)),
+            Case(DeformConvOp, sample((1, 3, 3, 2), "f8"), sample((4, 2, 2, 2), "f8"), sample((1, 2, 2, 8), "f8")),
+        ],
+        target,
+        tolerance=2e-5,
+    )

@@ -11,7 +11,10 @@ ELEMENTWISE = """
     IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu
     Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
 """
-SPATIAL = "AveragePool Conv ConvTranspose GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool MaxPool"
+SPATIAL = """
+    AveragePool Conv ConvTranspose DeformConv GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool MaxPool
+    MaxUnpool RoiAlign
+"""
 SIGNALS = "MelWeightMatrix STFT"
 LINEAR = "Det Einsum Gemm MatMul"
 NORMALIZATION = """
@@ -28,6 +31,7 @@ OPERATORS = " ".join((ELEMENTWISE, SPATIAL, SIGNALS, LINEAR, NORMALIZATION, REDU
 CONSTANT_OPERANDS = {
     **{name: (1,) for name in REDUCTIONS.split() if name not in ("ArgMax", "ArgMin")},
     "Dropout": (1, 2),
+    "MaxUnpool": (2,),
     "MelWeightMatrix": tuple(range(5)),
     "STFT": (1, 3),
 }
@@ -40,7 +44,6 @@ UNSUPPORTED = {
     "test_cast*INT2*": LOW_PRECISION,
     "test_cast*INT4*": LOW_PRECISION,
     "test_equal_string*": "strings are no numbers",
-    "test_maxpool_with_argmax*": "the positions of maxima are no result of max_pool yet",
     "test_training_dropout": "what it drops is random",
     "test_training_dropout_default*": "what it drops is random",
     "test_training_dropout_mask": "what it drops is random",

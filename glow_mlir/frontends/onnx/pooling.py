@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp
+from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.shapes import size_of
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_channels_last
 from glow_mlir.ir.registry import onnx_operator
@@ -14,10 +25,14 @@ from glow_mlir.ir.registry import onnx_operator
 
 def pool(node: Node, operator: type[HighOp], value: SSAValue, **properties: AttributeValue) -> SSAValue:
     """What an operator makes of each window of a value that has the shape of the first operand."""
+    return _pools(node, operator, value, **properties)[0]
+
+
+def _pools(node: Node, operator: type[HighOp], value: SSAValue, **properties: AttributeValue) -> Sequence[SSAValue]:
     kernel = node.ints("kernel_shape")
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
-    result = node.emit(
+    results = node.emit_all(
         operator,
         to_channels_last(node, value),
         kernel_shape=kernel,
@@ -27,13 +42,45 @@ def pool(node: Node, operator: type[HighOp], value: SSAValue, **properties: Attr
         ceil_mode=node.flag("ceil_mode"),
         **properties,
     )
-    return to_channels_first(node, result)
+    return [to_channels_first(node, result) for result in results]
 
 
 @onnx_operator("MaxPool")
-def max_pool(node: Node) -> SSAValue:
-    """The maximum of each window."""
-    return pool(node, MaxPoolOp, node.input())
+def max_pool(node: Node) -> Sequence[SSAValue]:
+    """The maximum of each window, and where it is if that is asked for."""
+    if not node.wants(1):
+        return _pools(node, MaxPoolOp, node.input())
+    return _pools(node, MaxPoolWithIndicesOp, node.input(), column_major=node.flag("storage_order"))
+
+
+@onnx_operator("MaxUnpool", since=9)
+def max_unpool(node: Node) -> SSAValue:
+    """Zeros, but for elements where MaxPool found them; a larger image has further zeros behind them."""
+    kernel = node.ints("kernel_shape")
+    strides, pads = node.ints("strides", (1,) * len(kernel)), node.ints("pads", (0,) * (2 * len(kernel)))
+    if not len(kernel) == len(strides) == len(pads) // 2 == node.rank() - 2:
+        hint = "kernel_shape and strides have one number for each spatial axis, pads two"
+        raise ModelError(f"MaxUnpool: windows do not fit {node.rank() - 2} spatial axes", node=node.name, hint=hint)
+    sizes = node.shape()[2:]
+    spatial = [
+        (size - 1) * stride - sum(pads[axis :: len(kernel)]) + extent
+        for axis, (size, stride, extent) in enumerate(zip(sizes, strides, kernel, strict=True))
+    ]
+    shape = (*node.shape()[:2], *spatial)
+    node.check_size(*shape)
+    count = size_of(node.input())
+    zeros = node.emit(
+        SplatOp, value=scalar_attribute(numpy_dtype(node.element()).type(0), node.element()), shape=(math.prod(shape),)
+    )
+    flat = (node.emit(ReshapeOp, node.input(position), shape=(count,)) for position in (1, 0))
+    image = node.emit(ReshapeOp, node.emit(ScatterElementsOp, zeros, *flat), shape=shape)
+    if node.optional(2) is None:
+        return image
+    wanted = node.integers(2, "the shape")
+    if len(wanted) != len(shape) or any(a < b for a, b in zip(wanted, shape, strict=True)):
+        raise ModelError(f"MaxUnpool: an output of shape {wanted} has no room for {shape}", node=node.name)
+    node.check_size(*wanted)
+    return node.emit(PadOp, image, pads=(*(0,) * len(shape), *np.subtract(wanted, shape).tolist()))
 
 
 @onnx_operator("AveragePool")

@@ -1,0 +1,123 @@
+"""The kernel of the largest elements of windows, and of where they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.access import computed, lanes_for, load, store
+from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.types import i64, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.pooling import Image, Taps
+from glow_mlir.codegen.kernels.reductions import lowest
+from glow_mlir.codegen.kernels.top_k import goes_before
+from glow_mlir.codegen.lines import moved_by
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.glow_high.pooling import MaxPoolWithIndicesOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import contiguous_strides
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.target import Target
+from glow_mlir.dialects.windows import is_channels_last
+
+
+@kernel("max-pool-with-indices")
+class MaxPoolWithIndicesKernel(Kernel):
+    """One pixel at a time, vectors over its channels, each lane with the place of its largest element so far."""
+
+    name = "max-pool-with-indices"
+    AXES = ("pixels",)
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is MaxPoolWithIndicesOp
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        last = is_channels_last(cast(MaxPoolWithIndicesOp, op).layout)
+        return {"pixels": math.prod(Image.of(op.outputs()[0], last).sizes[:-1])}
+
+    def emit(self, call: KernelCall) -> None:
+        emission = _Pixels.of(call)
+        nest(call.b, emission.values.sizes[:-1], emission.pixel, call.share("pixels"))
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """The code of one instruction."""
+
+    call: KernelCall
+    op: MaxPoolWithIndicesOp
+    source: Image
+    values: Image
+    indices: Image
+    places: tuple[int, ...]
+    """By how much the index grows along each spatial axis."""
+
+    @staticmethod
+    def of(call: KernelCall) -> _Pixels:
+        """The images of the operands."""
+        op = cast(MaxPoolWithIndicesOp, call.op)
+        last = is_channels_last(op.layout)
+        source, values, indices = (Image.of(value, last) for value in (op.input, op.result, op.indices))
+        spatial = source.sizes[1:-1]
+        column = contiguous_strides(spatial[::-1])[::-1]
+        return _Pixels(
+            call, op, source, values, indices, column if flag(op.column_major) else contiguous_strides(spatial)
+        )
+
+    def pixel(self, place: list[Index]) -> None:
+        """All channels of one window."""
+        call, b = self.call, self.call.b
+        batch, *outputs = place
+        window, sizes = self.op.window(), self.source.sizes
+        taps = [
+            Taps.within(b, window, axis, output, self.values.sizes[axis + 1], (0, sizes[axis + 1]))
+            for axis, output in enumerate(outputs)
+        ]
+        origins = [tap.origin for tap in taps]
+        start = linear([batch, *origins], self.source.strides[:-1])
+        first = b.index(linear([batch * sizes[-1], *origins], (math.prod(sizes[1:-1]), *self.places)))
+        element = computed(call.one("input").element)
+        steps = (self.source.strides[-1], self.values.strides[-1], self.indices.strides[-1])
+
+        def channels(channel: Index, lanes: int) -> None:
+            best = b.constant(lowest(call.one("input").element), vector(element, lanes))
+            nowhere = b.constant(-1, vector(i64, lanes))
+            offset = moved_by(start, channel, steps[0])
+            value, index = self._window(taps, offset, b.cast(first, i64), [best, nowhere])
+            plane = (b.iota(i64, lanes) + b.cast(b.index(channel), i64)) * math.prod(sizes[1:-1])
+            for operand, image, result in (
+                (call.result, self.values, value),
+                (call.one("indices"), self.indices, index + plane),
+            ):
+                store(b, operand, moved_by(linear(place, image.strides[:-1]), channel, image.strides[-1]), result)
+
+        vector_loop(b, sizes[-1], lanes_for(call.target, element, steps), channels)
+
+    def _window(self, taps: Sequence[Taps], offset: Index, place: Value, best: Sequence[Value]) -> list[Value]:
+        """The loops over the taps; carried are the largest element of each lane and its place in its channel."""
+        b, source = self.call.b, self.call.one("input")
+        if not taps:
+            return self._better(source, offset, place, *best)
+        axis = len(self.places) - len(taps)
+        dilation = self.op.window().dilations[axis]
+        with b.loop(taps[0].first, taps[0].last, 1, carried=best) as loop:
+            moved = moved_by(offset, loop.index, self.source.strides[axis + 1] * dilation)
+            there = place + b.cast(loop.index, i64) * (self.places[axis] * dilation)
+            loop.set(*self._window(taps[1:], moved, there, loop.values))
+        return loop.results
+
+    def _better(self, source: Operand, offset: Index, place: Value, best: Value, index: Value) -> list[Value]:
+        b = self.call.b
+        x = load(b, source, offset, 1, best.lanes)
+        is_first = b.compare("lt", index, 0)
+        takes = goes_before(source.element, True)(b, x, best) | is_first
+        return [
+            b.select(takes, x, best),
+            b.select(takes, b.splat(place, best.lanes) if best.lanes > 1 else place, index),
+        ]
