@@ -221,8 +221,8 @@ class Counting(Executable):
         self._nbytes = nbytes
 
     @property
-    def nbytes(self) -> int:
-        return self._nbytes
+    def memory(self) -> dict[object, int]:
+        return {self: self._nbytes}
 
     def load(self, name: str) -> Any:
         return name
@@ -241,7 +241,7 @@ def test_what_was_used_longest_ago_is_given_up(limits: SpecializationLimits) -> 
     for size in (1, 2, 1, 3):
         found.entry_point({"x": np.zeros(size)})
     assert [item.sizes for item in found.kept()] == [{"N": 1}, {"N": 3}]
-    assert found.nbytes == 20
+    assert sum(found.memory.values()) == 20
 
 
 def test_the_last_one_stays_whatever_it_takes() -> None:

@@ -15,7 +15,7 @@ from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError
 from glow_mlir.runtime.artifact import Artifact
-from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.cache import ArtifactCache, cache_key, shared_memory
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.json_cache import JsonCache
@@ -129,7 +129,7 @@ class ModelCompiler:
             hint = "a session compiles for new sizes as long as its files stay what they are: begin another one"
             raise ModelError("its files have changed since the session began", file=str(self._model), hint=hint)
         if self._loader is None:
-            found = self._loaded(self._model, assumptions)
+            found = self._loaded(self._model, assumptions, shared_memory)
         else:
             found = self._known(now, assumptions) or self._kept(now, now.model, assumptions)
         if found is None or now.files.changed():
@@ -236,24 +236,32 @@ class ModelCompiler:
         """What is stored, loaded without the compiler."""
         assert self._loader is not None
         artifact = self._cache.load(self._key(source, assumptions))
-        return None if artifact is None else Loaded(self._loader.load(artifact, self._most_threads))
+        return None if artifact is None else self._stored(artifact, assumptions, {})
+
+    def _stored(self, artifact: Artifact, assumptions: Assumptions, seconds: dict[str, float]) -> Loaded:
+        """An artifact of the cache, ready to be called; specializations have what is the same in memory once."""
+        assert self._loader is not None
+        if assumptions != NOTHING:
+            artifact = artifact.with_shared_constants(in_file=True)
+        return Loaded(self._loader.load(artifact, self._most_threads), seconds)
 
     def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:
         """What is new, which goes into the cache; `None` where a file changed since its identity was taken."""
-        assert self._loader is not None
         with self._cache.draft() as draft:
             artifact, seconds = self._compiled(model, assumptions, draft.room)
             if source.files.changed():
                 return None
             assert isinstance(artifact, Artifact)
             self._cache.store(self._key(source, assumptions), artifact, draft)
-        return Loaded(self._loader.load(artifact, self._most_threads), seconds)
+        return self._stored(artifact, assumptions, seconds)
 
-    def _loaded(self, model: Any, assumptions: Assumptions) -> Loaded:
+    def _loaded(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> Loaded:
         """What is new, by a backend that stores nothing, or without the cache."""
         from glow_mlir.backends.interface import get_backend
 
-        artifact, seconds = self._compiled(model, assumptions)
+        artifact, seconds = self._compiled(model, assumptions, room)
+        if room is not None and isinstance(artifact, Artifact):
+            artifact = artifact.with_shared_constants(in_file=False)
         executable: Executable = get_backend(self._options.backend).load(artifact, self._most_threads)
         return Loaded(executable, seconds)
 

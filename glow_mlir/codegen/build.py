@@ -34,6 +34,7 @@ from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Entry, Failure, Manifest, StateValue, Step
 from glow_mlir.runtime.machine_code import aligned
+from glow_mlir.runtime.shared_constants import is_shared
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.allocate import rounded
 
@@ -186,6 +187,7 @@ def build_artifact(
         region.size,
         tuple(state),
         tuple(entry for entry in entries if entry.name in hidden),
+        tuple((content.offset, content.value.nbytes) for content in contents if is_shared(content.value.nbytes)),
     )
     for item in passes:
         apply_pass(item, context, module)

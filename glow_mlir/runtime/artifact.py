@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from glow_mlir.runtime.shared_constants import SharedPages, share
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.json_text import parsed_json
 
@@ -106,6 +107,8 @@ class Manifest:
     """
     The entries that no caller names: each makes the packed state that it is bound to, of the state that it is bound to.
     """
+    large: tuple[tuple[int, int], ...] = ()
+    """Offset and bytes of each constant that other artifacts may have as well, at a multiple of a page."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 
@@ -119,6 +122,7 @@ class Manifest:
         data: dict[str, Any] = parsed_json(text)
         for group in ("entries", "packing"):
             data[group] = tuple(map(Entry.from_data, data[group]))
+        data["large"] = tuple((int(offset), int(size)) for offset, size in data["large"])
         data["state"] = tuple(StateValue(**_with_shape(item)) for item in data["state"])
         return Manifest(**data)
 
@@ -135,3 +139,12 @@ class Artifact:
     code: tuple[bytes, ...]
     constants: np.ndarray
     manifest: Manifest
+    shared: tuple[SharedPages, ...] = ()
+    """Pages of the constants that other executables of the process may have as well."""
+
+    def with_shared_constants(self, in_file: bool) -> Artifact:
+        """
+        The artifact, with large constants that the process has already in its constants, see `share`; nobody may read
+        these yet.
+        """
+        return replace(self, shared=tuple(share(self.constants, self.manifest.large, in_file)))

@@ -54,7 +54,7 @@ class Draft:
                 return self._constants
             except OSError:  # The disk may be full.
                 self.folder.remove(_CONSTANTS)
-        return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
+        return shared_memory(size)
 
     def keep(self, key: str, artifact: Artifact) -> None:
         """Write what is missing, and give the folder its name among the others; raises `OSError`."""
@@ -71,6 +71,11 @@ class Draft:
             with self.folder.new_file(_CONSTANTS) as file:
                 file.write(artifact.constants.data)
         self._place.rename(self.folder.path.name, key)
+
+
+def shared_memory(size: int) -> np.ndarray:
+    """That many zero bytes, which can be mapped again."""
+    return np.frombuffer(mmap.mmap(-1, size), np.uint8) if size else np.empty(0, np.uint8)
 
 
 def _code_file(number: int) -> str:

@@ -62,9 +62,13 @@ class Executable(ABC):
         self.state = state
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of code, constants, and activations of one thread; 0 for what shares all of that with others."""
-        return 0
+    def memory(self) -> dict[object, int]:
+        """
+        Bytes of code, constants, and activations of one thread, by what is in memory once.
+
+        Executables that share a part have the same key for it.
+        """
+        return {}
 
     @property
     def current(self) -> Executable:

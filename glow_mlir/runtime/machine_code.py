@@ -122,6 +122,7 @@ class MachineCode(Executable):
         super().__init__([entry.name for entry in manifest.entries], State(_initial_state(artifact)))
         self.manifest = manifest
         self.constants = artifact.constants
+        self._shared = artifact.shared
         self.code_bytes = sum(map(len, artifact.code))
         """Size of the object files."""
         self._packing = {_packed_binding(entry).name: entry for entry in manifest.packing}
@@ -136,9 +137,11 @@ class MachineCode(Executable):
         self._loading = threading.Lock()
 
     @property
-    def nbytes(self) -> int:
+    def memory(self) -> dict[object, int]:
+        shared: dict[object, int] = {pages: pages.nbytes for pages in self._shared}
         activations = max((entry.activations for entry in self.manifest.entries), default=0)
-        return self.code_bytes + self.constants.nbytes + activations
+        own = self.constants.nbytes - sum(pages.nbytes for pages in self._shared)
+        return {**shared, self: self.code_bytes + own + activations}
 
     def load(self, name: str) -> MachineEntry:
         with self._loading:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
@@ -96,10 +96,13 @@ class Specialization:
     """Seconds that each stage of its compilation took; none where it came from the cache."""
     seconds: float
     """How long the call waited that needed it first."""
-    nbytes: int
-    """Bytes of code, constants, and activations of one thread."""
     calls: int = 0
     """How many calls it served."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of code, constants, and activations of one thread, what it shares with others among them."""
+        return sum(self.executable.memory.values())
 
 
 class Specializations(Executable):
@@ -146,8 +149,8 @@ class Specializations(Executable):
             return list(self._known.values())
 
     @property
-    def nbytes(self) -> int:
-        return sum(item.nbytes for item in self.kept())
+    def memory(self) -> dict[object, int]:
+        return _together(self.kept())
 
     @property
     def current(self) -> Executable:
@@ -198,7 +201,6 @@ class Specializations(Executable):
                 entry=loaded.executable.entry(),
                 compile_seconds=loaded.seconds,
                 seconds=time.perf_counter() - start,
-                nbytes=loaded.executable.nbytes,
             )
             with self._looking:
                 self._known[assumptions] = made
@@ -214,10 +216,20 @@ class Specializations(Executable):
 
     def _trim(self) -> None:
         """Give up what was used longest ago, as far as the limits ask for it."""
-        total = sum(item.nbytes for item in self._known.values())
-        while len(self._known) > 1 and (len(self._known) > self.limits.number or total > self.limits.memory):
-            _, gone = self._known.popitem(last=False)
-            total -= gone.nbytes
+        while len(self._known) > 1 and (len(self._known) > self.limits.number or self._bytes() > self.limits.memory):
+            self._known.popitem(last=False)
+
+    def _bytes(self) -> int:
+        """The bytes of those that are kept, shared parts once."""
+        return sum(_together(self._known.values()).values())
+
+
+def _together(items: Iterable[Specialization]) -> dict[object, int]:
+    """The memory of some specializations, each part once."""
+    found: dict[object, int] = {}
+    for item in items:
+        found |= item.executable.memory
+    return found
 
 
 class _Entry(EntryPoint):

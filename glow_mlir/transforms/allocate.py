@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.runtime.shared_constants import PAGE, is_shared
 
 ALIGNMENT = 64
 
@@ -27,7 +28,8 @@ class AllocatePass(ModulePass):
     other in the constants region, which functions share, and bind the rest by position (Glow's MemoryAllocator).
 
     Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
-    bytes. The function keeps the sizes as `activations`, `activations_bound` (no arena can be smaller) and `constants`.
+    bytes, and those of constants that several executables may share, multiples of a page. The function keeps the sizes
+    as `activations`, `activations_bound` (no arena can be smaller) and `constants`.
     """
 
     name = "allocate"
@@ -39,9 +41,9 @@ class AllocatePass(ModulePass):
             allocate_storage(function, storage, constants)
 
 
-def rounded(size: int) -> int:
-    """`size` rounded up to the alignment."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def rounded(size: int, alignment: int = ALIGNMENT) -> int:
+    """`size` rounded up to an alignment."""
+    return -(-size // alignment) * alignment
 
 
 def allocate_activations(function: FuncOp) -> None:
@@ -67,8 +69,11 @@ class Constants:
     def place(self, weight: WeightOp) -> int:
         """The offset of a constant, given to it where it is first declared."""
         if weight.storage_name not in self.places:
+            size = byte_size(weight.result)
+            if is_shared(size):
+                self.size = rounded(self.size, PAGE)
             self.places[weight.storage_name] = self.size
-            self.size += rounded(byte_size(weight.result))
+            self.size += rounded(size)
         return self.places[weight.storage_name]
 
 
