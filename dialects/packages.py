@@ -58,19 +58,19 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention einsum "
-        "pooling normalization data_movement indexing resize sampling fourier reductions recurrence recurrent "
-        "quantization blockwise",
+        "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention "
+        "linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
+        "reductions recurrence recurrent quantization blockwise",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
-        "storage convolution linear attention pooling normalization data_movement indexing resize sampling fourier "
-        "reductions recurrent quantization blockwise",
+        "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
+        "sampling fourier ngrams reductions recurrent quantization blockwise",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow loops "
-        "indexing resize sampling fourier reductions recurrent quantization integer_operators blockwise "
+        "indexing resize sampling fourier ngrams reductions recurrent quantization integer_operators blockwise "
         "quantized_attention quantized_lstm quantized_embedding",
     ),
     lowerings=_modules(
@@ -81,8 +81,9 @@ BUILTIN = OperatorPackage(
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
-            "elementwise conv matmul attention determinant reductions normalization pooling max_pool_with_indices "
-            "data_movement indexing top_k resize sampling roi_align recurrent lookup blockwise_matmul",
+            "elementwise conv matmul attention linear_attention determinant reductions normalization pooling "
+            "max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams recurrent "
+            "lookup blockwise_matmul",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

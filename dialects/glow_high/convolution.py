@@ -18,8 +18,16 @@ from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samp
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FACTORS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.properties import int_prop, integer, ints, optional_ints_prop, optional_type_prop, text_prop
-from glow_mlir.dialects.shapes import Shape, require, shape_of, size_of, tensor
+from glow_mlir.dialects.properties import (
+    int_prop,
+    integer,
+    ints,
+    ints_prop,
+    optional_ints_prop,
+    optional_type_prop,
+    text_prop,
+)
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
@@ -190,3 +198,41 @@ def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) ->
     if not all(parameter.is_one for parameter in parameters):
         return unknown(operands, shape)
     return windowed_samples(image, shape, channel_axis(len(shape), layout), mixes_channels=True)
+
+
+@irdl_op_definition
+class Col2ImOp(HighOp):
+    """
+    An image [N, C, spatial…] as the sum of its windows, which are the columns of the operand (ONNX Col2Im).
+
+    `input` is [N, C * elements, windows]. `image_shape` are the spatial sizes of the image, `block_shape` those of a
+    window; elements and windows are in row-major order. Windows overlap as those of a convolution do, and what lies in
+    the `pads` is left out.
+    """
+
+    name = "glow_high.col2im"
+
+    input = operand_def(NUMBERS.of_rank(3))
+    image_shape = ints_prop()
+    block_shape = ints_prop()
+    strides = optional_ints_prop()
+    pads = optional_ints_prop()
+    dilations = optional_ints_prop()
+    result = result_def(TENSOR)
+
+    def window(self) -> Window:
+        """Sizes, strides, pads and dilations of the windows."""
+        return Window.of(ints(self.block_shape), self.strides, self.pads, self.dilations)
+
+    def windows(self) -> Shape:
+        """How many windows there are along each spatial axis."""
+        return self.window().outputs(ints(self.image_shape))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        batch, rows, columns = shape_of(self.input)
+        image, block = ints(self.image_shape), ints(self.block_shape)
+        require(len(image) == len(block) > 0, f"windows of {len(block)} axes do not fit images of {len(image)}")
+        elements, windows = math.prod(block), math.prod(self.windows())
+        require(elements > 0 and rows % elements == 0, f"{rows} rows are no channels of {elements} elements each")
+        require(columns == windows, f"{columns} columns do not fit {windows} windows")
+        return (tensor((batch, rows // elements, *image), element_of(self.input)),)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.interpreter.linear import factors, wide
 from glow_mlir.ir.registry import semantics
@@ -89,3 +91,22 @@ def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias
     if bias is not None:
         result = result + wide(bias)
     return (result if last else np.moveaxis(result, -1, 1)).astype(numpy_dtype(signature.output))
+
+
+@semantics(Col2ImOp)
+def col2im(op: Col2ImOp, x: np.ndarray) -> np.ndarray:
+    """The windows, each element added at its place in the padded image."""
+    window, windows, image = op.window(), op.windows(), ints(op.image_shape)
+    padding = [window.padding(axis) for axis in range(len(image))]
+    channels = x.shape[1] // math.prod(window.kernel)
+    columns = wide(x).reshape(len(x), channels, *window.kernel, *windows)
+    padded = [size + sum(pads) for size, pads in zip(image, padding, strict=True)]
+    total = np.zeros((len(x), channels, *padded), columns.dtype)
+    for element in np.ndindex(*window.kernel):
+        places = [
+            slice(start * dilation, start * dilation + (count - 1) * stride + 1, stride)
+            for start, dilation, count, stride in zip(element, window.dilations, windows, window.strides, strict=True)
+        ]
+        total[(slice(None), slice(None), *places)] += columns[(slice(None), slice(None), *element)]
+    inner = [slice(before, before + size) for (before, _), size in zip(padding, image, strict=True)]
+    return total[(slice(None), slice(None), *inner)].astype(x.dtype)

@@ -12,10 +12,10 @@ ELEMENTWISE = """
     Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor
 """
 SPATIAL = """
-    AveragePool Conv ConvTranspose DeformConv GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool MaxPool
-    MaxUnpool RoiAlign
+    AveragePool Col2Im Conv ConvTranspose DeformConv GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool
+    MaxPool MaxUnpool RoiAlign
 """
-SIGNALS = "MelWeightMatrix STFT"
+SIGNALS = "LinearAttention MelWeightMatrix STFT TfIdfVectorizer"
 LINEAR = "Det Einsum Gemm MatMul"
 NORMALIZATION = """
     BatchNormalization Dropout GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax
@@ -30,6 +30,7 @@ OPERATORS = " ".join((ELEMENTWISE, SPATIAL, SIGNALS, LINEAR, NORMALIZATION, REDU
 
 CONSTANT_OPERANDS = {
     **{name: (1,) for name in REDUCTIONS.split() if name not in ("ArgMax", "ArgMin")},
+    "Col2Im": (1, 2),
     "Dropout": (1, 2),
     "MaxUnpool": (2,),
     "MelWeightMatrix": tuple(range(5)),

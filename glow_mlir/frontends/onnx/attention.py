@@ -12,6 +12,7 @@ from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
 from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, WhereOp
+from glow_mlir.dialects.glow_high.linear_attention import LinearAttentionOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.errors import ModelError
@@ -170,3 +171,18 @@ def _unseen_is_zero(node: Node, result: SSAValue, mask: SSAValue, past: int | No
     peak = node.emit(ReduceMaxOp, mask, axes=(-1,))
     nothing = node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
     return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)
+
+
+@onnx_operator("LinearAttention", since=27)
+def linear_attention(node: Node) -> Sequence[SSAValue]:
+    """One operator; a scale of 0 stands for the usual one."""
+    queries = node.int("q_num_heads")
+    depth = node.shape()[-1] // max(queries, 1)
+    return node.emit_all(
+        LinearAttentionOp,
+        *(node.optional(position) for position in range(6)),
+        q_num_heads=queries,
+        kv_num_heads=node.int("kv_num_heads"),
+        scale=node.float("scale", 0.0) or 1 / math.sqrt(max(depth, 1)),
+        update_rule=node.text("update_rule", "gated_delta"),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
@@ -75,3 +75,20 @@ def conv_transpose(node: Node) -> SSAValue:
         group=node.int("group", 1),
     )
     return to_channels_first(node, result)
+
+
+@onnx_operator("Col2Im", since=18)
+def col2im(node: Node) -> SSAValue:
+    """Sums of windows; the sizes of image and windows are operands."""
+    image, block = node.integers(1, "the shape of the image"), node.integers(2, "the shape of windows")
+    node.check_rank(0, (3,), "columns are [N, C * elements, windows]")
+    node.check_size(*node.shape()[:2], *image)
+    return node.emit(
+        Col2ImOp,
+        node.input(),
+        image_shape=image,
+        block_shape=block,
+        strides=node.ints("strides", (1,) * len(image)),
+        pads=node.ints("pads", (0,) * (2 * len(image))),
+        dilations=node.ints("dilations", (1,) * len(image)),
+    )

@@ -26,3 +26,11 @@ glow_high.func @conv_transpose(%image: tensor<1x8x8x4xf32>, %up: tensor<4x2x2x6x
   // CHECK-NEXT: %conv_transpose_2 = glow_high.conv_transpose %image, %up_grouped, %bias {group = 2} : tensor<1x9x9x6xf32>
   %conv_transpose_2 = glow_high.conv_transpose %image, %up_grouped, %bias {group = 2} : tensor<1x9x9x6xf32>
 }
+
+// CHECK-LABEL: glow_high.func @windows_to_images(
+glow_high.func @windows_to_images(%x: tensor<2x18x28xf32>) {
+  // CHECK-NEXT: %col2im = glow_high.col2im %x {image_shape = [6, 8], block_shape = [3, 2]} : tensor<2x3x6x8xf32>
+  %col2im = glow_high.col2im %x {image_shape = [6, 8], block_shape = [3, 2]} : tensor<2x3x6x8xf32>
+  // CHECK-NEXT: %col2im_1 = glow_high.col2im %x {image_shape = [6, 20], block_shape = [3, 2], strides = [1, 3], pads = [0, 0, 0, 1], dilations = [1, 2]} : tensor<2x3x6x20xf32>
+  %col2im_1 = glow_high.col2im %x {image_shape = [6, 20], block_shape = [3, 2], strides = [1, 3], pads = [0, 0, 0, 1], dilations = [1, 2]} : tensor<2x3x6x20xf32>
+}

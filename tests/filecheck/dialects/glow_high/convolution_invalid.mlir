@@ -191,3 +191,24 @@ glow_high.func @main() {
 glow_high.func @fine() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x18x28xf32>) {
+  // expected-error @below {{windows of 1 axes do not fit images of 2}}
+  %0 = glow_high.col2im %x {image_shape = [6, 8], block_shape = [3]} : tensor<2x3x6x8xf32>
+}
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x18x28xf32>) {
+  // expected-error @below {{18 rows are no channels of 4 elements each}}
+  %0 = glow_high.col2im %x {image_shape = [6, 8], block_shape = [4, 1]} : tensor<2x3x6x8xf32>
+}
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x18x28xf32>) {
+  // expected-error @below {{28 columns do not fit 32 windows}}
+  %0 = glow_high.col2im %x {image_shape = [6, 9], block_shape = [3, 2]} : tensor<2x3x6x8xf32>
+}

@@ -43,3 +43,27 @@ glow_low.func @pooling(@in %x: memref<2x5x6x3xf32>) {
   // CHECK: glow_low.max_pool_with_indices @out %values, @out %indices, @in %x {kernel_shape = [2, 2]}
   glow_low.max_pool_with_indices @out %values, @out %indices, @in %x {kernel_shape = [2, 2]}
 }
+
+// CHECK-LABEL: glow_low.func @linear_attention(
+glow_low.func @linear_attention(@in %q: memref<2x5x8xf32>, @in %k: memref<2x5x4xf32>, @in %v: memref<2x5x6xf32>, @in %b: memref<2x5x1xf32>) {
+  %attended = glow_low.alloc : memref<2x5x12xf32>
+  %state = glow_low.alloc : memref<2x2x2x3xf32>
+  // CHECK: glow_low.linear_attention @out %attended, @out %state, @in %q, @in %k, @in %v {q_num_heads = 4, kv_num_heads = 2, update_rule = "linear"}
+  glow_low.linear_attention @out %attended, @out %state, @in %q, @in %k, @in %v {q_num_heads = 4, kv_num_heads = 2, update_rule = "linear"}
+  // CHECK: glow_low.linear_attention @out %attended, @out %state, @in %q, @in %k, @in %v, @in none, @in none, @in %b {q_num_heads = 4, kv_num_heads = 2, update_rule = "delta"}
+  glow_low.linear_attention @out %attended, @out %state, @in %q, @in %k, @in %v, @in none, @in none, @in %b {q_num_heads = 4, kv_num_heads = 2, update_rule = "delta"}
+}
+
+// CHECK-LABEL: glow_low.func @windows_to_images(
+glow_low.func @windows_to_images(@in %x: memref<2x18x28xf32>) {
+  %image = glow_low.alloc : memref<2x3x6x8xf32>
+  // CHECK: glow_low.col2im @out %image, @in %x {image_shape = [6, 8], block_shape = [3, 2]}
+  glow_low.col2im @out %image, @in %x {image_shape = [6, 8], block_shape = [3, 2]}
+}
+
+// CHECK-LABEL: glow_low.func @ngrams(
+glow_low.func @ngrams(@in %x: memref<3x12xi64>, @in %w: memref<9xf32>, @in %one: memref<2x2xi64>, @in %two: memref<4x3xi64>) {
+  %counts = glow_low.alloc : memref<3x9xf32>
+  // CHECK: glow_low.tf_idf_vectorizer @out %counts, @in %x, @in %w, @in %one, @in %two {size = 9}
+  glow_low.tf_idf_vectorizer @out %counts, @in %x, @in %w, @in %one, @in %two {size = 9}
+}

@@ -1,0 +1,56 @@
+"""ONNX's counts of sequences of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.ngrams import TfIdfVectorizerOp
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.ir.registry import onnx_operator
+
+
+@onnx_operator("TfIdfVectorizer", since=9)
+def tf_idf_vectorizer(node: Node) -> SSAValue:
+    """One list has the n-grams of all lengths, one after the other."""
+    if node.has("pool_strings"):
+        raise node.unsupported("strings are not supported")
+    indices = node.ints("ngram_indexes")
+    if not indices or min(indices) < 0:
+        raise ModelError("TfIdfVectorizer: ngram_indexes are columns, at least one", node=node.name)
+    size = max(indices) + 1
+    weights = node.floats("weights", ()) if node.has("weights") else None
+    return node.emit(
+        TfIdfVectorizerOp,
+        node.emit(CastOp, node.input(), to=i64),
+        None if weights is None else node.constant(np.asarray(weights, np.float32), "weights"),
+        [node.constant(pool, "ngrams") for pool in _pools(node, indices)],
+        size=size,
+        max_skip_count=node.int("max_skip_count"),
+        mode=node.text("mode"),
+    )
+
+
+def _pools(node: Node, indices: tuple[int, ...]) -> list[np.ndarray]:
+    """The n-grams of each length that counts, sorted, each with the column in which it is counted."""
+    numbers, starts = node.ints("pool_int64s"), node.ints("ngram_counts")
+    wanted = range(node.int("min_gram_length"), node.int("max_gram_length") + 1)
+    pools: list[np.ndarray] = []
+    position = 0
+    for length, (start, stop) in enumerate(zip(starts, (*starts[1:], len(numbers)), strict=True), 1):
+        count = (stop - start) // length
+        if not 0 <= start <= stop <= len(numbers) or count * length != stop - start:
+            reason = f"TfIdfVectorizer: numbers {start} to {stop} of the pool are no n-grams of length {length}"
+            raise ModelError(reason, node=node.name, hint="check ngram_counts and pool_int64s")
+        if position + count > len(indices):
+            raise ModelError("TfIdfVectorizer: there are more n-grams than ngram_indexes", node=node.name)
+        if count and length in wanted:
+            # Of n-grams that come twice, the last one counts.
+            ngrams = [numbers[first : first + length] for first in range(start, stop, length)]
+            known = dict(zip(ngrams, indices[position:], strict=False))
+            pools.append(np.array([(*ngram, known[ngram]) for ngram in sorted(known)], np.int64))
+        position += count
+    return pools
