@@ -91,6 +91,15 @@ class HighOp(IRDLOperation, Workload):
         """
         return None
 
+    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+        """
+        The properties with which the operator computes what it does on each of `count` rows at once.
+
+        Operands that are rows are then tensors that have one more axis in front, as the result; the others are as they
+        are. `None` where it has no such form.
+        """
+        return None
+
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
         return [unknown(operands, shape_of(result)) for result in self.results]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
 from xdsl.pattern_rewriter import RewritePattern
 
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
@@ -100,6 +101,9 @@ class ReshapeOp(DataMovement):
         require(math.prod(shape) == size, f"shape {shape} has {math.prod(shape)} elements, the input {size}")
         return (tensor(shape, element_of(self.input)),)
 
+    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+        return {"shape": to_attribute((count, *ints(self.shape)))}
+
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
         return untransposed_reshape(self, shape_of(self.input), ints(self.shape), permutation)
@@ -136,6 +140,9 @@ class TransposeOp(DataMovement):
         require(sorted(permutation) == list(range(rank)), f"{permutation} is no permutation of {rank} axes")
         shape = sizes_of(self.input)
         return (tensor([shape[axis] for axis in permutation], element_of(self.input)),)
+
+    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+        return {"permutation": to_attribute((0, *(axis + 1 for axis in ints(self.permutation))))}
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1
@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, rank_of, require, shape_of, sizes_of, tensor
 
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -58,6 +58,11 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return Untransposed(dict(self.properties), permutation)
+
+    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+        rank = rank_of(self.result)
+        ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
+        return dict(self.properties) if ranks == {rank} else None
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [broadcast_samples(operands, shape_of(self.result))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -21,6 +21,7 @@ from glow_mlir.dialects.shapes import (
     broadcast,
     element_of,
     has_static_shape,
+    rank_of,
     require,
     shape_of,
     size_of,
@@ -76,6 +77,11 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), signature.output),)
+
+    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+        is_left_alone = is_row[0] and not any(is_row[1:])
+        fits = is_left_alone and rank_of(self.right) == 2 and not flag(self.transpose_left)
+        return dict(self.properties) if fits else None
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         left, right, *biases = operands

@@ -154,6 +154,16 @@ class LoopOp(RegionOp):
         backwards = ints(self.reversed_outputs)
         return [Rows(value, position in backwards) for position, value in enumerate(self.stacked)]
 
+    def go_over(self, rows: Rows) -> SSAValue:
+        """Go over one tensor more, of as many rows as there are trips; the row that each trip gets."""
+        backwards = [other.reversed for other in self.over] + [rows.reversed]
+        counts = [int(self.trip_count is not None), int(self.condition is not None), len(self.initial)]
+        self.operands = [*self.operands, rows.value]
+        self.properties["operandSegmentSizes"] = to_segments([*counts, len(backwards)])
+        self.properties |= _reversals(backwards, ())
+        block = self.body.block
+        return block.insert_arg(tensor(sizes_of(rows.value)[1:], element_of(rows.value)), len(block.args))
+
     def verify_(self) -> None:
         verify_trips(self.trips, self.trip_count, self.condition)
         types = [value.type for value in self.initial]

@@ -294,6 +294,7 @@ OPTIMIZED = Stage.of(
     ASSIGN,  # All others ask what they compile for.
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
     "fold-constants",  # What the model computes from constants alone.
+    "simplify-control-flow",  # Now that conditions and numbers of trips are known that constants decide.
     "fold-quantization",  # Before anything stands between an operator and the codes of its operands.
     "gather-to-slice",  # Indices that are known now.
     "shrink-splats",  # Uniform operands need no shape.
@@ -332,6 +333,7 @@ LOWERED = Stage.of(
     "expand-powers",  # Cheaper than the functions that kernels have for them.
     "sink-transposes",  # Those of lowerings that need another layout.
     "canonicalize",  # Lowerings emit general forms.
+    "hoist-from-loops",  # Products are what the backend executes, whose rows are computed at once.
     configured("fold-constants", codes=True),  # What lowerings compute from weights, and codes that no kernel reads.
     "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
     "cse",  # Equal parts of lowered operators.
@@ -363,6 +365,7 @@ STACKED = Stage.of(
     "stack",  # Elementwise instructions in one loop.
     "fuse-epilogues",  # Stacks behind the instructions that feed them.
     "fuse-prologues",  # The others, in front of those that read them.
+    configured("eliminate-copies", inside=True),  # Stacks work in place on what loops carry.
     "tile-lines",  # What is left of large results, in the cache.
     "share-buffers",  # After fusion, which says what works in place.
     "eliminate-dead-stores",  # What sharing and fusion left without a reader.

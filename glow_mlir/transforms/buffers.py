@@ -7,15 +7,20 @@ from collections.abc import Iterable
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import Accesses
-from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, ViewOp, WeightOp, root_of
+from glow_mlir.dialects.glow_low.loop import moves_of, part_of
+from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, Buffer, WeightOp, root_of
 
 
-def view_of(root: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
-    """A view of `root`, not inserted yet, in the place of the buffer `old`; `root` itself where the types agree."""
-    if root.type == type_:
+def view_of(place: SSAValue, type_: Buffer, old: SSAValue) -> SSAValue:
+    """
+    What takes the place of the buffer `old` in the memory behind `place`, not inserted yet: a view, a window where
+    `place` is one, or the allocation itself where the types agree.
+    """
+    root = root_of(place)
+    if root.type == type_ and not moves_of(place):
         return root
     assert isinstance(old.owner, Operation)
-    view = ViewOp.of(root, type_, old.owner.location)
+    view = part_of(place if moves_of(place) else root, type_, old.owner.location)
     view.result.name_hint = old.name_hint
     return view.result
 
@@ -68,8 +73,8 @@ def erase_with_views(buffer: SSAValue) -> None:
 
 
 def erase_unused_views(buffer: SSAValue) -> None:
-    """Erase the view behind a buffer if nothing uses it, and so on for what it is a view of."""
-    while isinstance(view := buffer.owner, ViewOp) and view.parent is not None and not buffer.uses:
+    """Erase the view or window behind a buffer if nothing uses it, and so on for what it is a view of."""
+    while isinstance(view := buffer.owner, AddressOp) and view.parent is not None and not buffer.uses:
         buffer = view.source
         view.detach()
         view.erase()

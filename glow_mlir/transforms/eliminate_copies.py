@@ -10,17 +10,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.accesses import Access, Accesses
+from glow_mlir.analysis.accesses import Access, Accesses, may_be_same_buffer
 from glow_mlir.analysis.regions import Relocation, region_of, regions_overlap
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.loop import is_same_buffer, moves_of
+from glow_mlir.dialects.glow_low.loop import is_same_buffer
 from glow_mlir.dialects.glow_low.memory import (
+    AddressOp,
     AllocOp,
     Buffer,
     CopyOp,
-    ViewOp,
     buffer_type,
     root_of,
     strides_of,
@@ -41,17 +41,22 @@ class EliminateCopiesPass(ModulePass):
 
     Forwards, an allocation becomes the place that it is copied to: its producer writes straight into the result of a
     concat, the interior of a pad, or an output. Backwards, an allocation becomes the place that it is copied from: its
-    readers read the slice or the transpose where it is. Both only where no other access comes between, and where the
-    backend executes every instruction concerned on the views.
+    readers read the slice or the transpose where it is. Both only where no other access comes between, or one of the
+    producer that may work in place, and where the backend executes every instruction concerned on the views.
+
+    With `inside`, only branches and loops are looked at: once their elementwise instructions are stacks, these may work
+    in place on what a loop carries.
     """
 
     name = "eliminate-copies"
+
+    inside: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)
         for function in low_functions(op):
             backend, target = get_backend(function.target.backend), function.target
-            for block in blocks(function):
+            for block in blocks(function)[int(self.inside) :]:
                 CopyElimination(block, Accesses.of(block), backend, storage, target).run()
 
 
@@ -79,8 +84,7 @@ class CopyElimination:
         Forwards the last copy comes first: what is copied on and on moves to its last place at once. Backwards the
         first does.
         """
-        found = [op for op in own_operations(self.block) if isinstance(op, CopyOp) and op.kernel is None]
-        copies = [copy for copy in found if not any(map(moves_of, copy.operands))]
+        copies = [op for op in own_operations(self.block) if isinstance(op, CopyOp) and op.kernel is None]
         left = [copy for copy in reversed(copies) if not self.forwards(copy)]
         for copy in reversed(left):
             self.backwards(copy)
@@ -94,13 +98,16 @@ class CopyElimination:
         moved, now = self._others(source, copy), self.accesses.positions[copy]
         if not moved or any(access.writes and access.position > now for access in moved):
             return False
-        place = region_of(copy.target)
+        place, in_place = region_of(copy.target), list[Access]()
         for access in self._others(target, copy):
             fills_early = moved[0].position <= access.position <= now
             spoils = now < access.position <= moved[-1].position and access.writes
             if (fills_early or spoils) and regions_overlap(access.region, place):
-                return False
-        views = self._views(moved, copy.source, copy.target)
+                if access.op is not moved[0].op or access.writes:
+                    return False
+                in_place.append(access)
+        views = None if in_place else self._renamed(copy)
+        views = views or self._views(moved, copy.source, copy.target, in_place)
         if views is None:
             return False
         hoist_declaration(self.block, self.accesses, target, allocation)
@@ -146,11 +153,26 @@ class CopyElimination:
         for value in operands:
             erase_unused_views(value)
 
-    def _views(self, moved: Sequence[Access], whole: SSAValue, place: SSAValue) -> dict[SSAValue, SSAValue] | None:
+    def _renamed(self, copy: CopyOp) -> dict[SSAValue, SSAValue] | None:
+        """
+        The target for the source, in all that uses it, windows of loops as well; `None` unless they are allocations or
+        weights of one type.
+        """
+        source, target = copy.source, copy.target
+        if source is not root_of(source) or target is not root_of(target) or source.type != target.type:
+            return None
+        kept = (copy, self.accesses.deallocs.get(source))
+        source.replace_uses_with_if(target, lambda use: use.operation not in kept)
+        return {source: target}
+
+    def _views(
+        self, moved: Sequence[Access], whole: SSAValue, place: SSAValue, in_place: Sequence[Access] = ()
+    ) -> dict[SSAValue, SSAValue] | None:
         """
         The buffers of `moved`, each with what it becomes when `whole` is at `place`; the instructions already use them.
 
-        `None`, and nothing is changed, where strides cannot say it or the backend does not execute it.
+        `None`, and nothing is changed, where strides cannot say it, the backend does not execute it, or the first
+        instruction may not write where it reads, by the accesses `in_place`.
         """
         own = all(access.op in self.accesses.positions for access in moved)  # Those in loops may use windows.
         if not own or not all(isinstance(access.op, Instruction) and is_open(access.op) for access in moved):
@@ -159,17 +181,18 @@ class CopyElimination:
         if types is None:
             return None
         slow = {access.op for access in moved if not keeps_unit_stride(access.value, types[access.value])}
-        root = root_of(place)
-        views = {old: view_of(root, type_, old) for old, type_ in types.items()}
+        views = {old: view_of(place, type_, old) for old, type_ in types.items()}
         before = [access.value for access in moved]
         for access in moved:
             access.op.operands[access.index] = views[access.value]
-        if all(self._takes(op, op in slow) for op in dict.fromkeys(access.op for access in moved)):
+        written = [access for access in moved if access.op is moved[0].op]
+        alike = all(_may_meet(access, read) for read in in_place for access in written)
+        if alike and all(self._takes(op, op in slow) for op in dict.fromkeys(access.op for access in moved)):
             return views
         for access, old in zip(moved, before, strict=True):
             access.op.operands[access.index] = old
         for view in views.values():
-            if view is not root and isinstance(view.owner, ViewOp):
+            if isinstance(view.owner, AddressOp) and view.owner.parent is None:
                 view.owner.erase()
         return None
 
@@ -189,12 +212,18 @@ class CopyElimination:
     ) -> None:
         """Insert the new views in front of `anchor`; erase the copy and the allocation that is part of `root` now."""
         for view in views.values():
-            if view is not root and isinstance(view.owner, ViewOp):
+            if isinstance(view.owner, AddressOp) and view.owner.parent is None:
                 self.block.insert_op_before(view.owner, anchor)
         self._erase(copy)
         self.accesses.move(gone, root)
         join_lives(self.block, self.accesses, root, gone)
         erase_with_views(gone)
+
+
+def _may_meet(written: Access, read: Access) -> bool:
+    """Whether an instruction may write where it reads."""
+    op = written.op
+    return isinstance(op, Instruction) and may_be_same_buffer(op, written.index, read.index)
 
 
 def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[SSAValue, Buffer] | None:

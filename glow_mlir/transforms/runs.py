@@ -86,11 +86,11 @@ class Run:
         )
 
     def _is_even(self, op: DerivedInstruction) -> bool:
-        """Whether `op` meets what the run wrote only element by element, and writes nothing that the run read."""
+        """Whether `op` meets what the run wrote, and overwrites what it read, only element by element."""
         output = op.outputs()[0]
         for value in (*op.inputs(), output):
             for other, written in self.touched.get(root_of(value), ()):
-                apart = are_alike(other, value) if written else value is not output
+                apart = are_alike(other, value) if written or value is output else True
                 if not apart and regions_overlap(region_of(other), region_of(value)):
                     return False
         return True

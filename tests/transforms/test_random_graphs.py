@@ -114,16 +114,18 @@ ELSEWHERE = {
     "apply-patterns",
     "convert-precision",
     "glow-low-to-llvm",
+    "hoist-from-loops",
     "instrument-debug",
     "instrument-profile",
     "quantize",
     "quantize-weights",
+    "simplify-control-flow",
     "verify-lowered",
     "verify-selected",
 }
 """
-Passes whose result the interpreter does not run, that change nothing and need a backend's support, or that add outputs
-or round and have their own test.
+Passes whose result the interpreter does not run, that change nothing and need a backend's support, that add outputs or
+round and have their own test, or that concern branches and loops, which test_random_regions.py has.
 """
 
 OF_CODES = ("fold-quantization", "lower-quantization")

@@ -65,32 +65,13 @@ class Body:
     ) -> list[SSAValue]:
         """
         The results of the loop whose trips carry `following` on, and give rows to `stacked`.
-
-        What trips carry on as they got it is the same in all of them, and not carried.
         """
-        kept: list[int] = []
-        for place, (argument, value, initial) in enumerate(zip(self.carried, following, self.initial, strict=True)):
-            if argument is value:
-                argument.replace_all_uses_with(initial)
-            else:
-                kept.append(place)
-        values = [value for value in following]
-        for place in reversed(range(len(self.initial))):
-            if place not in kept:
-                self.block.erase_arg(self.block.args[1 + place])
-        yielded = [*([] if condition is None else [condition]), *(values[place] for place in kept)]
-        self.block.add_op(YieldOp.of([*yielded, *(rows.value for rows in stacked)], self.node.location))
-        loop = LoopOp.of(
-            trips,
-            [self.initial[place] for place in kept],
-            self.scanned,
-            Region(self.block),
-            [rows.reversed for rows in stacked],
-            self.node.location,
-        )
-        results = list(self.node.insert(loop).results)
-        finals = dict(zip(kept, results, strict=False))
-        return [*(finals.get(place, value) for place, value in enumerate(self.initial)), *results[len(kept) :]]
+        yielded = [*([] if condition is None else [condition]), *following, *(rows.value for rows in stacked)]
+        self.block.add_op(YieldOp.of(yielded, self.node.location))
+        backwards = [rows.reversed for rows in stacked]
+        location = self.node.location
+        loop = LoopOp.of(trips, self.initial, self.scanned, Region(self.block), backwards, location)
+        return list(self.node.insert(loop).results)
 
 
 def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAValue) -> None:

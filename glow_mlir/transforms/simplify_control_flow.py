@@ -1,0 +1,169 @@
+"""`simplify-control-flow`: branches that are known, loops of one trip, and what loops carry or read for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Block, Region, SSAValue
+
+from glow_mlir.dialects.glow_high.control_flow import IfOp, RegionOp, YieldOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import normalize_axis, shape_of
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.traversal import own_operations
+
+
+class InlineKnownBranch(Pattern):
+    """A branch whose condition is known is the region that is chosen."""
+
+    @rooted
+    def match_and_rewrite(self, op: IfOp, rewriter: Rewriter, /) -> None:
+        condition = rewriter.storage.value_of(op.condition)
+        if condition is not None:
+            inline(op, op.regions[0 if condition.item() else 1], (), rewriter)
+
+
+class InlineSingleTrip(Pattern):
+    """A loop of one trip is its body."""
+
+    @rooted
+    def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
+        if op.static_trips == 1 and op.condition is None:
+            emit = rewriter.emit
+            rows = [emit(ReshapeOp, rows.value, shape=shape_of(rows.value)[1:]) for rows in op.over]
+            first = emit(SplatOp, value=IntegerAttr(0, i64), shape=())
+            inline(op, op.body, [first, *op.initial, *rows], rewriter)
+
+
+class DropUnusedResults(Pattern):
+    """A branch or loop gives, and a loop carries, what something uses; what trips only hand on is not carried."""
+
+    @rooted
+    def match_and_rewrite(self, op: RegionOp, rewriter: Rewriter, /) -> None:
+        carried = _carried(op) if isinstance(op, LoopOp) else []
+        for argument, initial, result, value in carried:
+            if value is argument and (result.uses or argument.uses.get_length() > 1):
+                rewriter.replace_all_uses_with(result, initial)
+                argument.replace_uses_with_if(initial, lambda use: not isinstance(use.operation, YieldOp))
+        dropped: set[SSAValue] = {result for result in op.results if not result.uses}
+        for argument, _, result, value in carried:
+            own = 1 if value is argument else 0
+            if result in dropped and argument.uses.get_length() > own:
+                dropped.remove(result)
+        if dropped and len(dropped) < len(op.results):  # What gives nothing at all is erased anyway.
+            _without(op, dropped, rewriter)
+
+
+def _carried(op: LoopOp) -> list[tuple[SSAValue, SSAValue, SSAValue, SSAValue]]:
+    """What each carried value is: in the body, before the loop, behind it, and where a trip ends."""
+    yielded = op.yielded(op.body)[int(op.condition is not None) :]
+    return list(zip(op.carried, op.initial, op.finals, yielded, strict=False))
+
+
+def _without(op: RegionOp, dropped: Container[SSAValue], rewriter: Rewriter) -> None:
+    """Replace a branch or loop by one without some of its results."""
+    kept = [position for position, result in enumerate(op.results) if result not in dropped]
+    first = int(isinstance(op, LoopOp) and op.condition is not None)
+    for region in op.regions:
+        last = region.block.last_op
+        assert isinstance(last, YieldOp)
+        last.operands = [*last.values[:first], *(last.values[first + position] for position in kept)]
+    regions = [op.detach_region(region) for region in list(op.regions)]
+    new = _rebuilt(op, regions, kept)
+    values = dict(zip(kept, new.results, strict=True))
+    rewriter.replace(op, new, [values.get(position, new.results[0]) for position in range(len(op.results))])
+
+
+def _rebuilt(op: RegionOp, regions: Sequence[Region], kept: Sequence[int]) -> RegionOp:
+    """The branch or loop with the results at some positions; its regions yield no others."""
+    if isinstance(op, IfOp):
+        return IfOp.of(op.condition, [op.results[position].type for position in kept], regions, op.location)
+    assert isinstance(op, LoopOp)
+    (body,) = regions
+    count = len(op.initial)
+    for position in reversed(range(count)):
+        if position not in kept:
+            body.block.erase_arg(body.block.args[1 + position])
+    initial = [op.initial[position] for position in kept if position < count]
+    backwards = [op.stacks[position - count].reversed for position in kept if position >= count]
+    number = op.trip_count if op.static_trips is None else op.static_trips
+    return LoopOp.of(Trips(number, op.condition), initial, op.over, body, backwards, op.location)
+
+
+class ReadRowsByNumber(Pattern):
+    """A gather of the slice that has the number of the trip is the row of a tensor that the loop goes over."""
+
+    @rooted
+    def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
+        loop = op.parent_op()
+        number, shape = _behind_reshapes(op.indices), shape_of(op.indices)
+        if not isinstance(loop, LoopOp) or number is not loop.index or _is_inside(op.input, loop):
+            return
+        source, trips = shape_of(op.input), loop.static_trips
+        axis = normalize_axis(integer(op.axis), len(source))
+        if trips is None or trips > source[axis]:
+            return
+        emit = rewriter.emit_before(loop, op.location)
+        order = (axis, *(other for other in range(len(source)) if other != axis))
+        rows = op.input if axis == 0 else emit(TransposeOp, op.input, permutation=order)
+        if trips < source[axis]:
+            sizes = shape_of(rows)
+            rows = emit(SliceOp, rows, starts=(0,) * len(sizes), ends=(trips, *sizes[1:]))
+        row = loop.go_over(Rows(rows))
+        rewriter.handle_operation_modification(loop)
+        rewriter.replace(op, [], [row] if not shape else [rewriter.emit(ReshapeOp, row, shape=shape_of(op.result))])
+
+
+def _behind_reshapes(value: SSAValue) -> SSAValue:
+    """The one element that is reshaped, through all reshapes of it."""
+    while isinstance(value.owner, ReshapeOp):
+        value = value.owner.input
+    return value
+
+
+def _is_inside(value: SSAValue, loop: LoopOp) -> bool:
+    """Whether a value is defined in the body of a loop."""
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    while block is not None and block is not loop.body.block:
+        around = block.parent_op()
+        block = None if around is None else around.parent
+    return block is not None
+
+
+def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter: Rewriter) -> None:
+    """Replace an op by what is in one of its regions, whose block takes `arguments`."""
+    for argument, value in zip(region.block.args, arguments, strict=True):
+        argument.replace_all_uses_with(value)
+    yielded, block = op.yielded(region), op.parent_block()
+    assert block is not None
+    for inner in list(own_operations(region.block)):
+        inner.detach()
+        if isinstance(inner, YieldOp):
+            inner.erase()
+        else:
+            block.insert_op_before(inner, op)
+            rewriter.handle_operation_modification(inner)
+    stacked = op.stacked if isinstance(op, LoopOp) else ()
+    values = [
+        rewriter.emit(ReshapeOp, value, shape=shape_of(result)) if result in stacked else value
+        for result, value in zip(op.results, yielded, strict=True)
+    ]
+    rewriter.replace(op, [], values)
+
+
+@dataclass(frozen=True)
+class SimplifyControlFlowPass(PatternPass):
+    """
+    Replace branches whose condition is known, and loops of one trip, by what they run; drop results that nothing uses
+    and carried values that never change; let loops go over tensors that trips read by their number.
+    """
+
+    name = "simplify-control-flow"
+    WALKS = (Walk((InlineKnownBranch(), InlineSingleTrip(), ReadRowsByNumber(), DropUnusedResults()), repeated=True),)

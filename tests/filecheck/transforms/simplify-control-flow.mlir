@@ -1,0 +1,117 @@
+// Branches that are known and loops of one trip are what they run; loops carry and read what they have to.
+
+// RUN: glow-opt %s -p simplify-control-flow | filecheck %s
+// RUN: glow-opt %s -p simplify-control-flow --mlir-print-debuginfo | filecheck %s --check-prefix=LOC
+
+// LOC: glow_high.relu {{.*}} loc("chosen")
+// LOC: glow_high.loop {{.*}} over {{.*}} {
+// LOC: } : tensor<4x1xf32> loc("numbered")
+
+glow_high.constant @yes : tensor<i1> {value = dense<true> : tensor<i1>}
+
+// CHECK-LABEL: glow_high.func @known(
+// CHECK-NEXT:    %[[R:.*]] = glow_high.relu %x : tensor<4xf32>
+// CHECK-NEXT:    glow_high.return %[[R]]
+glow_high.func @known(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %yes = glow_high.get @yes : tensor<i1>
+  %0 = glow_high.if %yes {
+    %1 = glow_high.relu %x : tensor<4xf32> loc("chosen")
+    glow_high.yield %1
+  } else {
+    %2 = glow_high.neg %x : tensor<4xf32>
+    glow_high.yield %2
+  } : tensor<4xf32>
+  glow_high.return %0
+}
+
+// A condition that is computed decides when it runs.
+
+// CHECK-LABEL: glow_high.func @computed(
+// CHECK:         glow_high.if %c {
+glow_high.func @computed(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  %0 = glow_high.if %c {
+    glow_high.yield %x
+  } else {
+    %2 = glow_high.neg %x : tensor<4xf32>
+    glow_high.yield %2
+  } : tensor<4xf32>
+  glow_high.return %0
+}
+
+// The only trip is number 0, and its row is all that there is.
+
+// CHECK-LABEL: glow_high.func @once(
+// CHECK:         %[[ROW:.*]] = glow_high.reshape %x {shape = [4]} : tensor<4xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %a, %[[ROW]] : tensor<4xf32>
+// CHECK-NEXT:    %[[STACK:.*]] = glow_high.reshape %[[SUM]] {shape = [1, 4]} : tensor<1x4xf32>
+// CHECK-NEXT:    glow_high.return %[[SUM]], %[[STACK]]
+glow_high.func @once(%x: tensor<1x4xf32>, %a: tensor<4xf32>) -> (tensor<4xf32>, tensor<1x4xf32>) {
+  %last, %all = glow_high.loop %i = 1 (%b = %a) over (%row = %x) {
+    %0 = glow_high.add %b, %row : tensor<4xf32>
+    glow_high.yield %0, %0
+  } : tensor<4xf32>, tensor<1x4xf32>
+  glow_high.return %last, %all
+}
+
+// What trips only hand on is the same in all of them, and what nothing uses is not yielded.
+
+// CHECK-LABEL: glow_high.func @same(
+// CHECK-NEXT:    %[[L:.*]] = glow_high.loop %{{.*}} = %n (%[[B:.*]] = %x) {
+// CHECK-NEXT:      %[[S:.*]] = glow_high.add %[[B]], %y : tensor<4xf32>
+// CHECK-NEXT:      glow_high.yield %[[S]]
+// CHECK-NEXT:    } : tensor<4xf32>
+// CHECK-NEXT:    glow_high.return %[[L]], %y
+glow_high.func @same(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %last, %kept, %unused = glow_high.loop %i = %n (%b = %x, %c = %y, %d = %x) {
+    %0 = glow_high.add %b, %c : tensor<4xf32>
+    %1 = glow_high.neg %x : tensor<4xf32>
+    glow_high.yield %0, %c, %1
+  } : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  glow_high.return %last, %kept
+}
+
+// CHECK-LABEL: glow_high.func @unused(
+// CHECK:         %[[A:.*]] = glow_high.if %c {
+// CHECK-NEXT:      glow_high.yield %x
+// CHECK:         } : tensor<4xf32>
+glow_high.func @unused(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  %a, %b = glow_high.if %c {
+    %1 = glow_high.exp %x : tensor<4xf32>
+    glow_high.yield %x, %1
+  } else {
+    %2 = glow_high.neg %x : tensor<4xf32>
+    glow_high.yield %2, %2
+  } : tensor<4xf32>, tensor<4xf32>
+  glow_high.return %a
+}
+
+// A slice by the number of the trip is a row, along whatever axis, and of those that there are trips for.
+
+// CHECK-LABEL: glow_high.func @numbered(
+// CHECK-NEXT:    %[[T:.*]] = glow_high.transpose %x {permutation = [1, 0]} : tensor<3x4xf32>
+// CHECK-NEXT:    %[[S:.*]] = glow_high.slice %[[T]] {starts = [0, 0], ends = [2, 4]} : tensor<2x4xf32>
+// CHECK-NEXT:    %{{.*}} = glow_high.loop %{{.*}} = 2 (%[[A:.*]] = %a) over (%[[ROW:.*]] = %[[S]]) {
+// CHECK-NEXT:      %[[COLUMN:.*]] = glow_high.reshape %[[ROW]] {shape = [4, 1]} : tensor<4x1xf32>
+// CHECK-NEXT:      %{{.*}} = glow_high.add %[[A]], %[[COLUMN]]
+glow_high.func @numbered(%x: tensor<4x3xf32>, %a: tensor<4x1xf32>) -> tensor<4x1xf32> {
+  %last = glow_high.loop %i = 2 (%b = %a) {
+    %0 = glow_high.reshape %i {shape = [1]} : tensor<1xi64>
+    %1 = glow_high.gather %x, %0 {axis = 1} : tensor<4x1xf32>
+    %2 = glow_high.add %b, %1 : tensor<4x1xf32>
+    glow_high.yield %2
+  } : tensor<4x1xf32> loc("numbered")
+  glow_high.return %last
+}
+
+// There are more trips than slices, so that one fails.
+
+// CHECK-LABEL: glow_high.func @beyond(
+// CHECK:         glow_high.gather %x, %{{.*}} : tensor<3xf32>
+glow_high.func @beyond(%x: tensor<4x3xf32>, %a: tensor<3xf32>) -> tensor<3xf32> {
+  %last = glow_high.loop %i = 5 (%b = %a) {
+    %1 = glow_high.gather %x, %i : tensor<3xf32>
+    %2 = glow_high.add %b, %1 : tensor<3xf32>
+    glow_high.yield %2
+  } : tensor<3xf32>
+  glow_high.return %last
+}
