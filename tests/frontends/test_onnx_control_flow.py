@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from control_flow_models import LSTM_BODIES, greedy_decoder, lstm, mandelbrot
 from execute import compile_module
 from onnx import parser
 from onnx_models import refusal
@@ -29,7 +30,7 @@ def model(signature: str, body: str, opset: int = 21, functions: str = "") -> on
     return parser.parse_model(f"{header} graph {signature} {{ {body} }} {functions}")
 
 
-def check(source: onnx.ModelProto, *cases: Mapping[str, np.ndarray]) -> None:
+def check(source: onnx.ModelProto, *cases: Mapping[str, np.ndarray], atol: float = 0.0) -> None:
     """Compare the results of a model with onnxruntime's; compiled once for all cases."""
     module = import_model(source)
     program = compile_module(module.clone())
@@ -39,7 +40,7 @@ def check(source: onnx.ModelProto, *cases: Mapping[str, np.ndarray]) -> None:
         for results in (run_function(module, given), program.run(given)):
             for found, wanted in zip(results.values(), expected, strict=True):
                 assert found.shape == wanted.shape
-                np.testing.assert_allclose(found, wanted, rtol=1e-6)
+                np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=atol)
 
 
 def kinds(source: onnx.ModelProto) -> list[type]:
@@ -299,3 +300,24 @@ def test_scans_that_contradict_themselves_are_refused(attributes: str, words: st
         """,
     )
     assert words in refusal(source, ModelError)
+
+
+# ---- models
+
+
+@pytest.mark.parametrize("form", LSTM_BODIES)
+def test_an_lstm_is_the_same_as_operator_scan_and_loop(form: str) -> None:
+    source = lstm(form, steps=5, batch=2, width=3, hidden=4)
+    check(source, {"x": np.random.default_rng(0).normal(size=(5, 2, 3)).astype(np.float32)}, atol=1e-6)
+
+
+def test_decoding_ends_early() -> None:
+    ending = greedy_decoder(8, vocabulary=6, width=4, end=3)
+    compiled = compile_module(import_model(ending))
+    counts = {int(compiled.run({"first": np.array([first])})["count"].item()) for first in range(6)}
+    assert len(counts) > 1  # Some sequences are longer than others, none goes on for ever.
+    check(ending, *({"first": np.array([first])} for first in range(6)))
+
+
+def test_points_leave_mandelbrots_set() -> None:
+    check(mandelbrot(9, trips=20), {"n": np.array(20)}, {"n": np.array(0)})

@@ -68,7 +68,7 @@ glow_high.func @main(@x, @y) {
 // PIPELINE-NOT:  (S) 0
 
 // LIST:      allocate: 1 run, +0 ops
-// LIST:      eliminate-copies: 1 run, -{{[0-9]+}} ops
+// LIST:      eliminate-copies: 2 runs, -{{[0-9]+}} ops
 // LIST-NEXT: (S) 1 copies eliminated
 // LIST:      fold-constants: {{[0-9]+}} runs, +0 ops
 
