@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
@@ -390,29 +390,33 @@ class FuncOp(FunctionOp):
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
         saved: set[str] = set()
+        names = self.binding_names
+        bound = frozenset(names)
         for op in self.walk():
             if isinstance(op, GetOp | SaveOp):
-                self._verify_use(op, storage.get(op.storage_name))
+                _verify_use(op, storage.get(op.storage_name), bound)
             if isinstance(op, SaveOp):
                 saved.add(op.storage_name)
-        for name in self.binding_names:
+        for name in names:
             placeholder = storage[name]
             written = not isinstance(placeholder, PlaceholderOp) or placeholder.role != "output" or name in saved
             require(written, f"output @{name} is never saved")
 
-    def _verify_use(self, op: GetOp | SaveOp, used: StorageOp | None) -> None:
-        name = op.storage_name
-        if used is None:
-            raise VerifyException(f"there is no storage @{name}")
-        type_ = op.result.type if isinstance(op, GetOp) else op.input.type
-        require(type_ == used.type, f"@{name} is {used.type}, not {type_}")
-        placeholder = isinstance(used, PlaceholderOp)
-        require(not placeholder or name in self.binding_names, f"@{name} is not among the bindings of the function")
-        writable = isinstance(used, PlaceholderOp) and used.is_mutable
-        if isinstance(op, SaveOp):
-            require(writable, f"@{name} cannot be written")
-        else:
-            require((op.mutable is not None) == writable, f"'mutable' contradicts what @{name} is")
+
+def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[str]) -> None:
+    """Check that an operation reads or writes storage as that is, and as the bindings of its function allow."""
+    name = op.storage_name
+    if used is None:
+        raise VerifyException(f"there is no storage @{name}")
+    type_ = op.result.type if isinstance(op, GetOp) else op.input.type
+    require(type_ == used.type, f"@{name} is {used.type}, not {type_}")
+    placeholder = isinstance(used, PlaceholderOp)
+    require(not placeholder or name in bound, f"@{name} is not among the bindings of the function")
+    writable = isinstance(used, PlaceholderOp) and used.is_mutable
+    if isinstance(op, SaveOp):
+        require(writable, f"@{name} cannot be written")
+    else:
+        require((op.mutable is not None) == writable, f"'mutable' contradicts what @{name} is")
 
 
 class _StorageEffect(MemoryEffect):

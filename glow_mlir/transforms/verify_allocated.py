@@ -58,18 +58,19 @@ def check_weights(function: FuncOp) -> None:
     """Check the places of constants and bindings of one function."""
     size = _size(function, "constants")
     reach = 0
+    names = function.binding_names
+    bound_names = frozenset(names)
     for op in own_operations(function):
         if not isinstance(op, WeightOp):
             continue
         offset = _number(op, op.offset, "no offset")
         region = op.region.data if isinstance(op.region, StringAttr) else ""
         if region == "bindings":
-            names = function.binding_names
             bound = 0 <= offset < len(names) and names[offset] == op.storage_name
             require_at(op, bound, f"@{op.storage_name} is not binding {offset}")
             continue
         require_at(op, region == "constants", f"@{op.storage_name} is in no region")
-        is_constant = op.storage_name not in function.binding_names
+        is_constant = op.storage_name not in bound_names
         require_at(op, is_constant, f"@{op.storage_name} is a binding, and no constant")
         require_at(op, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
         end = offset + byte_size(op.result)

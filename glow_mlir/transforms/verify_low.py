@@ -119,7 +119,7 @@ class FunctionCheck:
         if not same:
             raise CheckFailed(op, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
         if isinstance(storage, PlaceholderOp):
-            bound = op.storage_name in self.function.binding_names
+            bound = op.storage_name in self._bound
             require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")
         is_mutable = isinstance(storage, PlaceholderOp) and (storage.is_mutable or self._is_output(storage))
         require_at(op, is_mutable or op.mutable is None, f"@{op.storage_name} cannot be mutable")
@@ -137,6 +137,11 @@ class FunctionCheck:
         storage = self.storage.by_name.get(root.owner.storage_name) if isinstance(root.owner, WeightOp) else None
         if self._is_packing and isinstance(storage, PlaceholderOp):
             require_at(op, self._is_output(storage), f"a function that packs @{storage.sym_name.data} writes it")
+
+    @cached_property
+    def _bound(self) -> frozenset[str]:
+        """The names of the placeholders that the function is bound to."""
+        return frozenset(self.function.binding_names)
 
     @cached_property
     def _is_packing(self) -> bool:

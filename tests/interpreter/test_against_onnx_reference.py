@@ -113,6 +113,7 @@ def test_running_totals(
 def test_the_k_largest(data: st.DataObject, shape: tuple[int, ...], dtype: str, opset: int, largest: bool) -> None:
     axis = data.draw(st.integers(0 if opset < 11 else -len(shape), len(shape) - 1))
     k = data.draw(st.integers(1, shape[axis]))
+    dtype = dtype if opset >= 11 else "float32"
     # All different: for equal elements, ONNX asks for the first position, and the reference gives another.
     x = np.random.default_rng(2).permutation(int(np.prod(shape))).reshape(shape).astype(dtype)
     attributes: dict[str, Any] = {"axis": axis}

@@ -89,8 +89,8 @@ def test_every_node_is_exposed_in_topological_order() -> None:
 
 def test_unused_second_results_and_constants_are_no_layers() -> None:
     nodes = [
-        helper.make_node("Relu", ["p"], ["y"]),
         helper.make_node("MaxPool", ["x"], ["p", "indices"], kernel_shape=[2, 2]),
+        helper.make_node("Relu", ["p"], ["y"]),
         helper.make_node("Constant", [], ["c"], value_float=1.0),
     ]
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,7 +26,7 @@ from glow_mlir.frontends.onnx.influences import Influences
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.types import check_values, element_of_onnx, input_types
+from glow_mlir.frontends.onnx.types import check_declared, check_values, element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.value_names import value_name
 
@@ -89,9 +88,6 @@ class GraphImporter:
         initializers = {proto.name: proto for proto in self.graph.initializer}
         inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
-        _check_unique("input", (value.name for value in self.graph.input))
-        _check_unique("output", outputs)
-        _check_unique("initializer", (proto.name for proto in self.graph.initializer))
         if self.graph.sparse_initializer:
             reason = f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse"
             raise UnsupportedError(reason, hint="export the model with dense weights")
@@ -106,7 +102,7 @@ class GraphImporter:
         scope.run(self.graph.node)
         self._check_supported(scope, outputs)
         bindings = [value.name for value in inputs if value.name not in values]
-        bindings += [self._import_output(scope, output) for output in outputs]
+        bindings += [self._import_output(scope, output) for output in self.graph.output]
         self.function.properties.update(FuncOp.named(name, bindings).properties)
         self.storage.module.body.block.add_op(self.function)
         return self.storage.module
@@ -255,7 +251,8 @@ class GraphImporter:
             listed = [*self.unsupported, *((error.reason, error.node) for error in self.reasons)]
             raise UnsupportedOperatorsError(listed)
 
-    def _import_output(self, scope: Scope, name: str) -> str:
+    def _import_output(self, scope: Scope, output: onnx.ValueInfoProto) -> str:
+        name = output.name
         value = scope.lookup(name) if scope.knows(name) else None
         if value is None:
             raise ModelError(f"output '{name}' is computed by no node", hint="the model is cut off or edited wrongly")
@@ -263,6 +260,7 @@ class GraphImporter:
             raise UnsupportedError(
                 f"output '{name}' is of integers of {self.narrow[value]} bits, which is not supported"
             )
+        check_declared(output, value, is_sized=not self.dimensions and not self.values)
         symbol = self.storage.unique_name(name)
         type_ = tensor(shape_of(value), element_of(value))
         placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))
@@ -275,11 +273,3 @@ class GraphImporter:
 
 def _operands(value: SSAValue) -> Sequence[SSAValue]:
     return value.owner.operands if isinstance(value.owner, HighOp) else ()
-
-
-def _check_unique(what: str, names: Iterable[str]) -> None:
-    counted = Counter(names)
-    if "" in counted:
-        raise ModelError(f"an {what} has no name", hint="give each a name of its own")
-    if twice := [name for name, count in counted.items() if count > 1]:
-        raise ModelError(f"{what} '{twice[0]}' is listed twice", hint="give each a name of its own")

@@ -13,6 +13,7 @@ from onnx import defs
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.checking import check_graph, check_model
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.places import Places
@@ -107,11 +108,22 @@ def import_model(
     model = open_model(source, in_memory)
     try:
         check_names(model.proto.graph)
+        check_graph(model.proto)
         opsets = opsets_of(model.proto)
-        graph = inlined(model.proto).graph
+        plain = inlined(model.proto)
         places = None if by_content else Places()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
-        return GraphImporter(graph, opsets, dict(dimensions or {}), model.tensors, places, known).run(name)
+        importer = GraphImporter(plain.graph, opsets, dict(dimensions or {}), model.tensors, places, known)
+        try:
+            module = importer.run(name)
+        except GlowError:
+            raise
+        except Exception:
+            check_model(model.proto, plain, model.tensors)
+            raise
+        # Afterwards, since what importers say of a model is more to the point.
+        check_model(model.proto, plain, model.tensors)
+        return module
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import checker, inliner
 
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.walk import all_nodes
 
 MOST_EXPANDED = 1 << 17
 """Nodes of a model at most when its functions are expanded; those that call one another can make it any number."""
@@ -34,7 +35,7 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def expanded_nodes(model: onnx.ModelProto) -> int:
     """The nodes of a model, graphs inside of nodes included, with the bodies of its functions in place of calls."""
-    bodies = {_key(item.domain, item.name, item.overload): list(_all_nodes(item.node)) for item in model.functions}
+    bodies = {_key(item.domain, item.name, item.overload): list(all_nodes(item.node)) for item in model.functions}
     counts: dict[Key, int] = {}
     open_: set[Key] = set()
     pending = list(bodies)
@@ -52,7 +53,7 @@ def expanded_nodes(model: onnx.ModelProto) -> int:
         else:
             counts[current] = _count(bodies[current], counts)
             pending.pop()
-    return _count(_all_nodes(model.graph.node), counts)
+    return _count(all_nodes(model.graph.node), counts)
 
 
 def _count(nodes: Iterable[onnx.NodeProto], counts: Mapping[Key, int]) -> int:
@@ -66,12 +67,3 @@ def _called(node: onnx.NodeProto) -> Key:
 
 def _key(domain: str, name: str, overload: str) -> Key:
     return "" if domain == "ai.onnx" else domain, name, overload
-
-
-def _all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes and those of the graphs inside of them."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-                yield from _all_nodes(graph.node)

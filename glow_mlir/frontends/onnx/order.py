@@ -1,4 +1,4 @@
-"""An order of ONNX nodes in which every operand comes before its use."""
+"""The order of ONNX nodes, in which every operand comes before its use."""
 
 from __future__ import annotations
 
@@ -16,31 +16,39 @@ def node_name(proto: onnx.NodeProto) -> str:
 
 def sorted_nodes(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool]) -> list[onnx.NodeProto]:
     """
-    The nodes in an order in which every operand comes before its use; nodes that are in order stay as they are.
+    The nodes, in which every operand comes before its use, as the standard demands.
 
-    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for a name that nothing gives, and for
-    one that is given twice.
+    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for nodes in another order, for a name
+    that nothing gives, and for one that is given twice.
     """
     producers = _producers(nodes, is_known)
     operands = [_producing(node, producers, is_known) for node in nodes]
-    ordered: list[onnx.NodeProto] = []
+    late = ((user, giver) for user, givers in enumerate(operands) for giver in givers if giver >= user)
+    if (found := next(late, None)) is not None:
+        _raise_cycle(nodes, operands)
+        user, giver = (nodes[index] for index in found)
+        reason = f"the nodes are not sorted: '{node_name(giver)}' computes an operand of it, and comes later"
+        raise ModelError(reason, node=node_name(user), hint="sort them, so that each comes after those it depends on")
+    return list(nodes)
+
+
+def _raise_cycle(nodes: Sequence[onnx.NodeProto], operands: Sequence[Sequence[int]]) -> None:
+    """Raise `ModelError` where nodes depend on themselves; `operands` has the positions of those that each needs."""
     done, open_ = set[int](), set[int]()
     for root in range(len(nodes)):
         stack = [root]
         while stack:
             current = stack[-1]
             if current in done or current in open_:
-                stack.pop()
-                if current not in done:
-                    done.add(current)
-                    ordered.append(nodes[current])
+                done.add(stack.pop())
                 continue
             open_.add(current)
             waiting = [index for index in operands[current] if index not in done]
             if any(index in open_ for index in waiting):
-                _raise_cycle([nodes[index] for index in stack if index in open_ - done])
+                cycle = [node_name(nodes[index]) for index in stack if index in open_ - done]
+                listed = ", ".join(f"'{name}'" for name in cycle[:5])
+                raise ModelError(f"the graph has a cycle through {listed}", node=cycle[0])
             stack.extend(reversed(waiting))
-    return ordered
 
 
 def _producers(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool]) -> dict[str, int]:
@@ -77,8 +85,3 @@ def used_names(node: onnx.NodeProto) -> Iterator[str]:
             yield from (value.name for value in graph.output)
             for inner in graph.node:
                 yield from used_names(inner)
-
-
-def _raise_cycle(nodes: Sequence[onnx.NodeProto]) -> None:
-    names = ", ".join(f"'{node_name(node)}'" for node in nodes[:5])
-    raise ModelError(f"the graph has a cycle through {names}", node=node_name(nodes[0]))

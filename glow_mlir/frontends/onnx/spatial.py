@@ -26,13 +26,16 @@ def kernel_shape(node: Node, weights: int = 1) -> Shape:
     """
     The spatial sizes of the weights, the operand at that position.
 
-    Raises `ModelError` where they have not as many axes as the input.
+    Raises `ModelError` where they have not as many axes as the input, or where the attribute says otherwise.
     """
     shape = node.shape(weights)
     if len(shape) != node.rank():
         hint = "both are […, …, spatial…]"
         reason = f"{node.kind}: an input of shape {node.shape()} and weights of shape {shape} do not fit"
         raise ModelError(reason, node=node.name, hint=hint)
+    if (said := node.ints("kernel_shape", shape[2:])) != shape[2:]:
+        reason = f"{node.kind}: kernel_shape is {list(said)}, but the weights have the shape {shape}"
+        raise ModelError(reason, node=node.name, hint="kernel_shape has the spatial sizes of the weights")
     return shape[2:]
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
-from glow_mlir.errors import OptionError, UnsupportedError
+from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import whole_number
 
@@ -70,6 +70,28 @@ def declared_sizes(value: onnx.ValueInfoProto) -> list[int | str]:
         else dimension.dim_param or f"{value.name}.{axis}"
         for axis, dimension in enumerate(value.type.tensor_type.shape.dim)
     ]
+
+
+def check_declared(output: onnx.ValueInfoProto, value: SSAValue, is_sized: bool) -> None:
+    """
+    Raise `ModelError` where the type that a model declares for an output is not that of its value.
+
+    Sizes count where they are those of the model alone, `is_sized`: where a user chose some, the declared ones may be
+    of another choice.
+    """
+    if output.type.WhichOneof("value") is None:
+        return
+    declared, actual = output.type.tensor_type, onnx_type(value).tensor_type
+    hint = "the types of outputs have to be those that their nodes give"
+    if declared.elem_type not in (onnx.TensorProto.UNDEFINED, actual.elem_type):
+        said, found = (_names_of(kind)[0] for kind in (declared.elem_type, actual.elem_type))
+        raise ModelError(f"output '{output.name}' is declared as {said}, and is {found}", hint=hint)
+    said = [size.dim_value if size.HasField("dim_value") else None for size in declared.shape.dim]
+    shape = shape_of(value)
+    fits = len(said) == len(shape) and all(size in (None, found) for size, found in zip(said, shape, strict=True))
+    if declared.HasField("shape") and not (fits if is_sized else len(said) == len(shape)):
+        listed = ", ".join("?" if size is None else str(size) for size in said)
+        raise ModelError(f"output '{output.name}' is declared with shape ({listed}), and has {shape}", hint=hint)
 
 
 def input_types(

@@ -1,0 +1,261 @@
+"""What the standard's own checker and type inference find wrong with a model, told in one line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import onnx
+from google.protobuf.message import EncodeError
+from onnx import checker, defs, helper, numpy_helper, shape_inference
+from onnx.external_data_helper import uses_external_data
+from onnx.onnx_cpp2py_export.shape_inference import infer_shapes
+
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.order import node_name
+from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
+from glow_mlir.frontends.onnx.walk import all_graphs, all_nodes, all_tensors, graphs_inside
+from glow_mlir.frontends.onnx.wire import LEAST_LEFT
+from glow_mlir.ir.registry import IMPORTERS
+
+STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
+"""The domains whose operators the checker has to know."""
+
+_UNKNOWN = "glow_mlir.unknown"
+"""The domain that operators have in the checked copy of which the standard says nothing."""
+
+_NODE = re.compile(r"Name: (?P<name>.*) OpType: |node name: (?P<inner>.*?)\)(?:: |$)|\bname: (?P<late>.*) OpType: ")
+_KIND = re.compile(r"OpType: (?P<kind>\w+)|op_type:(?P<inner>\w+)")
+
+_NEWER = re.compile(r"No Op registered for (?P<kind>\w+) with domain_version of (?P<version>\d+)")
+
+HINTS: Mapping[str, str] = {
+    "topologically sorted": "a value is computed before it is used: sort the nodes, and see that one computes it",
+    "existing shape differ": "the type that the model declares for a result has to be the one that its node gives",
+    "existing elem type": "the type that the model declares for a result has to be the one that its node gives",
+    "single static assignment": "give each value a name of its own",
+    "initializer but not in graph input": "up to IR version 3 initializers are inputs as well: export it again",
+}
+"""What the checker says → what to do about it."""
+
+
+def check_graph(model: onnx.ModelProto) -> None:
+    """Raise `ModelError` for names that are given twice and a graph without outputs, and for an unknown IR version."""
+    if model.ir_version > onnx.IR_VERSION:
+        newest = onnx.IR_VERSION
+        reason = f"IR version {model.ir_version} is newer than {newest}, the newest that this onnx package knows"
+        raise UnsupportedError(reason, hint="install a newer onnx package, or export the model with an older one")
+    graph = model.graph
+    _check_unique("input", (value.name for value in graph.input))
+    _check_unique("output", (value.name for value in graph.output))
+    _check_unique("initializer", (tensor.name for tensor in graph.initializer))
+    if not graph.output:
+        raise ModelError("the graph has no outputs", hint="name the values that the model computes as its outputs")
+
+
+def _check_unique(what: str, names: Iterable[str]) -> None:
+    counted = Counter(names)
+    if "" in counted:
+        raise ModelError(f"an {what} has no name", hint="give each a name of its own")
+    if twice := [name for name, count in counted.items() if count > 1]:
+        raise ModelError(f"{what} '{twice[0]}' is listed twice", hint="give each a name of its own")
+
+
+def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tensors) -> None:
+    """
+    Raise `ModelError` for a model that the standard forbids; `inlined` is the model without functions of its own.
+
+    The checker demands two things that are not asked for here: types and shapes of outputs, which follow from nodes,
+    and that it knows all operators.
+    """
+    try:
+        copy = checked_copy(model, tensors)
+        content = _serialized(copy if inlined is model else checked_copy(inlined, tensors))
+    except UnicodeDecodeError as error:
+        raise ModelError("a name in the model is not text", hint="check that the download is complete") from error
+    for graph in (
+        *all_graphs(copy.graph),
+        *graphs_inside(node for function in copy.functions for node in function.node),
+    ):
+        for value in (*graph.input, *graph.output):
+            _complete(value)
+    _ask(lambda: checker.check_model(_serialized(copy)), copy)
+    # Not `shape_inference.infer_shapes`, which would read the result back.
+    _ask(lambda: infer_shapes(content, True, True, False), copy)
+
+
+def _serialized(model: onnx.ModelProto) -> bytes:
+    try:
+        return model.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        reason = "the model is larger than 2 GB without its weights, or its graphs lie too deep in one another"
+        raise ModelError(reason, hint="export it again, with external data") from error
+
+
+def _ask(question: Callable[[], object], model: onnx.ModelProto) -> None:
+    """Ask onnx, and tell what it finds as a `ModelError`."""
+    try:
+        question()
+    except (checker.ValidationError, shape_inference.InferenceError, RuntimeError, ValueError, IndexError) as error:
+        raise _told(str(error), model) from error
+
+
+def _told(text: str, model: onnx.ModelProto) -> ModelError:
+    """What onnx says of a model, in several lines, as an error that names the node."""
+    found, kind = _NODE.search(text.replace("\n", " ")), _KIND.search(text)
+    name = next((part for part in found.groups() if part), "").strip() if found else ""
+    operator = next((part for part in kind.groups() if part), "") if kind else ""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("==>", "name: ", "OpType: "))]
+    # Of several faults the first, which begins behind what onnx calls it and where it is.
+    first = re.split(r"Inference error\(s\): ", lines[0] if lines else "it is not valid")[-1]
+    reason = re.sub(r"^(\[\w+Error\] |\(op_type:[^)]*\): )+", "", first).rstrip(": .")
+    nodes = {node.name for node in all_nodes(model.graph.node)}
+    hint = next((hint for key, hint in HINTS.items() if key in text), "")
+    if not hint and operator:
+        hint = f"the standard says what {operator} takes: https://onnx.ai/onnx/operators"
+    if newer := _NEWER.search(text):
+        reason = f"it is of opset {_first_version(newer['kind'])}, and the model imports opset {newer['version']}"
+        hint = "export the model for an opset that has the operator"
+    reason = f"{operator}: {reason}" if operator else f"the model is not valid: {reason}"
+    return ModelError(reason, node=name if name in nodes else "", hint=hint or "export the model again")
+
+
+def _first_version(kind: str) -> int:
+    """The first opset version of a domain of the standard with an operator of that name."""
+    return min(schema.since_version for schema in defs.get_all_schemas_with_history() if schema.name == kind)
+
+
+def _complete(value: onnx.ValueInfoProto) -> None:
+    """Give a value without type or shape one: it may lack them."""
+    if value.type.WhichOneof("value") is None:
+        value.type.tensor_type.SetInParent()
+    if value.type.WhichOneof("value") == "tensor_type":
+        described = value.type.tensor_type
+        described.elem_type = described.elem_type or onnx.TensorProto.FLOAT
+        if not described.HasField("shape"):
+            described.shape.SetInParent()
+
+
+# ---- the copy that is checked
+
+
+def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
+    """
+    A copy of a model for the checker: every node has a name, and large weights are inputs, so that they take no room.
+
+    Small tensors in other files are in the copy, which has no folder; raises `ModelError` where one cannot be read.
+    Operators of which the standard says nothing are moved to a domain of their own.
+    """
+    graph = model.graph
+    copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    copy.graph.name = graph.name
+    copy.graph.node.extend(graph.node)
+    copy.graph.input.extend(graph.input)
+    copy.graph.output.extend(graph.output)
+    copy.graph.value_info.extend(graph.value_info)
+    copy.graph.sparse_initializer.extend(graph.sparse_initializer)
+    known = {value.name for value in graph.input}
+    for tensor in graph.initializer:
+        if _is_large(tensor):
+            _check_content(tensor, tensors)
+            copy.graph.input.extend([_as_input(tensor)] if tensor.name not in known else [])
+            known.add(tensor.name)
+        else:
+            copy.graph.initializer.append(tensor)
+    for tensor in all_tensors(copy):
+        if uses_external_data(tensor):
+            _embed(tensor, tensors)
+    _name_nodes(copy)
+    return copy
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor has all the bytes of its shape, and many."""
+    size = math.prod(tensor.dims) * _bytes_of(tensor.data_type)
+    is_whole = uses_external_data(tensor) or (tensor.HasField("raw_data") and tensor.ByteSize() >= size)
+    return bool(tensor.name) and min(tensor.dims, default=0) >= 0 and size >= LEAST_LEFT and is_whole
+
+
+@cache
+def _bytes_of(data_type: int) -> int:
+    """The bytes of an element; 0 for what has no fixed size, or does not exist."""
+    known = data_type in helper.get_all_tensor_dtypes() and data_type != onnx.TensorProto.STRING
+    return helper.tensor_dtype_to_np_dtype(data_type).itemsize if known else 0
+
+
+def _as_input(tensor: onnx.TensorProto) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+
+
+def _check_content(tensor: onnx.TensorProto, tensors: Tensors) -> None:
+    """Raise `ModelError` where a tensor in a file is not there; what is in the file of the model is."""
+    if uses_external_data(tensor) and not is_inside(tensor):
+        tensors.array(tensor, f"initializer '{tensor.name}'")
+
+
+def _embed(tensor: onnx.TensorProto, tensors: Tensors) -> None:
+    """Put the content of a tensor that is in a file into the tensor itself."""
+    array = tensors.array(tensor, f"tensor '{tensor.name}'")
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
+    tensor.raw_data = numpy_helper.from_array(array).raw_data
+
+
+def _name_nodes(model: onnx.ModelProto) -> None:
+    """
+    Give nodes without a name the one that errors call them by, and ONNX's domain one name.
+
+    Operators that are in no opset of the standard are put where the checker does not look.
+    """
+    places = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
+    for nodes, opsets in places:
+        for opset in opsets:
+            opset.domain = _plain(opset.domain)
+        versions = {opset.domain: opset.version for opset in opsets}
+        for node in all_nodes(nodes):
+            node.name = node_name(node)
+            domain = _plain(node.domain)
+            described = _described(node.op_type, domain, versions.get(domain, 0))
+            if not described.is_asked:
+                domain = _UNKNOWN
+            node.domain = domain
+            given = {attribute.name for attribute in node.attribute}
+            node.attribute.extend(value for value in described.defaults if value.name not in given)
+        opsets.append(helper.make_opsetid(_UNKNOWN, 1))
+
+
+@dataclass(frozen=True)
+class _Description:
+    """Whether the checker is to look at an operator, and the defaults of attributes that it would not find."""
+
+    is_asked: bool
+    defaults: tuple[onnx.AttributeProto, ...] = ()
+
+
+@cache
+def _described(kind: str, domain: str, version: int) -> _Description:
+    """
+    What the copy needs to say of an operator.
+
+    Of an operator that a body defines, inference forgets the defaults. A form that the standard has withdrawn may be
+    in models that are older than that.
+    """
+    if domain not in STANDARD or not defs.has(kind, domain):
+        return _Description(is_asked=domain not in STANDARD)
+    if not defs.has(kind, version, domain):
+        return _Description(is_asked=True)
+    schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
+    if schema.deprecated:
+        return _Description(is_asked=(domain, kind, schema.since_version) not in IMPORTERS.all())
+    defaults = (attribute.default_value for attribute in schema.attributes.values()) if schema.has_function else ()
+    return _Description(is_asked=True, defaults=tuple(value for value in defaults if value.name))
+
+
+def _plain(domain: str) -> str:
+    """The name of a domain; that of ONNX itself is empty."""
+    return "" if domain == "ai.onnx" else domain

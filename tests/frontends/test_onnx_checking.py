@@ -1,0 +1,121 @@
+"""What the standard forbids is refused, also where a compiler could make something of it; what it allows is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx_models import model_of, node, refusal, value, weight
+
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import run_function
+
+
+def with_more(node: onnx.NodeProto, **attributes: Any) -> onnx.NodeProto:
+    """The node with further attributes, also those that it has."""
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+    return node
+
+
+def declared(
+    nodes: Sequence[onnx.NodeProto], output: onnx.ValueInfoProto, *others: onnx.ValueInfoProto
+) -> onnx.ModelProto:
+    """A model that says of what types its output and other values are."""
+    model = model_of(nodes, outputs=[])
+    model.graph.output.append(output)
+    model.graph.value_info.extend(others)
+    return model
+
+
+RELU = node("Relu", name="act")
+FORBIDDEN: dict[str, tuple[onnx.ModelProto, str]] = {
+    "attribute twice": (
+        model_of([with_more(node("Elu", name="act", alpha=1.0), alpha=2.0)]),
+        "node 'act': Elu: Attribute 'alpha' appeared multiple times (hint: ",
+    ),
+    "attribute that the operator does not have": (
+        model_of([node("Relu", name="act", alpha=1.0)]),
+        "node 'act': Relu: Unrecognized attribute: alpha for operator Relu (hint: ",
+    ),
+    "filter that kernel_shape contradicts": (
+        model_of(
+            [node("Conv", "x w", name="conv", kernel_shape=[2])],
+            [value("x", shape=(1, 1, 8)), value("w", shape=(1, 1, 3))],
+        ),
+        "node 'conv': Conv: kernel_shape is [2], but the weights have the shape (1, 1, 3) (hint: ",
+    ),
+    "output of another element type": (
+        declared([RELU], value("y", TensorProto.INT64)),
+        "output 'y' is declared as int64, and is float (hint: ",
+    ),
+    "output of another size": (
+        declared([RELU], value("y", shape=(3,))),
+        "output 'y' is declared with shape (3), and has (2,) (hint: ",
+    ),
+    "output of another rank": (
+        declared([RELU], value("y", shape=("N", 2))),
+        "output 'y' is declared with shape (?, 2), and has (2,) (hint: ",
+    ),
+    "value of another size": (
+        declared([node("Relu", "x", "a", "first"), node("Relu", "a", "y")], value("y"), value("a", shape=(5,))),
+        "node 'first': Relu: Inferred shape and existing shape differ in dimension 0: (2) vs (5) (hint: the type that",
+    ),
+    "input that is computed as well": (
+        model_of([node("Split", "x", "y x", "cut", num_outputs=2)]),
+        "node 'cut': output 'x' has the name of another value, of an input or initializer",
+    ),
+    "no outputs": (model_of([RELU], outputs=[]), "the graph has no outputs (hint: "),
+    "operator of a newer opset": (
+        model_of([node("Gelu", name="act")], opset=13),
+        "node 'act': Gelu: it is of opset 20, and the model imports opset 13 (hint: export the model for an opset",
+    ),
+    "operator that has been withdrawn": (
+        model_of([node("Scatter", "x i x", name="put")], [value("x"), value("i", TensorProto.INT64)], opset=13),
+        "node 'put': Scatter: Op registered for Scatter is deprecated in domain_version of 13 (hint: ",
+    ),
+    "more results than there are": (
+        model_of([node("Relu", "x", "y z", "act")]),
+        "node 'act': Relu: Node(act) with schema(::Relu:14) has output size 2 not in range [min=1, max=1] (hint: ",
+    ),
+    "no IR version": (
+        model_of([RELU], ir_version=0),
+        "the model is not valid: The model does not have an ir_version set properly (hint: ",
+    ),
+    "initializer that an old model does not list": (
+        model_of([node("Add", "x w")], initializers=[weight("w", 1, 2)], ir_version=3, opset=7),
+        "the model is not valid: w in initializer but not in graph input (hint: up to IR version 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORBIDDEN)
+def test_forbidden_model(case: str) -> None:
+    model, expected = FORBIDDEN[case]
+    assert expected in refusal(model, ModelError)
+
+
+def test_what_a_model_says_too_much_is_no_fault() -> None:
+    """Types of values that there are not, symbols for sizes that are known, and outputs without a type or a shape."""
+    model = declared([RELU, node("Neg", "y", "z")], value("y", shape=("N",)), value("unused", shape=(7,)))
+    model.graph.output.append(value("z", shape=None))
+    results = run_function(import_model(model), {"x": np.array([1, -2], np.float32)})
+    np.testing.assert_array_equal([results["y"], results["z"]], [[1, 0], [-1, 0]])
+
+
+def test_large_weights_are_not_looked_at() -> None:
+    """In the graph, in nodes and in branches alike: the checker gets a copy without them."""
+    large, flag = numpy_helper.from_array(np.zeros((200, 200), np.float32)), numpy_helper.from_array(np.array(True))
+    flag.name = "flag"
+    nodes = [node("Add", "x w", "a"), node("Constant", "", "c", value=large), node("If", "flag", "b")]
+    branch = helper.make_graph([node("Add", "a v", "d")], "branch", [], [value("d", shape=None)])
+    branch.initializer.append(numpy_helper.from_array(np.ones((200, 200), np.float32), "v"))
+    nodes[-1].attribute.extend(helper.make_attribute(f"{name}_branch", branch) for name in ("then", "else"))
+    weights = [flag, numpy_helper.from_array(np.ones((200, 200), np.float32), "w")]
+    model = model_of([*nodes, node("Sub", "b c", "y")], [value("x", shape=(1,))], initializers=weights)
+    for source in (model, model.SerializeToString()):
+        assert run_function(import_model(source), {"x": np.ones(1, np.float32)})["y"].sum() == 3 * 200 * 200
