@@ -29,7 +29,6 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.frontends.onnx.functions import find_importer, standard_function
-from glow_mlir.frontends.onnx.importer import OLDEST_OPSET
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.registry import IMPORTERS, LOWERINGS
 from glow_mlir.ir.text import parse_module
@@ -41,7 +40,6 @@ NEWEST_OPSET = 28
 """The newest version of ONNX's own operators that the page covers; a newer onnx package changes nothing on it."""
 
 LIMITS = {
-    "BatchNormalization": "no `spatial = 0`",
     "Compress": "the condition is a constant",
     "Constant": "numbers only",
     "Dropout": "no training",
@@ -117,12 +115,10 @@ def ways(domain: str, kind: str, accepts: Callable[[Callable[..., Any]], bool]) 
     found: dict[str, list[int]] = {}
     forms = schema_versions().get((domain, kind), {})
     starts = {since for d, k, since in IMPORTERS.all() if (d, k) == (domain, kind)}
-    oldest = max((version for version in forms if version <= OLDEST_OPSET), default=0) if domain == "" else 0
     for version in sorted(forms) or sorted(starts):
-        if version < oldest or (forms.get(version, False) and version not in starts):
+        if forms.get(version, False) and version not in starts:
             continue
-        opset = max(version, OLDEST_OPSET) if domain == "" else version
-        importer = find_importer(domain, kind, opset)
+        importer = find_importer(domain, kind, version)
         if importer is not None and accepts(importer):
             found.setdefault("importer", []).append(version)
         elif importer is None and forms and has_body(domain, kind, version):
@@ -212,7 +208,7 @@ What is imported from ONNX, and what `glow_high` has. [add-an-operator.md](add-a
 
 ## ONNX operators
 
-Models from opset 7 on are imported. *Versions* are the opset versions in which an operator took the forms that are
+Models of all opsets are imported. *Versions* are the opset versions in which an operator took the forms that are
 imported. An operator has an importer of its own, or the function body by which the standard defines it is expanded.
 Functions that a model brings with it are expanded as well, to 131072 nodes at most.
 

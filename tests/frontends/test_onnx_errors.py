@@ -204,10 +204,6 @@ SEQUENCE = helper.make_tensor_sequence_value_info("x", FLOATS, None)
 OPTIONAL = helper.make_value_info("x", helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOATS, [2])))
 
 UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
-    "old opset": (
-        model_of([node("Add", "x x")], opset=6),
-        "opset 6 is older than 7, and Add has changed since (hint: convert the model with onnx.version_converter)",
-    ),
     "future opset": (model_of([RELU], opset=999), "opset 999 is newer than"),
     "future IR version": (model_of([RELU], ir_version=9999), "IR version 9999 is newer than"),
     "sequence": (model_of([RELU], [SEQUENCE]), "input 'x' is no tensor: sequence"),

@@ -75,7 +75,7 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
     """
     try:
         copy = checked_copy(model, tensors)
-        content = _serialized(copy if inlined is model else checked_copy(inlined, tensors))
+        content = _for_inference(copy if inlined is model else checked_copy(inlined, tensors))
     except UnicodeDecodeError as error:
         raise ModelError("a name in the model is not text", hint="check that the download is complete") from error
     for graph in (
@@ -87,6 +87,16 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
     _ask(lambda: checker.check_model(_serialized(copy)), copy)
     # Not `shape_inference.infer_shapes`, which would read the result back.
     _ask(lambda: infer_shapes(content, True, True, False), copy)
+
+
+def _for_inference(model: onnx.ModelProto) -> bytes:
+    """The model for inference, which has to be told that models without opsets are of the first."""
+    if model.opset_import:
+        return _serialized(model)
+    model.opset_import.append(helper.make_opsetid("", 1))
+    content = _serialized(model)
+    del model.opset_import[:]
+    return content
 
 
 def _serialized(model: onnx.ModelProto) -> bytes:
@@ -216,7 +226,7 @@ def _name_nodes(model: onnx.ModelProto) -> None:
     for nodes, opsets in places:
         for opset in opsets:
             opset.domain = _plain(opset.domain)
-        versions = {opset.domain: opset.version for opset in opsets}
+        versions = {opset.domain: opset.version for opset in opsets} or {"": 1}
         for node in all_nodes(nodes):
             node.name = node_name(node)
             domain = _plain(node.domain)
@@ -226,7 +236,8 @@ def _name_nodes(model: onnx.ModelProto) -> None:
             node.domain = domain
             given = {attribute.name for attribute in node.attribute}
             node.attribute.extend(value for value in described.defaults if value.name not in given)
-        opsets.append(helper.make_opsetid(_UNKNOWN, 1))
+        if any(node.domain == _UNKNOWN for node in all_nodes(nodes)):
+            opsets.append(helper.make_opsetid(_UNKNOWN, 1))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -31,10 +31,20 @@ def identity(node: Node) -> SSAValue:
 
 
 @onnx_operator("Reshape")
+def reshape_attribute(node: Node) -> SSAValue:
+    """The shape as an attribute, up to opset 4."""
+    return _reshape(node, node.ints("shape"))
+
+
+@onnx_operator("Reshape", since=5)
 def reshape(node: Node) -> SSAValue:
+    """The shape as an operand."""
+    return _reshape(node, node.integers(1, "the shape"))
+
+
+def _reshape(node: Node, sizes: Sequence[int]) -> SSAValue:
     """0 keeps an axis (unless `allowzero`), -1 takes what is left."""
-    wanted = list(node.integers(1, "the shape"))
-    shape = node.shape()
+    wanted, shape = list(sizes), node.shape()
     if not node.flag("allowzero"):
         wanted = [shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(wanted)]
     if wanted.count(-1) > 1 or min(wanted, default=0) < -1:
@@ -228,6 +238,12 @@ def split(node: Node) -> list[SSAValue]:
 
 
 @onnx_operator("Concat")
+def concat_by_default(node: Node) -> SSAValue:
+    """One after the other, up to opset 3 by default along axis 1."""
+    return node.emit(ConcatOp, node.present(), axis=node.int("axis", 1))
+
+
+@onnx_operator("Concat", since=4)
 def concat(node: Node) -> SSAValue:
     """One after the other."""
     return node.emit(ConcatOp, node.present(), axis=node.int("axis"))
@@ -260,11 +276,19 @@ def _pad(node: Node, pads: Sequence[int], axes: Sequence[int], fill: SSAValue | 
     return pad_value(node, node.input(), widths, node.text("mode", "constant"), fill)
 
 
-@onnx_operator("Pad")
-def pad_attributes(node: Node) -> SSAValue:
+def _pad_by(attribute: str) -> Callable[[Node], SSAValue]:
     """Widths and value as attributes, up to opset 10."""
-    fill = node.float("value", 0.0)
-    return _pad(node, node.ints("pads"), range(node.rank()), node.constant(fill, like=node.input()) if fill else None)
+
+    def pad(node: Node) -> SSAValue:
+        fill = node.float("value", 0.0)
+        value = node.constant(fill, like=node.input()) if fill else None
+        return _pad(node, node.ints(attribute), range(node.rank()), value)
+
+    return pad
+
+
+onnx_operator("Pad")(_pad_by("paddings"))
+onnx_operator("Pad", since=2)(_pad_by("pads"))
 
 
 @onnx_operator("Pad", since=11)
@@ -304,6 +328,14 @@ def expand(node: Node) -> SSAValue:
 
 
 @onnx_operator("Tile")
+def tile_axis(node: Node) -> SSAValue:
+    """Whole copies side by side along one axis, up to opset 5."""
+    count, axis = (node.integers(i, role)[0] for i, role in ((1, "the number of copies"), (2, "the axis")))
+    place = normalize_axis(axis, node.rank())
+    return node.emit(TileOp, node.input(), repeats=[count if i == place else 1 for i in range(node.rank())])
+
+
+@onnx_operator("Tile", since=6)
 def tile(node: Node) -> SSAValue:
     """Whole copies side by side."""
     return node.emit(TileOp, node.input(), repeats=node.integers(1, "the number of copies"))

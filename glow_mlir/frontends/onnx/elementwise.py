@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
+import onnx
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
@@ -49,7 +53,6 @@ PLAIN: dict[str, type[HighOp]] = {
     "Neg": math.NegOp,
     "Not": math.NotOp,
     "Or": binary.OrOp,
-    "PRelu": act.PReluOp,
     "Pow": binary.PowOp,
     "Reciprocal": math.ReciprocalOp,
     "Relu": act.ReluOp,
@@ -69,6 +72,11 @@ PLAIN: dict[str, type[HighOp]] = {
 }
 """Operators whose operands are those of ours, and which have no attributes."""
 
+LIMITED_BROADCAST = frozenset(
+    {"Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor"},
+)
+"""Operators of two operands that broadcast by attributes up to opset 6."""
+
 FLOATS: dict[str, tuple[type[HighOp], dict[str, float]]] = {
     "Celu": (act.CeluOp, {"alpha": 1.0}),
     "Elu": (act.EluOp, {"alpha": 1.0}),
@@ -81,6 +89,11 @@ FLOATS: dict[str, tuple[type[HighOp], dict[str, float]]] = {
 }
 """Operators of one operand with float attributes, and their defaults."""
 
+OLD_FLOATS: dict[str, tuple[type[HighOp], int, dict[str, float]]] = {
+    "Selu": (act.SeluOp, 6, {"alpha": 1.6732, "gamma": 1.0507}),
+}
+"""Those that had other defaults before an opset version."""
+
 
 def _plain(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
     return lambda node: node.emit(operator, *node.present())
@@ -90,10 +103,60 @@ def _with_floats(operator: type[HighOp], defaults: dict[str, float]) -> Callable
     return lambda node: node.emit(operator, node.input(), **{k: node.float(k, v) for k, v in defaults.items()})
 
 
+def _aligned(node: Node, axis: int | None) -> SSAValue:
+    """
+    The second operand with its axes beside those of the first from `axis` on, which by default are the last.
+
+    Raises `ModelError` where its shape is no part of that of the first, axes of one element aside.
+    """
+    shape, right = node.shape(0), node.shape(1)
+    if prod(right) == 1:
+        return node.emit(ReshapeOp, node.input(1), shape=())
+    first = len(shape) - len(right) if axis is None else axis + (len(shape) if axis < 0 else 0)
+    part = shape[max(first, 0) : max(first, 0) + len(right)]
+    fits = len(part) == len(right) and all(size in (1, whole) for size, whole in zip(right, part, strict=True))
+    if first < 0 or not fits:
+        where = "at the end" if axis is None else f"from axis {axis} on"
+        hint = "up to opset 6, the second operand has axes of the first that follow each other"
+        raise ModelError(f"{node.kind}: {right} is not in {shape} {where}", node=node.name, hint=hint)
+    return node.emit(ReshapeOp, node.input(1), shape=(*right, *(1,) * (len(shape) - first - len(right))))
+
+
+def _limited(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
+    """The form up to opset 6: operands of one shape, or with `broadcast` the second as a part of the first."""
+
+    def importer(node: Node) -> SSAValue:
+        if node.flag("broadcast"):
+            return node.emit(operator, node.input(0), _aligned(node, node.int("axis") if node.has("axis") else None))
+        if node.shape(0) != node.shape(1):
+            hint = "up to opset 6, the attribute broadcast allows that"
+            raise ModelError(f"{node.kind}: {node.shape(0)} is not {node.shape(1)}", node=node.name, hint=hint)
+        return node.emit(operator, node.input(0), node.input(1))
+
+    return importer
+
+
 for _name, _operator in PLAIN.items():
-    onnx_operator(_name)(_plain(_operator))
-for _name, (_operator, _defaults) in FLOATS.items():
+    if _name in LIMITED_BROADCAST:
+        onnx_operator(_name)(_limited(_operator))
+    onnx_operator(_name, since=7 if _name in LIMITED_BROADCAST else 1)(_plain(_operator))
+for _name, (_operator, _since, _defaults) in OLD_FLOATS.items():
     onnx_operator(_name)(_with_floats(_operator, _defaults))
+for _name, (_operator, _defaults) in FLOATS.items():
+    _since = OLD_FLOATS[_name][1] if _name in OLD_FLOATS else 1
+    onnx_operator(_name, since=_since)(_with_floats(_operator, _defaults))
+
+
+@onnx_operator("PRelu")
+def prelu_by_channel(node: Node) -> SSAValue:
+    """Up to opset 6, slopes belong to channels, which are axis 1."""
+    slope = node.input(1)
+    if node.rank(1) == 1 and node.rank() > 1:
+        slope = node.emit(ReshapeOp, slope, shape=(*node.shape(1), *(1,) * (node.rank() - 2)))
+    return node.emit(act.PReluOp, node.input(0), slope)
+
+
+onnx_operator("PRelu", since=7)(_plain(act.PReluOp))
 
 
 def _folded(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
@@ -144,6 +207,17 @@ def gelu(node: Node) -> SSAValue:
 
 
 @onnx_operator("Cast")
+def cast_by_name(node: Node) -> SSAValue:
+    """Another element type, up to opset 5 by its name."""
+    name = node.text("to").upper()
+    known = dict(onnx.TensorProto.DataType.items())
+    if name not in known:
+        hint = "the names are those of onnx.TensorProto.DataType"
+        raise ModelError(f"Cast: there is no element type '{name}'", node=node.name, hint=hint)
+    return node.emit(math.CastOp, node.input(), to=element_of_onnx(known[name], "the result of Cast"))
+
+
+@onnx_operator("Cast", since=6)
 def cast(node: Node) -> SSAValue:
     """Another element type."""
     return node.emit(math.CastOp, node.input(), to=element_of_onnx(node.int("to"), "the result of Cast"))

@@ -21,7 +21,8 @@ from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
 
-OLDEST_OPSET = 7
+WITHOUT_OPSETS = (1, 2)
+"""IR versions whose models say nothing of opsets: there was only the first."""
 
 _DAMAGED = "the model is damaged, check that the download is complete"
 
@@ -80,7 +81,7 @@ def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
         raise ModelError(
             "is not an ONNX model, or is cut off", file=file, hint="check that the download is complete"
         ) from error
-    if not model.HasField("graph") or not model.opset_import:
+    if not model.HasField("graph") or not (model.opset_import or model.ir_version in WITHOUT_OPSETS):
         hint = "export it again, or check that the download is complete"
         raise ModelError("is not an ONNX model: it has no graph or no opset", file=file, hint=hint)
     return model
@@ -96,7 +97,7 @@ def import_model(
     values: Mapping[str, np.ndarray] | None = None,
 ) -> ModuleOp:
     """
-    Import an ONNX model (opset 7 and newer) as function `name` of a new module of `glow_high`.
+    Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
 
     `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`; inputs with `values` are
     constants, and no inputs of the function. Weights go to the weight store;
@@ -148,23 +149,12 @@ def _is_text(name: object) -> bool:
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
-    """The opset version of each domain; raises `UnsupportedError` for those of ONNX that are too old or too new."""
+    """The opset version of each domain; raises `UnsupportedError` for one of ONNX that is too new."""
     opsets = {"" if opset.domain == "ai.onnx" else opset.domain: opset.version for opset in model.opset_import}
-    version = opsets.get("", OLDEST_OPSET)
-    older = [node.op_type for node in model.graph.node if version < OLDEST_OPSET and _changed(node, version)]
-    if older:
-        reason = f"opset {version} is older than {OLDEST_OPSET}, and {older[0]} has changed since"
-        raise UnsupportedError(reason, hint="convert the model with onnx.version_converter")
-    if version > defs.onnx_opset_version():
-        newest = defs.onnx_opset_version()
+    if not opsets and model.ir_version in WITHOUT_OPSETS:
+        return {"": 1}
+    newest = defs.onnx_opset_version()
+    if (version := opsets.get("", newest)) > newest:
         reason = f"opset {version} is newer than {newest}, the newest that this onnx package knows"
         raise UnsupportedError(reason, hint="install a newer onnx package, or export the model for an older opset")
     return opsets
-
-
-def _changed(node: onnx.NodeProto, version: int) -> bool:
-    """Whether an operator was another one in an opset older than `OLDEST_OPSET`, or did not exist."""
-    try:
-        return defs.get_schema(node.op_type, OLDEST_OPSET, node.domain).since_version > version
-    except defs.SchemaError:
-        return True

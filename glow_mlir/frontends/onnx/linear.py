@@ -10,6 +10,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 
@@ -38,6 +39,16 @@ def numpy_product(node: Node, left: SSAValue, right: SSAValue) -> SSAValue:
 
 
 @onnx_operator("Gemm")
+def gemm_limited(node: Node) -> SSAValue:
+    """Up to opset 6, the third operand has the shape of the result, unless `broadcast`."""
+    result = gemm(node)
+    if not node.flag("broadcast") and node.shape(2) != shape_of(result):
+        hint = "up to opset 6, the attribute broadcast allows that"
+        raise ModelError(f"Gemm: {node.shape(2)} is not {shape_of(result)}", node=node.name, hint=hint)
+    return result
+
+
+@onnx_operator("Gemm", since=7)
 def gemm(node: Node) -> SSAValue:
     """A fully connected layer where the third operand is a bias vector, else its parts."""
     left, right, addend = node.input(0), node.input(1), node.optional(2)

@@ -12,7 +12,7 @@ from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
@@ -21,26 +21,63 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 
 
-@onnx_operator("BatchNormalization")
-def batch_normalization(node: Node) -> Sequence[SSAValue]:
-    """With the given mean and variance, or, in training, with those of the batch; channels are axis 1."""
-    if not node.flag("spatial", True):
-        raise node.unsupported("spatial = 0, statistics for each element, is not supported")
-    mean, variance = node.input(3), node.input(4)
-    running: Sequence[SSAValue] = ()
-    if node.flag("training_mode"):
-        old = mean, variance
-        mean, variance = _batch_statistics(node)
-        running = [_blend(node, before, now) for before, now in zip(old, (mean, variance), strict=True)]
-    operands = (node.input(0), node.input(1), node.input(2), mean, variance)
-    axis = min(1, node.rank() - 1)
-    return (node.emit(ops.BatchNormalizationOp, *operands, epsilon=node.float("epsilon", 1e-5), axis=axis), *running)
+def _is_training_by_test(node: Node) -> bool:
+    """Up to opset 6: unless `is_test`."""
+    return not node.flag("is_test")
+
+
+def _is_training_by_results(node: Node) -> bool:
+    """Up to opset 13: where results but the first are asked for."""
+    return any(node.wants(position) for position in range(1, 5))
+
+
+def _is_training_by_mode(node: Node) -> bool:
+    """From opset 14 on: in `training_mode`."""
+    return node.flag("training_mode")
+
+
+def _batch_normalization(is_training: Callable[[Node], bool]) -> Callable[[Node], Sequence[SSAValue]]:
+    """
+    With the given mean and variance, or, in training, with those of the batch; channels are axis 1.
+
+    Results of training are the running statistics, and up to opset 13 those of the batch. Without `spatial`, up to
+    opset 8, each element has statistics of its own.
+    """
+
+    def importer(node: Node) -> Sequence[SSAValue]:
+        mean, variance = node.input(3), node.input(4)
+        statistics: Sequence[SSAValue] = ()
+        if is_training(node):
+            old = mean, variance
+            mean, variance = _batch_statistics(node)
+            running = [_blend(node, before, now) for before, now in zip(old, (mean, variance), strict=True)]
+            statistics = (*running, mean, variance)
+        operands = (node.input(0), node.input(1), node.input(2), mean, variance)
+        epsilon = node.float("epsilon", 1e-5)
+        if not node.flag("spatial", True):
+            return (_normalized(node, operands, epsilon), *statistics)
+        axis = min(1, node.rank() - 1)
+        return (node.emit(ops.BatchNormalizationOp, *operands, epsilon=epsilon, axis=axis), *statistics)
+
+    return importer
+
+
+for _since, _is_training in ((1, _is_training_by_test), (7, _is_training_by_results), (14, _is_training_by_mode)):
+    onnx_operator("BatchNormalization", since=_since)(_batch_normalization(_is_training))
+
+
+def _normalized(node: Node, operands: Sequence[SSAValue], epsilon: float) -> SSAValue:
+    """A batch of which each element has its own factor, offset, mean and variance."""
+    x, scale, offset, mean, variance = operands
+    deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.constant(epsilon, like=variance)))
+    centred = node.emit(DivOp, node.emit(SubOp, x, mean), deviation)
+    return node.emit(AddOp, node.emit(MulOp, centred, scale), offset)
 
 
 def _batch_statistics(node: Node) -> tuple[SSAValue, SSAValue]:
-    """Mean and variance of each channel over the batch and all positions."""
+    """Mean and variance of each channel over the batch and all positions; of each element where not `spatial`."""
     x, shape = node.input(), node.shape()
-    axes = [axis for axis in range(len(shape)) if axis != 1]
+    axes = [axis for axis in range(len(shape)) if axis != 1] if node.flag("spatial", True) else [0]
     difference = node.emit(SubOp, x, node.emit(ReduceMeanOp, x, axes=axes))
     squares = node.emit(MulOp, difference, difference)
     mean = node.emit(ReduceMeanOp, x, axes=axes, keepdims=False)
@@ -167,6 +204,14 @@ def _kept(node: Node, mask: Attribute) -> Sequence[SSAValue]:
 
 
 @onnx_operator("Dropout")
+def dropout_in_test(node: Node) -> Sequence[SSAValue]:
+    """Inference, for which `is_test` is set up to opset 6."""
+    if not node.flag("is_test") and node.float("ratio", 0.5) > 0:
+        raise node.unsupported("is_test = 0, which is training, is not supported")
+    return _kept(node, node.element())
+
+
+@onnx_operator("Dropout", since=7)
 def dropout_typed_mask(node: Node) -> Sequence[SSAValue]:
     """Inference; up to opset 9 the mask has the type of the operand."""
     return _kept(node, node.element())

@@ -23,6 +23,14 @@ from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_chan
 from glow_mlir.ir.registry import onnx_operator
 
 
+def whole_order(node: Node) -> int:
+    """The order of a norm that opset 1 gives as a float; raises `UnsupportedError` for one that is no integer."""
+    p = node.float("p", 2.0)
+    if not p.is_integer():
+        raise node.unsupported(f"the norm of order {p} is not supported, only integers are")
+    return int(p)
+
+
 def pool(node: Node, operator: type[HighOp], value: SSAValue, **properties: AttributeValue) -> SSAValue:
     """What an operator makes of each window of a value that has the shape of the first operand."""
     return _pools(node, operator, value, **properties)[0]
@@ -90,6 +98,12 @@ def average_pool(node: Node) -> SSAValue:
 
 
 @onnx_operator("LpPool")
+def lp_pool_float(node: Node) -> SSAValue:
+    """The p-norm of each window, p a float in opset 1."""
+    return pool(node, LpPoolOp, node.input(), p=whole_order(node))
+
+
+@onnx_operator("LpPool", since=2)
 def lp_pool(node: Node) -> SSAValue:
     """The p-norm of each window."""
     return pool(node, LpPoolOp, node.input(), p=node.int("p", 2))

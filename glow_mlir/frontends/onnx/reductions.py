@@ -104,14 +104,24 @@ def _global(operator: type[ops.Reduction]) -> Callable[[Node], SSAValue]:
 for _name, _pool in {"GlobalAveragePool": ops.ReduceMeanOp, "GlobalMaxPool": ops.ReduceMaxOp}.items():
     onnx_operator(_name)(_global(_pool))
 
-NORMS: dict[int, type[ops.Reduction]] = {1: ops.ReduceL1Op, 2: ops.ReduceL2Op}
+NORMS: dict[float, type[ops.Reduction]] = {1: ops.ReduceL1Op, 2: ops.ReduceL2Op}
 """p → the reduction that gives the p-norm."""
 
 
 @onnx_operator("GlobalLpPool")
+def global_lp_pool_float(node: Node) -> SSAValue:
+    """The p-norm over the spatial axes, p a float in opset 1."""
+    return _global_norm(node, node.float("p", 2.0))
+
+
+@onnx_operator("GlobalLpPool", since=2)
 def global_lp_pool(node: Node) -> SSAValue:
-    """The p-norm over the spatial axes, for any p."""
-    p = node.int("p", 2)
+    """The p-norm over the spatial axes."""
+    return _global_norm(node, node.int("p", 2))
+
+
+def _global_norm(node: Node, p: float) -> SSAValue:
+    """The norm of any order over the spatial axes."""
     if p in NORMS:
         return _global(NORMS[p])(node)
     x = node.input()

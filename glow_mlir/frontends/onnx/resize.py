@@ -60,6 +60,12 @@ def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, ro
 
 
 @onnx_operator("Upsample")
+def upsample_image(node: Node) -> SSAValue:
+    """A scale for lines and one for columns, up to opset 6."""
+    return _simple(node, _checked(node, [1.0, 1.0, node.float("height_scale"), node.float("width_scale")]))
+
+
+@onnx_operator("Upsample", since=7)
 def upsample_attributes(node: Node) -> SSAValue:
     """Scales as an attribute, up to opset 8."""
     return _simple(node, _checked(node, node.floats("scales")))
