@@ -11,7 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -32,6 +32,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.support.symbols import Size, SymbolicSize
 
 MOST_F32 = float.fromhex("0x1.fffffep+127")
 """The largest number of f32."""
@@ -39,7 +41,7 @@ MOST_F32 = float.fromhex("0x1.fffffep+127")
 _NAME = re.compile(r"[A-Za-z_][\w$.]*")
 """A name that needs no quotes."""
 
-AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float]
+AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float] | Sequence[Size]
 """What `to_attribute` accepts."""
 
 
@@ -47,7 +49,8 @@ def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
     """
     The attribute for a Python value: bool → i1, int → i64, float → f32, str → string, numbers → dense array.
 
-    A list of numbers is one of f32 where its first item is a float, else one of i64. With `wide`, a float is one of f64
+    A list of numbers is one of f32 where its first item is a float, else one of i64; with symbolic sizes, it is
+    `#glow.sizes`. With `wide`, a float is one of f64
     where f32 would round it.
     """
     if isinstance(value, Attribute):
@@ -60,9 +63,11 @@ def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
         return FloatAttr(value, f64 if wide and not is_f32(value) else f32)
     if isinstance(value, str):
         return StringAttr(value)
+    if any(isinstance(item, SymbolicSize) for item in value):
+        return SizesAttr(tuple(item if isinstance(item, SymbolicSize) else int(item) for item in value))
     if value and isinstance(value[0], float):
-        return DenseArrayBase.from_list(f32, [float(item) for item in value])
-    return DenseArrayBase.from_list(i64, [int(item) for item in value])
+        return DenseArrayBase.from_list(f32, [float(cast("float", item)) for item in value])
+    return DenseArrayBase.from_list(i64, [int(cast("int", item)) for item in value])
 
 
 def is_f32(value: float) -> bool:

@@ -11,6 +11,8 @@ from xdsl.irdl import base, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.support.symbols import Sizes
 
 
 def int_prop(default: int | None = None) -> IntegerAttr[Any]:
@@ -31,6 +33,11 @@ def flag_prop(default: bool = False) -> IntegerAttr[Any]:
 def ints_prop(default: Sequence[int] | None = None) -> DenseArrayBase[Any]:
     """Declare a property that is a list of integers."""
     return prop_def(base(DenseArrayBase), default_value=None if default is None else _ints(default))
+
+
+def sizes_prop() -> DenseArrayBase[Any] | SizesAttr:
+    """Declare the sizes of all axes."""
+    return prop_def(base(DenseArrayBase) | base(SizesAttr))
 
 
 def text_prop(default: str | None = None) -> StringAttr:
@@ -68,6 +75,11 @@ def _float(value: float) -> FloatAttr[Any]:
 
 def _ints(value: Sequence[int]) -> DenseArrayBase[Any]:
     return cast("DenseArrayBase[Any]", to_attribute(tuple(value)))
+
+
+def sizes(value: DenseArrayBase[Any] | SizesAttr) -> Sizes:
+    """Sizes of all axes as a tuple: numbers, or what is known of them before run time."""
+    return value.data if isinstance(value, SizesAttr) else ints(value)
 
 
 def ints(attribute: Attribute | None) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
-from glow_mlir.dialects.sizes import RunTimeSizeError, Size, Sizes, SizesAttr, largest, smallest, static
+from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
+from glow_mlir.support.symbols import Size, Sizes
 
 Shape = tuple[int, ...]
 
@@ -46,7 +47,8 @@ def sizes_of(value: SSAValue | Attribute) -> Sizes:
     if DYNAMIC_INDEX not in shape:
         return shape
     encoding = type_.encoding if isinstance(type_, TensorType) else type_.memory_space
-    symbolic = iter(encoding.data if isinstance(encoding, SizesAttr) else ())
+    told = encoding.data if isinstance(encoding, SizesAttr) else ()
+    symbolic = iter(size for size in told if not isinstance(size, int))
     sizes = tuple(next(symbolic, None) if size == DYNAMIC_INDEX else size for size in shape)
     if None in sizes or next(symbolic, None) is not None:
         raise RunTimeSizeError("'?' that no #glow.sizes tells")

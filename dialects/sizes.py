@@ -1,5 +1,5 @@
 """
-Sizes of tensors that are known at run time only: bounded symbols, and sums and multiples of them.
+Sizes of tensors that are known at run time only: bounded symbols, and sums of their products.
 
 A size is an `int`, or a `SymbolicSize` such as `batch * 4 + 1`. A type with such sizes has `?` in their places, and as
 its encoding `#glow.sizes`, which tells them in order, and between which bounds each symbol lies:
@@ -13,7 +13,6 @@ tensor<?x?xf32, #glow.sizes<[batch * 4, batch + length + 1], batch = 1 to 64, le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Data
@@ -23,73 +22,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.errors import UnsupportedError
-
-
-@dataclass(frozen=True, order=True)
-class Symbol:
-    """A number from `least` to `most` that is known at run time; those of one name are the same number."""
-
-    name: str
-    least: int
-    most: int
-
-
-@dataclass(frozen=True)
-class SymbolicSize:
-    """The sum of `offset` and of symbols, each times a positive number; symbols in the order of their names."""
-
-    terms: tuple[tuple[Symbol, int], ...]
-    offset: int = 0
-
-    @staticmethod
-    def of(symbol: Symbol) -> SymbolicSize:
-        """The symbol itself as a size."""
-        return SymbolicSize(((symbol, 1),))
-
-    def __add__(self, other: Size) -> SymbolicSize:
-        if isinstance(other, int):
-            return SymbolicSize(self.terms, self.offset + other)
-        factors = dict(self.terms)
-        for symbol, factor in other.terms:
-            factors[symbol] = factors.get(symbol, 0) + factor
-        return SymbolicSize(tuple(sorted(factors.items())), self.offset + other.offset)
-
-    __radd__ = __add__
-
-    def __mul__(self, factor: int) -> SymbolicSize:
-        return SymbolicSize(tuple((symbol, times * factor) for symbol, times in self.terms), self.offset * factor)
-
-    __rmul__ = __mul__
-
-    @property
-    def symbols(self) -> tuple[Symbol, ...]:
-        """The symbols, by name."""
-        return tuple(symbol for symbol, _ in self.terms)
-
-    @property
-    def least(self) -> int:
-        """The smallest that it may be."""
-        return self.offset + sum(symbol.least * factor for symbol, factor in self.terms)
-
-    @property
-    def most(self) -> int:
-        """The largest that it may be."""
-        return self.offset + sum(symbol.most * factor for symbol, factor in self.terms)
-
-    def at(self, values: Mapping[str, int]) -> int:
-        """The number that it is where symbols have these values."""
-        return self.offset + sum(values[symbol.name] * factor for symbol, factor in self.terms)
-
-    def __str__(self) -> str:
-        parts = [symbol.name if factor == 1 else f"{symbol.name} * {factor}" for symbol, factor in self.terms]
-        return " + ".join([*parts, *([str(self.offset)] if self.offset else [])])
-
-
-Size = int | SymbolicSize
-"""The number of elements along an axis."""
-
-Sizes = tuple[Size, ...]
-"""The sizes of all axes."""
+from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize, symbols_of
 
 
 class RunTimeSizeError(UnsupportedError, VerifyException):
@@ -126,52 +59,31 @@ def shape_at(sizes: Sizes, values: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(size if isinstance(size, int) else size.at(values) for size in sizes)
 
 
-def bound_symbols(sizes: Sequence[Size], shape: Sequence[int], values: dict[str, int]) -> str:
-    """
-    Find out what symbols are where an array has that shape; `values` has those that are known, and gets the others.
-
-    Returns what is wrong, or nothing. A size of several symbols tells one of them where the others are known before.
-    """
-    for axis, (size, actual) in enumerate(zip(sizes, shape, strict=True)):
-        if isinstance(size, int):
-            if size != actual:
-                return f"axis {axis} is {actual} long, not {size}"
-            continue
-        unknown = [(symbol, factor) for symbol, factor in size.terms if symbol.name not in values]
-        if len(unknown) == 1:
-            (symbol, factor), known = unknown[0], {**values, unknown[0][0].name: 0}
-            values[symbol.name] = (actual - size.at(known)) // factor
-        if len(unknown) > 1 or size.at(values) != actual:
-            told = ", ".join(f"{symbol.name} = {values.get(symbol.name, 'unknown')}" for symbol in size.symbols)
-            return f"axis {axis} is {actual} long, not {size} with {told}"
-        for symbol in size.symbols:
-            if not symbol.least <= values[symbol.name] <= symbol.most:
-                return f"{symbol.name} = {values[symbol.name]} is not in {symbol.least} to {symbol.most}"
-    return ""
-
-
 @irdl_attr_definition
-class SizesAttr(Data[tuple[SymbolicSize, ...]]):
-    """The encoding of a type with sizes that are known at run time only: what each `?` stands for, in order."""
+class SizesAttr(Data[Sizes]):
+    """
+    Sizes of which some are known at run time only, and between which numbers each symbol lies.
+
+    As the encoding of a type it tells what each `?` stands for, in order; as a property, the sizes of all axes.
+    """
 
     name = "glow.sizes"
 
     def verify(self) -> None:
         known: dict[str, Symbol] = {}
-        for symbol in (symbol for size in self.data for symbol in size.symbols):
+        for symbol in symbols_of(self.data):
             if not 0 <= symbol.least <= symbol.most:
                 raise VerifyException(f"the symbol {symbol.name} cannot be in {symbol.least} to {symbol.most}")
             if known.setdefault(symbol.name, symbol) != symbol:
                 raise VerifyException(f"the symbol {symbol.name} has two ranges")
 
     def print_parameter(self, printer: Printer) -> None:
-        symbols = sorted({symbol for size in self.data for symbol in size.symbols})
         sizes = ", ".join(map(str, self.data))
-        ranges = "".join(f", {symbol.name} = {symbol.least} to {symbol.most}" for symbol in symbols)
+        ranges = "".join(f", {symbol.name} = {symbol.least} to {symbol.most}" for symbol in symbols_of(self.data))
         printer.print_string(f"<[{sizes}]{ranges}>")
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> tuple[SymbolicSize, ...]:
+    def parse_parameter(cls, parser: AttrParser) -> Sizes:
         parser.parse_punctuation("<")
         sums = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_sum(parser))
         symbols: dict[str, Symbol] = {}
@@ -183,18 +95,26 @@ class SizesAttr(Data[tuple[SymbolicSize, ...]]):
         return tuple(_resolved(parser, terms, symbols) for terms in sums)
 
 
-def _parse_sum(parser: AttrParser) -> list[tuple[str, int]]:
-    """Parse `batch * 4 + 1` as pairs of a name, empty for a number, and a factor."""
-    terms: list[tuple[str, int]] = []
-    while True:
-        name = parser.parse_optional_identifier()
-        if name is None:
-            terms.append(("", parser.parse_integer(allow_negative=False)))
-        else:
-            factor = parser.parse_integer(allow_negative=False) if parser.parse_optional_characters("*") else 1
-            terms.append((name, factor))
-        if parser.parse_optional_characters("+") is None:
-            return terms
+Factors = list[str | int]
+"""A product as it is written: names of symbols, and numbers."""
+
+
+def _parse_sum(parser: AttrParser) -> list[Factors]:
+    """Parse `batch * 4 + length - 1` as products."""
+    sign: int | None = -1 if parser.parse_optional_punctuation("-") else 1
+    terms: list[Factors] = []
+    while sign is not None:
+        factors: Factors = [sign, _parse_factor(parser)]
+        while parser.parse_optional_punctuation("*"):
+            factors.append(_parse_factor(parser))
+        terms.append(factors)
+        sign = 1 if parser.parse_optional_punctuation("+") else -1 if parser.parse_optional_punctuation("-") else None
+    return terms
+
+
+def _parse_factor(parser: AttrParser) -> str | int:
+    name = parser.parse_optional_identifier()
+    return parser.parse_integer(allow_negative=False) if name is None else name
 
 
 def _parse_range(parser: AttrParser) -> Symbol:
@@ -206,13 +126,13 @@ def _parse_range(parser: AttrParser) -> Symbol:
     return Symbol(name, least, parser.parse_integer())
 
 
-def _resolved(parser: AttrParser, terms: Sequence[tuple[str, int]], symbols: Mapping[str, Symbol]) -> SymbolicSize:
-    total = SymbolicSize(())
-    for name, factor in terms:
-        if not name:
-            total = total + factor
-        elif name in symbols:
-            total = total + SymbolicSize.of(symbols[name]) * factor
-        else:
-            parser.raise_error(f"the symbol {name} has no range: {name} = 1 to 64")
+def _resolved(parser: AttrParser, terms: Sequence[Factors], symbols: Mapping[str, Symbol]) -> Size:
+    total: Size = 0
+    for factors in terms:
+        product: Size = 1
+        for factor in factors:
+            if isinstance(factor, str) and factor not in symbols:
+                parser.raise_error(f"the symbol {factor} has no range: {factor} = 1 to 64")
+            product = (SymbolicSize.of(symbols[factor]) if isinstance(factor, str) else factor) * product
+        total = product + total
     return total

@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
-from glow_mlir.dialects.sizes import Size, Sizes, static
+from glow_mlir.dialects.sizes import static
+from glow_mlir.support.symbols import Size, Sizes
 
 CHANNELS_LAST, CHANNELS_FIRST = "channels_last", "channels_first"
 LAYOUTS = (CHANNELS_LAST, CHANNELS_FIRST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -36,7 +35,17 @@ from glow_mlir.dialects.glow_high.transposition import (
     untransposed_reshape,
 )
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, optional_ints_prop, text, text_prop
+from glow_mlir.dialects.properties import (
+    int_prop,
+    integer,
+    ints,
+    ints_prop,
+    optional_ints_prop,
+    sizes,
+    sizes_prop,
+    text,
+    text_prop,
+)
 from glow_mlir.dialects.shapes import (
     Shape,
     broadcast,
@@ -45,11 +54,11 @@ from glow_mlir.dialects.shapes import (
     rank_of,
     require,
     shape_of,
-    size_of,
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import Size, smallest
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.support.symbols import Size, product_of
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -89,27 +98,27 @@ class ReshapeOp(DataMovement):
     IS_VIEW: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
-    shape = ints_prop()
+    shape = sizes_prop()
     result = result_def(TENSOR)
 
     def is_identity(self) -> bool:
-        return shape_of(self.input) == shape_of(self.result)
+        return sizes_of(self.input) == sizes_of(self.result)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = ints(self.shape)
-        size = size_of(self.input.type)
-        require(math.prod(shape) == size, f"shape {shape} has {math.prod(shape)} elements, the input {size}")
+        shape = sizes(self.shape)
+        count, given = product_of(shape), product_of(sizes_of(self.input))
+        require(count == given, f"shape ({', '.join(map(str, shape))}) has {count} elements, the input {given}")
         return (tensor(shape, element_of(self.input)),)
 
     def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
-        return {"shape": to_attribute((count, *ints(self.shape)))}
+        return {"shape": to_attribute((count, *sizes(self.shape)))}
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
-        return untransposed_reshape(self, shape_of(self.input), ints(self.shape), permutation)
+        return untransposed_reshape(self, shape_of(self.input), shape_of(self.result), permutation)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [reshaped_samples(operands[0], ints(self.shape))]
+        return [reshaped_samples(operands[0], shape_of(self.result))]
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
@@ -208,6 +217,7 @@ class SliceOp(DataMovement):
     Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
 
     Nothing counts from the back. A negative step walks down from `starts`; its end is -1 where it takes element 0.
+    Ends may be known at run time only, of axes of which every element from 0 on is taken.
 
     ```mlir
     %y = glow_high.slice %x {starts = [0, 9], ends = [1, -1], steps = [1, -1]} : tensor<1x10xf32>
@@ -218,28 +228,40 @@ class SliceOp(DataMovement):
 
     input = operand_def(TENSOR)
     starts = ints_prop()
-    ends = ints_prop()
+    ends = sizes_prop()
     steps = optional_ints_prop()
     result = result_def(TENSOR)
 
     def ranges(self) -> tuple[range, ...]:
-        """The indices taken along each axis."""
-        starts, ends = ints(self.starts), ints(self.ends)
+        """The indices taken along each axis; the most there may be where symbols decide."""
+        starts, ends = ints(self.starts), tuple(map(largest, sizes(self.ends)))
         steps = ints(self.steps) or (1,) * len(starts)
         require(len(starts) == len(ends) == len(steps), "starts, ends and steps differ in length")
         require(0 not in steps, "a step of 0 leads nowhere")
         return tuple(range(*bounds) for bounds in zip(starts, ends, steps, strict=True))
 
     def is_identity(self) -> bool:
-        return all(taken == range(size) for taken, size in zip(self.ranges(), shape_of(self.input), strict=True))
+        return self.moves_nothing() and sizes_of(self.input) == sizes_of(self.result)
+
+    def moves_nothing(self) -> bool:
+        """Whether it takes the first elements along each axis."""
+        return all(taken.start == 0 and taken.step == 1 for taken in self.ranges())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, ranges = shape_of(self.input), self.ranges()
+        shape, ranges, ends = sizes_of(self.input), self.ranges(), sizes(self.ends)
         require(len(ranges) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
-        for axis, (size, taken) in enumerate(zip(shape, ranges, strict=True)):
-            inside = not taken or (0 <= taken[0] < size and 0 <= taken[-1] < size)
-            require(inside, f"[{taken.start}, {taken.stop}) leaves axis {axis} of {size} elements")
-        return (tensor([len(taken) for taken in ranges], element_of(self.input)),)
+        taken: list[Size] = []
+        for axis, (size, part, end) in enumerate(zip(shape, ranges, ends, strict=True)):
+            if not isinstance(end, int):
+                require((part.start, part.step) == (0, 1), f"axis {axis} up to {end} is not taken from 0 on, by ones")
+                fits = size == end or end.most <= smallest(size)
+                require(fits, f"[0, {end}) may leave axis {axis} of {size} elements")
+                taken.append(end)
+                continue
+            inside = not part or (0 <= part[0] < smallest(size) and 0 <= part[-1] < smallest(size))
+            require(inside, f"[{part.start}, {part.stop}) leaves axis {axis} of {size} elements")
+            taken.append(len(part))
+        return (tensor(taken, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "starts", "ends", "steps")
@@ -332,26 +354,25 @@ class ExpandOp(DataMovement):
     name = "glow_high.expand"
 
     input = operand_def(TENSOR)
-    shape = ints_prop()
+    shape = sizes_prop()
     result = result_def(TENSOR)
 
     def is_identity(self) -> bool:
-        return shape_of(self.input) == shape_of(self.result)
+        return sizes_of(self.input) == sizes_of(self.result)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape: Shape = ints(self.shape)
-        given = shape_of(self.input)
+        shape, given = sizes(self.shape), sizes_of(self.input)
         require(broadcast(given, shape) == shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
-        shape = ints(self.shape)
+        shape = shape_of(self.result)
         leading = len(shape) - len(permutation)
         properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
         return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [broadcast_samples(operands, ints(self.shape))]
+        return [broadcast_samples(operands, shape_of(self.result))]
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]

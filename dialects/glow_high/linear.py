@@ -28,7 +28,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import Size, Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 
 def _matrix(shape: Sizes, transposed: bool) -> tuple[Size, Size]:

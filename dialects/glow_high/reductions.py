@@ -28,7 +28,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import Sizes
+from glow_mlir.support.symbols import Sizes
 
 
 def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:

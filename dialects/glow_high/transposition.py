@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of
-from glow_mlir.dialects.sizes import Sizes
+from glow_mlir.support.symbols import Sizes
 
 if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.base import HighOp

@@ -20,7 +20,7 @@ from xdsl.traits import IsTerminator, Pure
 from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
-from glow_mlir.dialects.sizes import Size, Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 
 @irdl_op_definition

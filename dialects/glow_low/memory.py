@@ -56,7 +56,8 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     verify_storable,
 )
-from glow_mlir.dialects.sizes import Sizes, SizesAttr, largest, shape_at, static
+from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
+from glow_mlir.support.symbols import Sizes
 
 Buffer = MemRefType[Attribute]
 
@@ -73,36 +74,20 @@ def strides_of(value: SSAValue | Attribute) -> Shape:
     """
     The strides of a buffer, in elements.
 
-    Raises `RunTimeSizeError` for a dense buffer where the size of an axis but the first is known at run time only: it
-    decides strides.
+    A buffer whose type says none is laid out for its largest shape: strides are numbers, and elements beyond the sizes
+    that symbols have at run time are not used.
     """
-    strides = _layout_strides(value)
-    return dense_strides(sizes_of(value)) if strides is None else strides
-
-
-def largest_strides(value: SSAValue | Attribute) -> Shape:
-    """The strides that a buffer has where all symbols are as large as they may be, in elements."""
     strides = _layout_strides(value)
     return contiguous_strides(largest_shape(value)) if strides is None else strides
 
 
 def _layout_strides(value: SSAValue | Attribute) -> Shape | None:
-    """The strides that a buffer's type says; `None` for a dense buffer, whose type says none."""
+    """The strides that a buffer's type says; `None` for a buffer that is laid out for its largest shape."""
     type_ = value.type if isinstance(value, SSAValue) else value
     assert isinstance(type_, MemRefType)
     if not isinstance(type_.layout, StridedLayoutAttr):
         return None
     return tuple(item.data for item in type_.layout.strides if isinstance(item, IntAttr))
-
-
-def dense_strides(sizes: Sizes) -> Shape:
-    """The strides of a dense buffer of those sizes; raises `RunTimeSizeError` where symbols decide them."""
-    return contiguous_strides((*map(largest, sizes[:1]), *static(sizes[1:])))
-
-
-def has_static_strides(value: SSAValue | Attribute) -> bool:
-    """Whether the strides of a buffer are numbers."""
-    return _layout_strides(value) is not None or all(isinstance(size, int) for size in sizes_of(value)[1:])
 
 
 def offset_of(value: SSAValue | Attribute) -> int:
@@ -125,13 +110,20 @@ def is_dense(value: SSAValue) -> bool:
 
 
 def is_contiguous(value: SSAValue | Attribute) -> bool:
-    """Whether the elements of a buffer follow each other without gaps; axes of size one do not matter."""
-    strides, sizes = _layout_strides(value), sizes_of(value)
-    if strides is None:
-        return True
-    if not all(isinstance(size, int) for size in sizes[1:]):
-        return False
-    return all(size == 1 or a == b for size, a, b in zip(sizes, strides, dense_strides(sizes), strict=True))
+    """
+    Whether the elements of a buffer follow each other without gaps, whatever symbols are.
+
+    Axes of size one do not matter. Symbols may decide the size of the first of the others alone.
+    """
+    sizes, dense = sizes_of(value), contiguous_strides(largest_shape(value))
+    axes = [axis for axis in zip(sizes, strides_of(value), dense, strict=True) if axis[0] != 1]
+    return all(isinstance(size, int) for size, _, _ in axes[1:]) and all(a == b for _, a, b in axes)
+
+
+def has_default_layout(value: SSAValue | Attribute) -> bool:
+    """Whether a buffer starts its allocation and is laid out for its largest shape; axes of size one do not matter."""
+    axes = zip(sizes_of(value), strides_of(value), contiguous_strides(largest_shape(value)), strict=True)
+    return not offset_of(value) and all(size == 1 or a == b for size, a, b in axes)
 
 
 def repeats_elements(value: SSAValue | Attribute) -> bool:
@@ -139,8 +131,8 @@ def repeats_elements(value: SSAValue | Attribute) -> bool:
     Whether elements of a buffer share a place, or may: along one of its axes, elements do not step over all those that
     the axes with shorter strides reach.
     """
-    strides, shape, reach = _layout_strides(value), largest_shape(value), 1
-    if strides is None or 0 in shape:
+    strides, shape, reach = strides_of(value), largest_shape(value), 1
+    if 0 in shape:
         return False
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1 and stride < reach:
@@ -154,7 +146,7 @@ def extent_of(value: SSAValue | Attribute) -> int:
     shape = largest_shape(value)
     if 0 in shape:
         return offset_of(value)
-    last = sum((size - 1) * stride for size, stride in zip(shape, largest_strides(value), strict=True))
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides_of(value), strict=True))
     return offset_of(value) + last + 1
 
 
@@ -164,14 +156,11 @@ def byte_size(value: SSAValue | Attribute) -> int:
 
 
 def buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None = None, offset: int = 0) -> Buffer:
-    """
-    A buffer type; strides and offset are in elements, and left out where they are those of a dense buffer.
-
-    Raises `RunTimeSizeError` for strides or an offset where symbols decide the strides of a dense buffer.
-    """
-    if not offset and (strides is None or tuple(strides) == dense_strides(sizes)):
+    """A buffer type; strides and offset are in elements, and left out where they are those of the largest shape."""
+    plain = contiguous_strides(tuple(map(largest, sizes)))
+    if not offset and (strides is None or tuple(strides) == plain):
         return _buffer_type(tuple(sizes), element, None, 0)
-    return _buffer_type(tuple(sizes), element, tuple(strides or dense_strides(sizes)), offset)
+    return _buffer_type(tuple(sizes), element, tuple(strides or plain), offset)
 
 
 @cache
@@ -183,9 +172,10 @@ def _buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None, offset
 
 
 def buffer_at(type_: Buffer, values: Mapping[str, int]) -> Buffer:
-    """The type of a buffer where symbols have these values: a dense one is dense then, others keep their strides."""
-    shape = shape_at(sizes_of(type_), values)
-    return buffer_type(shape, type_.element_type, _layout_strides(type_), offset_of(type_))
+    """The type of a buffer where symbols have these values: fewer elements, in the same places."""
+    if has_static_shape(type_):
+        return type_
+    return buffer_type(shape_at(sizes_of(type_), values), type_.element_type, strides_of(type_), offset_of(type_))
 
 
 @irdl_op_definition
@@ -355,25 +345,29 @@ def _verify_run_time_sizes(root: SSAValue, part: SSAValue, noun: str, moved: int
     """
     Check that a part of memory is inside of it whatever symbols are, and that parts meet or do not whatever they are.
 
-    It is where a part has the memory's axes of sizes that are known at run time only, and stays in one step of them.
+    It is where each such axis is one of the memory's. Of the memory's others, the part has places that are always
+    there; and what else moves in it stays in one step of such an axis, or moves in steps of all that it may be long.
     """
     if (has_static_shape(root) and has_static_shape(part)) or (part.type == root.type and not moved):
         return
     axes = [list(zip(sizes_of(value), strides_of(value), strict=True)) for value in (root, part)]
-    symbolic = [[axis for axis in found if not isinstance(axis[0], int)] for found in axes]
-    require(Counter(symbolic[0]) == Counter(symbolic[1]), f"{noun} keeps axes whose size is known at run time only")
-    reach = offset_of(part) + moved + sum((size - 1) * stride for size, stride in axes[1] if isinstance(size, int))
-    inside = reach < min(stride for _, stride in symbolic[0])
-    require(inside, f"{noun} stays in one step of an axis whose size is known at run time only")
+    own, kept = (Counter(axis for axis in found if not isinstance(axis[0], int)) for found in axes)
+    require(kept <= own, f"{noun} keeps axes whose size is known at run time only")
+    fixed = [((size - 1) * stride, stride) for size, stride in axes[1] if isinstance(size, int) and size > 1]
+    for size, step in own:
+        span = max(1, step * largest(size))
+        reach = (offset_of(part) + moved) % span + sum(length for length, stride in fixed if stride % span)
+        always = step if (size, step) in kept else step * smallest(size)
+        require(reach < always, f"{noun} stays in what is always there of an axis whose size is known at run time only")
 
 
 def _verify_layout(value: SSAValue, noun: str) -> None:
     """Check that a buffer has sizes that memory can hold, and strides for them."""
     require(_is_forwards(value.type), f"offset and strides of {noun} are numbers from 0 on")
     require(_has_no_space(value), f"{noun} is in no memory space of its own")
-    require(len(largest_strides(value)) == rank_of(value), f"{noun} has a stride for each axis")
+    require(len(strides_of(value)) == rank_of(value), f"{noun} has a stride for each axis")
     verify_storable(value, noun)
-    verify_storable(value, noun, max(extent_of(value), *largest_strides(value), 0))
+    verify_storable(value, noun, max(extent_of(value), *strides_of(value), 0))
 
 
 def _has_no_space(value: SSAValue) -> bool:

@@ -25,7 +25,8 @@ from glow_mlir.dialects.glow_low.body import (
 )
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
-from glow_mlir.dialects.sizes import Size, Sizes, static
+from glow_mlir.dialects.sizes import static
+from glow_mlir.support.symbols import Size, Sizes
 
 PARALLEL = "parallel"
 

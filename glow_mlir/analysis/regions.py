@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_low.loop import moves_of
-from glow_mlir.dialects.glow_low.memory import extent_of, largest_strides, offset_of, root_of, strides_of
+from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
 from glow_mlir.dialects.shapes import Shape, has_static_shape, largest_shape, shape_of, size_of
 
 
@@ -41,7 +41,7 @@ def region_of(value: SSAValue | Attribute) -> Region:
         return Region(start, start, ())
     moves = moves_of(value) if isinstance(value, SSAValue) else []
     start -= sum((trips - 1) * -step for trips, step in moves if step < 0)
-    axes = [*zip(shape, largest_strides(value), strict=True), *((trips, abs(step)) for trips, step in moves)]
+    axes = [*zip(shape, strides_of(value), strict=True), *((trips, abs(step)) for trips, step in moves)]
     taken = sorted(((size, step) for size, step in axes if size > 1 and step), key=lambda axis: -axis[1])
     end = extent_of(value) + sum((trips - 1) * step for trips, step in moves if step > 0)
     return Region(start, end, tuple(taken))

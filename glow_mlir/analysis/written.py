@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.regions import Region, region_covers, region_of
-from glow_mlir.dialects.glow_low.memory import extent_of, is_contiguous
+from glow_mlir.dialects.glow_low.memory import extent_of, has_default_layout
 
 MOST_COMPARED = 64
 """How many regions a read is compared with, the last ones, before the elements are looked at."""
@@ -31,7 +31,7 @@ class WrittenElements:
         """The elements of a region are written."""
         if root in self._whole or region.is_empty:
             return
-        if is_contiguous(root) and region_covers(region, region_of(root)):
+        if has_default_layout(root) and region_covers(region, region_of(root)):
             self._whole.add(root)
             return
         self._append(root, region)

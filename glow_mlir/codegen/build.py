@@ -23,10 +23,10 @@ from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import Target, str_of
-from glow_mlir.driver.given import check_given, check_sizes
+from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
-from glow_mlir.ir.entries import bindings_of, packing_functions, placeholders_of, shared_state
+from glow_mlir.ir.entries import bindings_of, packing_functions, placeholders_of, shared_state, symbols_in
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
@@ -57,6 +57,7 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
         code=code,
         profile=profile,
         threads=_threads(function),
+        symbols=tuple(symbols_in(function)),
         steps=tuple(steps),
         failures=tuple(Failure(failure_of(op), location_name(op.location)) for op in failing(function)),
         writes=_written_state(function),
@@ -171,7 +172,6 @@ def build_artifact(
     if passes is None:
         passes = (GlowLowToLlvmPass(profile=profile),)
         verify_module(module)
-        check_sizes(module)
         check_given(module, context, memory_pipeline(TABLES), ALLOCATED.name)
     functions, storage = low_functions(module), Storage(module)
     of_entry = {function.sym_name.data: function.target for function in functions}

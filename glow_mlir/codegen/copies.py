@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import lanes_for, load_as, raw
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest, vector_nest
+from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest, numbers, vector_nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
@@ -49,17 +49,24 @@ class Box:
         return self.offset + linear(place, self.strides)
 
 
+def broadcast_strides(operand: Operand, rank: int) -> Shape:
+    """By how much an operand that broadcasts to so many axes moves along each of them."""
+    missing = rank - len(operand.sizes)
+    own = [0 if size == 1 else stride for size, stride in zip(operand.sizes, operand.strides, strict=True)]
+    return (*(0,) * missing, *own)
+
+
 @dataclass(frozen=True)
 class _Dimension:
-    extent: int
+    extent: Index
     into: int
     out_of: int
 
 
-def _dimensions(shape: Shape, target: Box, source: Box) -> list[_Dimension]:
+def _dimensions(shape: Extents, target: Box, source: Box) -> list[_Dimension]:
     """The dimensions of a copy: merged where possible, in the order of the target."""
     order = sorted(range(len(shape)), key=lambda axis: -target.strides[axis])
-    sizes = tuple(shape[axis] for axis in order)
+    sizes: Extents = tuple(shape[axis] for axis in order)
     strides = [tuple(box.strides[axis] for axis in order) for box in (target, source)]
     extents, (into, out_of) = collapse(sizes, strides)
     return [_Dimension(*parts) for parts in zip(extents, into, out_of, strict=True)]
@@ -70,7 +77,7 @@ def box_steps(shape: Shape, target: Target) -> int:
     return -(-math.prod(shape) // kernel_costs(target).part_elements)
 
 
-def copy_box(b: Builder, shape: Shape, target: Box, source: Box, share: Partition = ALL) -> None:
+def copy_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partition = ALL) -> None:
     """Copy the elements of `source` to `target`, boxes of one shape that do not overlap; or a share of them."""
     dimensions = _dimensions(shape, target, source)
     element = raw(target.operand.element)
@@ -99,7 +106,7 @@ def _repeats_elements(dimensions: Sequence[_Dimension], most: int) -> bool:
     if len(dimensions) < 2:
         return False
     line, times = dimensions[-2:]
-    is_short = 1 < times.extent <= most
+    is_short = isinstance(times.extent, int) and 1 < times.extent <= most
     return is_short and (times.into, times.out_of, line.into, line.out_of) == (1, 0, times.extent, 1)
 
 
@@ -111,8 +118,9 @@ def _repeat_elements(b: Builder, dimensions: Sequence[_Dimension], target: Box, 
     def run(outer: list[Index], i: Index, width: int) -> None:
         offset = linear([*outer, i], [d.out_of for d in over]) + source.offset
         value = load_as(b, source.operand, element, offset, 1, width)
-        lanes = [lane for lane in range(width) for _ in range(times.extent)]
-        repeated = b.shuffle(value, value, lanes) if width > 1 else b.splat(value, times.extent)
+        (count,) = numbers((times.extent,))
+        lanes = [lane for lane in range(width) for _ in range(count)]
+        repeated = b.shuffle(value, value, lanes) if width > 1 else b.splat(value, count)
         into = linear([*outer, i], [d.into for d in over]) + target.offset
         target.operand.pointer.at(into, element).store(repeated)
 
@@ -153,12 +161,15 @@ def _copy_tiles(
         into = linear(places, [d.into for d in dims]) + target.offset
         _tile(b, rows, (height, width), target.operand, into, across.into, source.operand, out_of, along.out_of)
 
-    squares = -(-across.extent // rows)
-    lines = math.prod(d.extent for d in outer)
-    by_lines = lines >= share.parts or lines >= squares
+    squares = (across.extent + rows - 1) // rows
+    by_lines = share.is_all
+    if not share.is_all:
+        lines, known = math.prod(numbers([d.extent for d in outer])), numbers((squares,))[0]
+        by_lines = lines >= share.parts or lines >= known
     of_squares = ALL if by_lines else share
     size = type_info(raw(target.operand.element)).bits // 8
-    moved = 2 * size * math.prod(d.extent for d in dimensions)
+    # Symbols are for what changes from call to call, which is taken to fit into a cache.
+    moved = 2 * size * math.prod(d.extent for d in dimensions if isinstance(d.extent, int))
     walk = Walk.of(b.target, rows, size, across.into, along.out_of, moved)
 
     def tiles(indices: list[Index]) -> None:
@@ -166,8 +177,12 @@ def _copy_tiles(
             with b.loop(first, last, walk.block) as block:
                 block_end = b.min(block + walk.block, last)
                 for start, stop, height in _squares(across.extent, rows):
-                    begin, end = of_squares.within(squares, start // rows, (stop - start) // height)
-                    begin, end = begin * height + start, end * height + start
+                    begin, end = start, stop
+                    if not of_squares.is_all:
+                        first_square, last_square = numbers((start, stop))
+                        count = (last_square - first_square) // height
+                        begin, end = of_squares.within(numbers((squares,))[0], first_square // rows, count)
+                        begin, end = begin * height + start, end * height + start
                     with b.loop(begin, end, walk.strip) as top, b.loop(block, block_end, width) as j:
                         with b.loop(top, b.min(top + walk.strip, end), height) as i:
                             tile(indices, i, height, j, width)
@@ -175,9 +190,13 @@ def _copy_tiles(
     nest(b, tuple(d.extent for d in outer), tiles, share if by_lines else ALL)
 
 
-def _squares(extent: int, rows: int) -> list[tuple[int, int, int]]:
-    """Start, stop and step of the whole squares along an axis, and of what remains."""
+def _squares(extent: Index, rows: int) -> list[tuple[Index, Index, int]]:
+    """
+    Start, stop and step of the whole squares along an axis, and of what remains: in one step where Python knows it.
+    """
     whole = extent // rows * rows
+    if not isinstance(extent, int) or not isinstance(whole, int):
+        return [(0, whole, rows), (whole, extent, 1)]
     pieces = [(0, whole, rows), (whole, extent, extent - whole)]
     return [piece for piece in pieces if piece[0] < piece[1]]
 
@@ -230,7 +249,7 @@ def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
     return result
 
 
-def fill_box(b: Builder, shape: Shape, target: Box, value: Value, share: Partition = ALL) -> None:
+def fill_box(b: Builder, shape: Extents, target: Box, value: Value, share: Partition = ALL) -> None:
     """Store `value`, a scalar of bits, to all elements of a box, or to a share of them."""
     dimensions = _dimensions(shape, target, Box(target.operand, (0,) * len(shape)))
     element, inner = value.info.element, dimensions[-1]

@@ -20,7 +20,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import Partition
-from glow_mlir.codegen.builder.types import i8, i32, i64, ptr
+from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
@@ -33,13 +33,14 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
+from glow_mlir.ir.entries import symbols_in
 from glow_mlir.ir.rewriting import functions, low_functions
-from glow_mlir.ir.run_time_sizes import require_numbers
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import Scope, operations, own_operations
+from glow_mlir.support.symbols import symbols_of as symbols_of_sizes
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ class FunctionEmission:
     callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
     """Instruction → the function that executes it, or those of its parts."""
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    extents: dict[str, Value] = field(default_factory=dict[str, Value])
+    """What the symbols in sizes are, by name."""
     indices: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     """Number of the trip of each loop around."""
     status: Value | None = None
@@ -149,15 +152,15 @@ class FunctionEmission:
         """Emit the entry and the functions of its instructions."""
         for op in operations(self.function):
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
-                require_numbers(op, "no entry")
                 self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
-        most = max((len(list(op.named_uses())) for op in cut), default=0)
+        most = max((len(list(op.named_uses())) + len(symbols_of(op)) for op in cut), default=0)
         steps = executed(self.function)
         parameters = [Param(ptr, noalias=False)] * 4
         with define_function(self.module, self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1) if most else b.null()
+            self.extents = self._emit_symbols(b, arguments[1])
             if self.statuses:
                 self.status = b.stack(i32, 1)
                 self.status.store(b.constant(0, i32))
@@ -184,12 +187,13 @@ class FunctionEmission:
         assert isinstance(op, Instruction)
         callee = self.callees[op]
         pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
+        extents = [self.extents[name] for name in symbols_of(op)]
         if isinstance(callee, str):
-            failed = b.call(callee, pointers)
+            failed = b.call(callee, [*pointers, *extents])
             if failed is not None:
                 self._keep_status(b, failed, self.statuses[op])
         else:
-            self._run_tasks(b, callee, pointers, data, parallel)
+            self._run_tasks(b, callee, [*pointers, *extents], data, parallel)
 
     def _keep_status(self, b: Builder, failed: Value, status: int) -> None:
         """Keep the status of an instruction that has failed, if it is the first."""
@@ -235,15 +239,19 @@ class FunctionEmission:
         return self._pointer(b, condition).load(i8).ne(0)
 
     def _run_tasks(
-        self, b: Builder, tasks: Sequence[Task], pointers: Sequence[Value], data: Value, parallel: Value
+        self, b: Builder, tasks: Sequence[Task], values: Sequence[Value], data: Value, parallel: Value
     ) -> None:
-        """Run the parts of an instruction: all of one axis, then all of the next; the number of the round is behind."""
-        for position, pointer in enumerate(pointers):
-            data.at(position, ptr).store(pointer)
+        """
+        Run the parts of an instruction: all of one axis, then all of the next.
+
+        They find `values`, addresses and symbols, in `data`, and the number of the round behind them.
+        """
+        for position, value in enumerate(values):
+            data.at(position, ptr).store(value)
         for rounds, group in groupby(tasks, lambda task: task.rounds):
             number = b.stack(b.index_type, 1) if rounds > 1 else None
             if number is not None:
-                data.at(len(pointers), ptr).store(number)
+                data.at(len(values), ptr).store(number)
             with b.loop(0, rounds) as turn:
                 if number is not None:
                     number.store(b.index(turn))
@@ -265,6 +273,14 @@ class FunctionEmission:
                 else:
                     self.pointers[op.result] = bindings.at(_offset(op.offset), ptr).load(ptr)
 
+    def _emit_symbols(self, b: Builder, bindings: Value) -> dict[str, Value]:
+        """What the symbols in sizes are: an i64 each, by name, in the array behind the bindings."""
+        names = [symbol.name for symbol in symbols_in(self.function)]
+        if not names:
+            return {}
+        extents = bindings.at(len(self.function.binding_names), ptr).load(ptr)
+        return {name: b.index(extents.at(number, i64).load(i64)) for number, name in enumerate(names)}
+
     def _pointer(self, b: Builder, value: SSAValue) -> Value:
         """The address of a buffer's first element."""
         pointer = self.pointers[root_of(value)]
@@ -279,7 +295,8 @@ class FunctionEmission:
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:
-            stamps = bindings.at(len(self.function.binding_names), ptr).load(ptr)
+            behind = len(self.function.binding_names) + bool(self.extents)
+            stamps = bindings.at(behind, ptr).load(ptr)
             cycles = b.intrinsic("llvm.readcyclecounter", [], i64)
             stamps.at(position, i64).store(cycles)
 
@@ -291,7 +308,9 @@ class FunctionEmission:
         kernel, may_fail = self._kernel(op), bool(failure_of(op))
 
         def build(name: str) -> None:
-            parameters, result = [ptr] * len(list(op.named_uses())), i32 if may_fail else None
+            names, count = symbols_of(op), len(list(op.named_uses()))
+            parameters = [*[ptr] * count, *[index_type] * len(names)]
+            result = i32 if may_fail else None
             function = define_function(
                 self.module, name, parameters, result=result, internal=True, passes=kernel.passes
             )
@@ -299,7 +318,9 @@ class FunctionEmission:
                 failed = b.stack(i32, 1) if may_fail else None
                 if failed is not None:
                     failed.store(b.constant(0, i32))
-                kernel.emit(KernelCall(b, self.module, op, _operands(op, arguments), failed=failed))
+                symbols = dict(zip(names, arguments[count:], strict=True))
+                operands = _operands(op, arguments[:count], symbols)
+                kernel.emit(KernelCall(b, self.module, op, operands, symbols=symbols, failed=failed))
                 b.give_back(None if failed is None else failed.load(i32))
 
         return self.module.shared((kernel.name, op.name, signature(op)), build, _readable(kernel, op))
@@ -322,15 +343,17 @@ class FunctionEmission:
             parameters = [ptr, i64, i64]
             function = define_function(self.module, name, parameters, internal=True, passes=kernel.passes)
             with function as (b, (data, part, worker)):
-                uses = list(op.named_uses())
-                pointers = [data.at(position, ptr).load(ptr) for position in range(len(uses))]
-                operands = _operands(op, pointers)
+                names, count = symbols_of(op), len(list(op.named_uses()))
+                pointers = [data.at(position, ptr).load(ptr) for position in range(count)]
+                symbols = {name: data.at(count + at, ptr).load(b.index_type) for at, name in enumerate(names)}
+                operands = _operands(op, pointers, symbols)
                 for number in kernel.private(op):
                     operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
                 number = None
                 if kernel.rounds(op, axis) > 1:
-                    number = data.at(len(uses), ptr).load(ptr).load(b.index_type)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, Partition(b.index(part), parts), number))
+                    number = data.at(count + len(names), ptr).load(ptr).load(b.index_type)
+                share = Partition(b.index(part), parts)
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols))
                 b.give_back()
 
         readable = f"{_readable(kernel, op)}.{axis}"
@@ -354,17 +377,25 @@ def failing(function: FuncOp) -> list[Instruction]:
     return [op for op in operations(function) if isinstance(op, Instruction) and failure_of(op)]
 
 
-def _operands(op: Instruction, pointers: Sequence[Value]) -> dict[str, list[Operand]]:
-    """The operands of an instruction by name, at these addresses."""
+def _operands(op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value]) -> dict[str, list[Operand]]:
+    """The operands of an instruction by name, at these addresses, where symbols have these values."""
     operands: dict[str, list[Operand]] = {}
-    for (operand, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
-        operands.setdefault(operand, []).append(Operand(pointer, value))
+    for (name, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
+        operand = Operand(pointer, value, symbols=symbols)
+        if symbols:
+            _ = operand.extents  # Computed in front of all branches.
+        operands.setdefault(name, []).append(operand)
     return operands
+
+
+def symbols_of(op: Instruction) -> list[str]:
+    """The names of the symbols in the sizes of an instruction's operands, in order."""
+    return sorted({symbol.name for value in op.operands for symbol in symbols_of_sizes(sizes_of(value))})
 
 
 def _readable(kernel: Kernel, op: Instruction) -> str:
     """What the function of an instruction is called."""
-    written = shape_of(op.outputs()[0]) if op.outputs() else ()
+    written = largest_shape(op.outputs()[0]) if op.outputs() else ()
     return ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
 
 

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, chunks, collapse, linear, nest, vector_nest
+from glow_mlir.codegen.builder.nests import Extents, Index, chunks, collapse, linear, nest, vector_nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
@@ -39,31 +39,36 @@ Combine = Callable[[list[Value], list[Value]], list[Value]]
 class Lines:
     """The lines of an index space: extents, and for each operand the strides, of the loops over and along them."""
 
-    outer: Shape
+    outer: Extents
     outer_steps: list[Shape]
-    along: Shape
+    along: Extents
     along_steps: list[Shape]
     across: bool
     """Whether lanes are lines, else they are neighbours in a line."""
 
     @staticmethod
-    def of(shape: Shape, axes: Sequence[int], strides: Sequence[Shape]) -> Lines:
+    def of(extents: Extents, axes: Sequence[int], strides: Sequence[Shape]) -> Lines:
         """Lines along `axes` of an index space over which operands move by `strides`, one tuple an operand."""
-        # The marker keeps axes along lines from merging with others.
-        kept = iter(contiguous_strides(tuple(size for axis, size in enumerate(shape) if axis not in axes)))
-        marker = tuple(0 if axis in axes else next(kept) for axis in range(len(shape)))
-        extents, (marks, *steps) = collapse(shape, [marker, *strides])
+        # The marker keeps axes along lines from merging with others; no other axis merges with an outer one of a size
+        # that Python does not know, so that any number takes its place.
+        sizes = tuple(size if isinstance(size, int) else 2 for axis, size in enumerate(extents) if axis not in axes)
+        kept = iter(contiguous_strides(sizes))
+        marker = tuple(0 if axis in axes else next(kept) for axis in range(len(extents)))
+        extents, (marks, *steps) = collapse(extents, [marker, *strides])
         over = [d for d, mark in enumerate(marks) if mark]
         inside = [d for d, mark in enumerate(marks) if not mark]
 
         def pick(values: Shape, dimensions: list[int]) -> Shape:
             return tuple(values[d] for d in dimensions)
 
+        def sized(dimensions: list[int]) -> Extents:
+            return tuple(extents[d] for d in dimensions)
+
         even = all(step[-1] in (0, 1) for step in steps)
         return Lines(
-            pick(extents, over),
+            sized(over),
             [pick(step, over) for step in steps],
-            pick(extents, inside) if inside else (1,),
+            sized(inside) if inside else (1,),
             [pick(step, inside) if inside else (0,) for step in steps],
             bool(over) and over[-1] == len(extents) - 1 and even,
         )
@@ -78,10 +83,15 @@ class Lines:
         return None if all(self.innermost(o) in (0, 1) for o in range(len(self.along_steps))) else 1
 
     def side_by_side(self, limit: int) -> int:
-        """How many lines, a power of two up to `limit`, can always be taken together where vectors run along them."""
+        """
+        How many lines, a power of two up to `limit`, can be taken together where vectors run along them.
+
+        Always, where Python knows how many there are; else some remain at the end.
+        """
         if self.across or not self.outer or self.width_limit is not None:
             return 1
-        return max(1, min(limit, self.outer[-1] & -self.outer[-1]))
+        count = self.outer[-1]
+        return max(1, min(limit, count & -count)) if isinstance(count, int) else limit
 
     def each(
         self, b: Builder, width: int, body: Callable[[Line], None], share: Partition = ALL, count: int = 1
@@ -89,7 +99,7 @@ class Lines:
         """Loops over all lines, or a share of them, in vectors of at most `width` lanes, `count` lines side by side."""
         width = self.width_limit or width
 
-        def at(indices: list[Index], lanes: int) -> None:
+        def at(indices: list[Index], lanes: int, count: int = count) -> None:
             body(Line(b, self, [linear(indices, steps) for steps in self.outer_steps], lanes, width, count))
 
         if self.across:
@@ -97,8 +107,12 @@ class Lines:
         elif count == 1:
             nest(b, self.outer, lambda outer: at(outer, 1), share)
         else:
-            groups = (*self.outer[:-1], self.outer[-1] // count)
+            whole = self.outer[-1] // count
+            groups = (*self.outer[:-1], whole)
             nest(b, groups, lambda outer: at([*outer[:-1], outer[-1] * count], 1), share)
+            if not isinstance(whole, int):
+                rest = (*self.outer[:-1], self.outer[-1] - whole * count)
+                nest(b, rest, lambda outer: at([*outer[:-1], outer[-1] + whole * count], 1, 1), share)
 
 
 @dataclass(frozen=True)
@@ -140,7 +154,7 @@ class Line:
             return value
         return self.b.shuffle(value, value, [line for line in range(self.count) for _ in range(lanes)])
 
-    def _pieces(self) -> list[tuple[int, int, int, int]]:
+    def _pieces(self) -> list[tuple[Index, Index, int, int]]:
         """Start, stop, step and lanes of the loops over the innermost axis of the line."""
         extent = self.lines.along[-1]
         if self.lines.across:
@@ -177,7 +191,7 @@ class Line:
         self,
         level: int,
         offsets: list[Index],
-        pieces: list[tuple[int, int, int, int]],
+        pieces: list[tuple[Index, Index, int, int]],
         values: list[list[Value]],
         step: Step,
     ) -> list[list[Value]]:

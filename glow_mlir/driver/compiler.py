@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
-from glow_mlir.driver.given import check_given, check_sizes
+from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
 from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, Pipeline, Stage
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
@@ -75,7 +75,6 @@ class Compilation:
 
         Raises `GlowError`, an `OutOfMemoryError` among them.
         """
-        check_sizes(self.module)
         try:
             return self._compiler.compile(self, room)
         except MemoryError as error:

@@ -16,9 +16,9 @@ from glow_mlir.constants.weights import known_digest, type_fault
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import ContentOp, FunctionOp, StorageOp
-from glow_mlir.dialects.shapes import shape_of, sizes_of
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.pipelines import Pipeline, memory_pipeline, passes_of
-from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.errors import ModelError
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions, low_functions
@@ -96,21 +96,6 @@ def check_functions(module: ModuleOp) -> None:
                 reason = f"{function.name} @{function.sym_name.data} does not hold {op.name}"
                 hint = "branches and loops are 'if' and 'loop' of the function's own dialect"
                 raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
-
-
-def check_sizes(module: ModuleOp) -> None:
-    """
-    Check that all sizes are numbers, which artifacts need; raises `UnsupportedError` for the first that is known at run
-    time only.
-    """
-    for op in module.body.block.ops:
-        if not isinstance(op, StorageOp):
-            continue
-        for size in sizes_of(op.tensor_type):
-            if not isinstance(size, int):
-                reason = f"@{op.sym_name.data} has the size {size}, which is known at run time only"
-                hint = f"give dimensions: a number, at most {size.most}"
-                raise UnsupportedError(reason, file=position_of(op.location), hint=hint)
 
 
 def check_constants(module: ModuleOp) -> None:

@@ -7,7 +7,8 @@ scrambled, always: a read of undefined memory gives NaN, not luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from xdsl.traits import SymbolTable
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import constant_array
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
@@ -31,8 +33,8 @@ from glow_mlir.dialects.glow_low.loop import WindowOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
-from glow_mlir.dialects.shapes import sizes_of
-from glow_mlir.dialects.sizes import bound_symbols, shape_at
+from glow_mlir.dialects.shapes import has_static_shape, sizes_of
+from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
@@ -42,6 +44,7 @@ from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.support.symbols import bound_symbols
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -167,7 +170,15 @@ class GlowFunctions(InterpreterFunctions):
 
     @impl(low.WeightOp)
     def run_weight(self, interpreter: Interpreter, op: low.WeightOp, args: PythonValues) -> PythonValues:
-        return (wrap(_state(interpreter).read(op.storage_name)),)
+        state, type_ = _state(interpreter), op.result.type
+        array = state.read(op.storage_name)
+        assert isinstance(type_, MemRefType)
+        if has_static_shape(type_):
+            return (wrap(array),)
+        buffer = allocate(low.buffer_at(type_, state.symbols), None, 0)
+        buffer.array[...] = array
+        state.bindings[op.storage_name] = buffer.array
+        return (buffer,)
 
     @impl(low.AllocOp)
     def run_alloc(self, interpreter: Interpreter, op: low.AllocOp, args: PythonValues) -> PythonValues:
@@ -227,7 +238,27 @@ def _apart(results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
 
 
 def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-    return apply_semantics(op, group_like(cast(HighOp, op), args))
+    with _with_numbers(op, _state(interpreter).symbols) as known:
+        return apply_semantics(known, group_like(cast(HighOp, op), args))
+
+
+@contextmanager
+def _with_numbers(op: Operation, symbols: Mapping[str, int]) -> Generator[Operation]:
+    """The operation with numbers in place of the sizes that its properties have."""
+    symbolic = {name: value.data for name, value in op.properties.items() if isinstance(value, SizesAttr)}
+    if not symbolic:
+        yield op
+        return
+    known = {name: to_attribute(shape_at(sizes, symbols)) for name, sizes in symbolic.items()}
+    copy = type(op).create(
+        operands=op.operands,
+        result_types=[result.type for result in op.results],
+        properties={**op.properties, **known},
+        attributes=op.attributes,
+        location=op.location,
+    )
+    yield copy
+    copy.erase()
 
 
 def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
@@ -236,7 +267,8 @@ def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, 
     operands = _low_operands(op, buffers)
     if (prologue := op.prologue) is not None:
         (operands[0],) = _run_body(prologue, operands[0], buffers, [operands[0].dtype])
-    results = apply_semantics(op, operands)
+    with _with_numbers(op, _state(interpreter).symbols) as known:
+        results = apply_semantics(known, operands)
     outputs = op.outputs()
     if (epilogue := op.epilogue) is not None:
         outputs = (*outputs, *epilogue.targets)

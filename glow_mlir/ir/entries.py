@@ -10,13 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import has_static_shape, largest_shape, shape_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.state import Initial
+from glow_mlir.support.symbols import Symbol, symbols_of
 
 
 def entries_of(module: ModuleOp) -> list[FunctionOp]:
@@ -33,10 +34,13 @@ def packing_functions(module: ModuleOp) -> set[str]:
 
 def bindings_of(function: FunctionOp) -> tuple[Binding, ...]:
     """Inputs, outputs and state of a function, in order."""
-    return tuple(
-        Binding(op.public_name, op.role, numpy_dtype(op.tensor_type.element_type).name, shape_of(op.tensor_type))
-        for op in placeholders_of(function)
-    )
+    return tuple(map(_binding, placeholders_of(function)))
+
+
+def _binding(op: PlaceholderOp) -> Binding:
+    type_ = op.tensor_type
+    sizes = () if has_static_shape(type_) else sizes_of(type_)
+    return Binding(op.public_name, op.role, numpy_dtype(type_.element_type).name, largest_shape(type_), sizes)
 
 
 def placeholders_of(function: FunctionOp) -> Iterator[PlaceholderOp]:
@@ -46,6 +50,11 @@ def placeholders_of(function: FunctionOp) -> Iterator[PlaceholderOp]:
         op = storage[name]
         assert isinstance(op, PlaceholderOp)
         yield op
+
+
+def symbols_in(function: FunctionOp) -> list[Symbol]:
+    """The symbols in the sizes of what a function is bound to, by name; callers give their values."""
+    return symbols_of(size for op in placeholders_of(function) for size in sizes_of(op.tensor_type))
 
 
 def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:

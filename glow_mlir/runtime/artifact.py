@@ -11,20 +11,32 @@ import numpy as np
 from glow_mlir.runtime.shared_constants import SharedPages, share
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.json_text import parsed_json
+from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize
 
 
 @dataclass(frozen=True)
 class Binding:
-    """One input, output or state of the entry, plain or packed: its name, role, element type and shape."""
+    """
+    One input, output or state of the entry, plain or packed: its name, role, element type and shape.
+
+    Where symbols decide `sizes`, which has those of all axes then, `shape` is the largest. The tensor is laid out for
+    that: the elements that there are have the strides of an array of the largest shape.
+    """
 
     name: str
     role: str
     dtype: str
     shape: tuple[int, ...]
+    sizes: Sizes = ()
+
+    @property
+    def declared(self) -> Sizes:
+        """The sizes of all axes."""
+        return self.sizes or self.shape
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensor."""
+        """Bytes of the tensor, the most where symbols decide."""
         return int(np.prod(self.shape, dtype=np.int64)) * named_dtype(self.dtype).itemsize
 
 
@@ -64,6 +76,10 @@ class Entry:
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
     steps: tuple[Step, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    """
+    The symbols in the sizes of bindings. A pointer behind those of the bindings has their values, an int64 each.
+    """
     failures: tuple[Failure, ...] = ()
     """What the statuses from 1 on mean."""
     writes: tuple[str, ...] = ()
@@ -73,7 +89,8 @@ class Entry:
     def from_data(data: dict[str, Any]) -> Entry:
         """The entry that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
         tuples: dict[str, Any] = {
-            "bindings": tuple(Binding(**_with_shape(item)) for item in data["bindings"]),
+            "bindings": tuple(Binding(**_with_sizes(item)) for item in data["bindings"]),
+            "symbols": tuple(Symbol(**item) for item in data["symbols"]),
             "steps": tuple(Step(**item) for item in data["steps"]),
             "features": tuple(data["features"]),
             "failures": tuple(Failure(**item) for item in data["failures"]),
@@ -130,6 +147,19 @@ class Manifest:
 def _with_shape(item: dict[str, Any]) -> dict[str, Any]:
     """An entry of a manifest in JSON with its shape as a tuple."""
     return {**item, "shape": tuple(item["shape"])}
+
+
+def _with_sizes(item: dict[str, Any]) -> dict[str, Any]:
+    """A binding of a manifest in JSON with its shape and sizes as tuples."""
+    return {**_with_shape(item), "sizes": tuple(_size(size) for size in item["sizes"])}
+
+
+def _size(item: int | dict[str, Any]) -> Size:
+    """The size that a manifest in JSON has."""
+    if isinstance(item, int):
+        return item
+    terms = tuple((tuple(Symbol(**symbol) for symbol in symbols), int(factor)) for symbols, factor in item["terms"])
+    return SymbolicSize(terms, int(item["offset"]))
 
 
 @dataclass(frozen=True)

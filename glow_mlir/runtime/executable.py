@@ -41,9 +41,10 @@ class EntryPoint(ABC):
         """
         Call the function: its outputs by name, in new arrays.
 
-        `inputs` are C-contiguous arrays of the declared type, aligned to their elements, used in place. Calls of
-        functions with state follow one another. Raises `ExecutionError` where the function fails on its data, and
-        `OutOfMemoryError`.
+        `inputs` are C-contiguous arrays of the declared type, aligned to their elements, used in place; those of sizes
+        that symbols decide may have any layout. Outputs of such sizes are parts of larger arrays where that saves a
+        copy. Calls of functions with state follow one another. Raises `ExecutionError` where the function fails on its
+        data, and `OutOfMemoryError`.
         """
         with self._state.turn if self._has_state else contextlib.nullcontext():
             return self._call(inputs, self._state.arrays)

@@ -13,6 +13,7 @@ from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
+from glow_mlir.runtime.layouts import Buffers, made, result, shape_of, symbol_values
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
@@ -58,15 +59,18 @@ class MachineEntry(EntryPoint):
         if self._threads > 1:
             look_up(library)
         self._local = threading.local()
+        self._buffers = Buffers()
         self.stamps = np.zeros(len(entry.steps) + 1, np.int64)
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        if self.entry.symbols:
+            return self._call_sized(inputs, state)
         outputs: dict[str, np.ndarray] = {}
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
-                outputs[binding.name] = _made(binding)
+                outputs[binding.name] = made(binding)
                 bound.append(outputs[binding.name])
             elif binding.role == "packed":
                 bound.append(self._packed[binding.name].current(self._state))
@@ -76,13 +80,36 @@ class MachineEntry(EntryPoint):
         self.call(bound)
         return outputs
 
+    def _call_sized(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """As `_call`, where symbols decide sizes."""
+        values = symbol_values(self.bindings, inputs)
+        bound: list[np.ndarray] = []
+        for binding in self.bindings:
+            if binding.role == "output":
+                bound.append(self._buffers.output(binding, shape_of(binding, values)))
+            elif binding.role == "packed":
+                bound.append(self._packed[binding.name].current(self._state))
+            elif binding.role == "input":
+                bound.append(self._buffers.input(binding, inputs[binding.name]))
+            else:
+                bound.append(state[binding.name])
+        self._state.change(self.entry.writes)
+        extents = np.array([values[symbol.name] for symbol in self.entry.symbols], np.int64)
+        self.call([*bound, extents])
+        written = zip(self.bindings, bound, strict=True)
+        return {binding.name: result(binding, part) for binding, part in written if binding.role == "output"}
+
     def use_constants(self, constants: np.ndarray) -> None:
         """Read the constants from `constants`, which start at a multiple of 64 bytes."""
         self.constants = constants
         self._constants_address = constants.ctypes.data
 
     def call(self, bound: Sequence[np.ndarray]) -> None:
-        """Call the function on arrays in the order of the bindings; raises `ExecutionError` where it says so."""
+        """
+        Call the function on arrays in the order of the bindings, behind which are the values of symbols, if there are.
+
+        Raises `ExecutionError` where it says so.
+        """
         arrays = (*bound, self.stamps) if self.entry.profile else bound
         pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
         if self._threads == 1:
@@ -204,15 +231,6 @@ def _packed_binding(entry: Entry) -> Binding:
 def _sources(entry: Entry) -> list[str]:
     """The names of the state that an entry packs."""
     return [binding.name for binding in entry.bindings if binding.role == "state"]
-
-
-def _made(binding: Binding) -> np.ndarray:
-    """A new array for an output; raises `OutOfMemoryError` where there is no room for it."""
-    try:
-        return np.empty(binding.shape, named_dtype(binding.dtype))
-    except MemoryError as error:
-        reason = f"there is too little memory for output '{binding.name}', which is {Argument.of(binding)}"
-        raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 
 
 def _aligned_array(binding: Binding) -> np.ndarray:

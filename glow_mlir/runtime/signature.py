@@ -31,7 +31,8 @@ class Argument:
     @staticmethod
     def of(binding: Binding) -> Argument:
         """The argument that a binding of an entry is."""
-        return Argument(binding.name, binding.dtype, binding.shape)
+        shape = tuple(size if isinstance(size, int) else str(size) for size in binding.declared)
+        return Argument(binding.name, binding.dtype, shape)
 
     @cached_property
     def numpy_dtype(self) -> np.dtype[Any]:

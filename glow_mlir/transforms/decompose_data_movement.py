@@ -29,9 +29,11 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.properties import integer, ints, text
-from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, normalize_axis, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.symbols import Sizes
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Part:
     type_: Buffer
 
     @staticmethod
-    def at(of: SSAValue, start: Sequence[int], shape: Shape, strides: Sequence[int] | None = None) -> Part:
+    def at(of: SSAValue, start: Sequence[int], shape: Sizes, strides: Sequence[int] | None = None) -> Part:
         """The elements of `of` from an index on; with other strides where they are given."""
         own = strides_of(of)
         offset = offset_of(of) + sum(place * stride for place, stride in zip(start, own, strict=False))
@@ -51,7 +53,7 @@ class Part:
     @staticmethod
     def whole(of: SSAValue) -> Part:
         """All elements."""
-        return Part.at(of, (), shape_of(of))
+        return Part.at(of, (), sizes_of(of))
 
 
 @dataclass(frozen=True)
@@ -76,17 +78,18 @@ class Decomposition:
 
     def copy(self, target: Part, source: Part) -> None:
         """Copy one to the other, if they have elements."""
-        if size_of(target.type_):
+        if not is_empty(target.type_):
             self.insert(CopyOp.of(self.view(target), self.view(source), location=self.op.location))
 
 
 def _concat(it: Decomposition) -> bool:
     result = it.op.result
-    axis = normalize_axis(integer(it.op.axis), len(shape_of(result)))
-    place = [0] * len(shape_of(result))
-    for part in it.op.parts:
-        it.copy(Part.at(result, place, shape_of(part)), Part.whole(part))
-        place[axis] += shape_of(part)[axis]
+    axis = normalize_axis(integer(it.op.axis), rank_of(result))
+    lengths = static(tuple(sizes_of(part)[axis] for part in it.op.parts))
+    place = [0] * rank_of(result)
+    for part, length in zip(it.op.parts, lengths, strict=True):
+        it.copy(Part.at(result, place, sizes_of(part)), Part.whole(part))
+        place[axis] += length
     return True
 
 
@@ -95,7 +98,7 @@ def _slice(it: Decomposition) -> bool:
     if any(taken.step < 0 for taken in ranges):
         return False
     strides = [taken.step * stride for taken, stride in zip(ranges, strides_of(source), strict=True)]
-    part = Part.at(source, [taken.start for taken in ranges], shape_of(it.op.result), strides)
+    part = Part.at(source, [taken.start for taken in ranges], sizes_of(it.op.result), strides)
     it.copy(Part.whole(it.op.result), part)
     return True
 
@@ -103,7 +106,7 @@ def _slice(it: Decomposition) -> bool:
 def _transpose(it: Decomposition) -> bool:
     source, own = it.op.input, strides_of(it.op.input)
     strides = [own[axis] for axis in ints(it.op.permutation)]
-    it.copy(Part.whole(it.op.result), Part.at(source, (), shape_of(it.op.result), strides))
+    it.copy(Part.whole(it.op.result), Part.at(source, (), sizes_of(it.op.result), strides))
     return True
 
 
@@ -119,8 +122,9 @@ def _pad(it: Decomposition) -> bool:
     if text(it.op.mode) != "constant" or value is None:
         return False
     result, widths = it.op.result, it.op.widths()
-    it.copy(Part.at(result, [before for before, _ in widths], shape_of(it.op.input)), Part.whole(it.op.input))
-    sides = [it.view(Part.at(result, start, shape)) for start, shape in border(shape_of(result), widths)]
+    sides = list(border(sizes_of(result), widths))
+    it.copy(Part.at(result, [before for before, _ in widths], sizes_of(it.op.input)), Part.whole(it.op.input))
+    sides = [it.view(Part.at(result, start, shape)) for start, shape in sides]
     if sides:
         it.insert(FillOp.of(sides, properties={"value": value}, location=it.op.location))
     return True
@@ -143,14 +147,21 @@ def _fill_value(it: Decomposition) -> Attribute | None:
     return None
 
 
-def border(shape: Shape, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Shape]]:
-    """Start and shape of the boxes that make up the border of a pad: at most two an axis, none overlap."""
+def border(sizes: Sizes, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Sizes]]:
+    """
+    Start and sizes of the boxes that make up the border of a pad: at most two an axis, none overlap.
+
+    Raises `RunTimeSizeError` where an axis that is padded has a size that is known at run time only.
+    """
     for axis, (before, after) in enumerate(widths):
-        inner = [(w, size - w - v) for (w, v), size in zip(widths[:axis], shape, strict=False)]
-        outer = [(0, size) for size in shape[axis + 1 :]]
-        for start, count in ((0, before), (shape[axis] - after, after)):
+        if not before and not after:
+            continue
+        inner = [(w, size - w - v) for (w, v), size in zip(widths[:axis], sizes, strict=False)]
+        outer = [(0, size) for size in sizes[axis + 1 :]]
+        (length,) = static(sizes[axis : axis + 1])
+        for start, count in ((0, before), (length - after, after)):
             parts = [*inner, (start, count), *outer]
-            if all(size for _, size in parts):
+            if all(size != 0 for _, size in parts):
                 yield tuple(place for place, _ in parts), tuple(size for _, size in parts)
 
 

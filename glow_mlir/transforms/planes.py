@@ -10,7 +10,8 @@ from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, shape_of
-from glow_mlir.dialects.sizes import Sizes, static
+from glow_mlir.dialects.sizes import static
+from glow_mlir.support.symbols import Sizes
 from glow_mlir.transforms.buffers import hoist_declaration
 
 

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
 from glow_mlir.dialects.shapes import bytes_of, sizes_of
-from glow_mlir.dialects.sizes import Sizes
+from glow_mlir.support.symbols import Sizes
 
 MOST_MEMBERS = 128
 """Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""

@@ -14,10 +14,11 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.transposition import Untransposed, composed, identity, inverse, keeps_order, moved
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import Shape, has_one_element, rank_of, shape_of, size_of, sizes_of
-from glow_mlir.dialects.sizes import Sizes, static
+from glow_mlir.dialects.sizes import static
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.symbols import Sizes
 
 LOOK_AHEAD = 16
 """How many operators are visited in search of a transpose that undoes another one."""

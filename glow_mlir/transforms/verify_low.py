@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.storage import PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, motion_of
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, is_contiguous, offset_of, root_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, has_default_layout, root_of
 from glow_mlir.dialects.shapes import element_of, is_empty, sizes_of
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import high_functions, low_functions
@@ -115,7 +115,7 @@ class FunctionCheck:
             return
         same = sizes_of(storage.tensor_type) == sizes_of(op.result)
         same &= element_of(storage.tensor_type) == element_of(op.result)
-        same &= is_contiguous(op.result) and not offset_of(op.result)
+        same &= has_default_layout(op.result)
         if not same:
             raise CheckFailed(op, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
         if isinstance(storage, PlaceholderOp):

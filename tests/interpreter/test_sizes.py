@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from glow_mlir import InferenceSession
-from glow_mlir.dialects.sizes import Symbol, SymbolicSize, bound_symbols
 from glow_mlir.errors import InputError, UnsupportedError
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
+from glow_mlir.support.symbols import Symbol, SymbolicSize, bound_symbols
 
 BATCH = SymbolicSize.of(Symbol("batch", 1, 8))
 LENGTH = SymbolicSize.of(Symbol("length", 0, 99))
@@ -58,6 +58,7 @@ def test_compilations_refuse_in_one_line(backend: str, tmp_path: Path) -> None:
 
 def test_sums_and_multiples_of_symbols() -> None:
     size = 2 * (BATCH + 3) + LENGTH + BATCH
+    assert not isinstance(size, int)
     assert str(size) == "batch * 3 + length + 6"
     assert size == BATCH * 3 + (LENGTH + 6)
     assert (size.at({"batch": 2, "length": 5}), size.most) == (17, 129)

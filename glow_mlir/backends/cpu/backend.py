@@ -22,7 +22,6 @@ from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
 from glow_mlir.errors import ModelError, OptionError
@@ -134,7 +133,6 @@ class CpuBackend(Backend):
     def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
         if not isinstance(op, Instruction):
             return
-        require_numbers(op, "no kernel")
         ways = self.candidates(op, storage, target)
         if tune:
             tuner, alone = self._tuner_of(storage), dataclasses.replace(target, threads=1)
@@ -145,7 +143,9 @@ class CpuBackend(Backend):
                 found = tuner.fastest(op, target, same)
         else:
             found = next(ways, None)
-        if found is not None:
+        if found is None:
+            require_numbers(op, "no kernel")
+        else:
             found.write(op, storage, target)
 
     def check_selected(self, op: Operation, target: Target) -> None:
@@ -182,8 +182,6 @@ class CpuBackend(Backend):
             yield from rest
 
     def _guess(self, op: Operation, storage: Storage, target: Target) -> Kernel | None:
-        """The kernel that an instruction gets, as it is now, where nothing is measured; none takes symbols."""
-        if not all(map(has_static_shape, op.operands)):
-            return None
+        """The kernel that an instruction gets, as it is now, where nothing is measured."""
         found = next(self.candidates(op, storage, target), None)
         return None if found is None else found.kernel

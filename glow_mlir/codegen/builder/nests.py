@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import TypeVar, cast
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.dialects.shapes import Shape, SizesT
-from glow_mlir.dialects.sizes import Size
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.support.symbols import Size, Sizes
 
 Index = Value | int
 
@@ -22,15 +22,23 @@ Extents = Sequence[Index]
 """How many steps there are along axes: numbers of Python where they are known, else values of the function."""
 
 
-def collapse(extents: SizesT, strides: Sequence[Shape]) -> tuple[SizesT, list[Shape]]:
+ExtentsT = TypeVar("ExtentsT", Shape, Sizes, Extents)
+"""Extents as numbers, with sizes that are known at run time only, or with values of the function."""
+
+
+def collapse(extents: ExtentsT, strides: Sequence[Shape]) -> tuple[ExtentsT, list[Shape]]:
     """
     The same iteration with fewer dimensions: drop those of size one, merge neighbours that every operand walks evenly,
     as it does over an inner one whose size is a number.
 
     `strides` has one tuple an operand, in elements, 0 where the operand does not move.
     """
-    dims = [(size, [s[axis] for s in strides]) for axis, size in enumerate(extents) if size != 1]
-    merged: list[tuple[Size, list[int]]] = []
+    dims = [
+        (size, [s[axis] for s in strides])
+        for axis, size in enumerate(extents)
+        if not (isinstance(size, int) and size == 1)
+    ]
+    merged: list[tuple[Size | Value, list[int]]] = []
     for size, steps in dims:
         if merged and isinstance(size, int):
             outer, outer_steps = merged[-1]
@@ -41,7 +49,7 @@ def collapse(extents: SizesT, strides: Sequence[Shape]) -> tuple[SizesT, list[Sh
     if not merged:
         merged.append((1, [0] * len(strides)))
     return (
-        cast("SizesT", tuple(size for size, _ in merged)),
+        cast("ExtentsT", tuple(size for size, _ in merged)),
         [tuple(steps[operand] for _, steps in merged) for operand in range(len(strides))],
     )
 
@@ -79,6 +87,14 @@ def numbers(extents: Extents) -> Shape:
     known = tuple(extent for extent in extents if isinstance(extent, int))
     assert len(known) == len(extents), "work is not shared along extents that are known at run time only"
     return known
+
+
+def product(extents: Iterable[Index]) -> Index:
+    """How many steps there are along all of some axes."""
+    total: Index = 1
+    for extent in extents:
+        total = extent * total
+    return total
 
 
 def chunks(extent: Extent, width: int, rest: int | None = None) -> list[tuple[Extent, Extent, int]]:

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, chunks, linear
+from glow_mlir.codegen.builder.nests import Extents, Index, chunks, linear, numbers, product
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
@@ -40,7 +40,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, integer, number
-from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
 
 MATRICES = ("query", "key", "value", "result")
@@ -53,7 +53,9 @@ class Plan:
     element: Attribute
     tile: Tile
     queries: int
+    """Most queries."""
     keys: int
+    """Most keys."""
     depth: int
     width: int
     """Elements of a value."""
@@ -70,7 +72,7 @@ class Plan:
     @staticmethod
     def of(op: Operation, target: Target) -> Plan:
         """The plan for an instruction."""
-        query, key, value = (shape_of(getattr(op, name)) for name in ("query", "key", "value"))
+        query, key, value = (largest_shape(getattr(op, name)) for name in ("query", "key", "value"))
         element = element_of(getattr(op, "query"))
         tile, costs = tile_for(target, element), kernel_costs(target)
         fitting = target.l1_bytes // 2 // (key[-2] * byte_width(element))
@@ -119,6 +121,7 @@ class AttentionKernel(Kernel):
 
     name = "attention"
     AXES = ("batches",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not AttentionOp:
@@ -127,8 +130,12 @@ class AttentionKernel(Kernel):
         element = element_of(matrices[0])
         wide = is_float(element) and byte_width(element) >= 4
         filled = all(not is_empty(matrix) for matrix in matrices)
-        rows = [*matrices] if mask is None or not shape_of(mask) else [*matrices, mask]
-        return wide and filled and all(map(has_unit_stride, rows))
+        rows = [*matrices] if mask is None or not sizes_of(mask) else [*matrices, mask]
+        # Which keys a query of causal attention sees is a number, which has to hold for all sizes.
+        depths = [sizes_of(matrix)[-1] for matrix in matrices]
+        depths += sizes_of(matrices[0])[-2:] + sizes_of(matrices[1])[-2:] if flag(op.properties["causal"]) else ()
+        known = all(isinstance(size, int) for size in depths)
+        return wide and filled and known and all(map(has_unit_stride, rows))
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         element = element_of(getattr(op, "query"))
@@ -142,29 +149,36 @@ class AttentionKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         plan = Plan.of(call.op, call.target)
-        batch = call.result.shape[:-2]
+        batch = call.result.extents[:-2]
         scratch = dict(zip(plan.scratch, call.many("scratch"), strict=True))
-        with call.b.loop(*call.share("batches").of(math.prod(batch))) as position:
+        share = call.share("batches")
+        places = (0, product(batch)) if share.is_all else share.of(math.prod(numbers(batch)))
+        counts = call.one("query").extents[-2], call.one("key").extents[-2]
+        with call.b.loop(*places) as position:
             place = _place(position, batch)
             matrices = {name: _moved(call.one(name), place, batch) for name in MATRICES}
             mask = call.maybe("mask")
             plane = None if mask is None else _plane(mask).moved(linear(place, batch_strides(mask, batch)))
-            _Head(call.b, plan, matrices, plane, scratch).emit()
+            _Head(call.b, plan, *counts, matrices, plane, scratch).emit()
 
 
-def _place(position: Value, sizes: Shape) -> list[Index]:
+def _place(position: Value, sizes: Extents) -> list[Index]:
     """The index whose position in the order of indices is given."""
     place: list[Index] = []
-    following = 1
+    rest: Index = position
     for axis in range(len(sizes) - 1, -1, -1):
-        index = position // following if following > 1 else position
-        leads = math.prod(sizes[:axis]) == 1
-        place.append(0 if sizes[axis] == 1 else index if leads else index % sizes[axis])
-        following *= sizes[axis]
+        size = sizes[axis]
+        if isinstance(size, int) and size == 1:
+            place.append(0)
+        elif all(isinstance(other, int) and other == 1 for other in sizes[:axis]):
+            place.append(rest)
+        else:
+            place.append(rest % size)
+            rest = rest // size
     return place[::-1]
 
 
-def _moved(operand: Operand, place: list[Index], batch: Shape) -> Operand:
+def _moved(operand: Operand, place: list[Index], batch: Extents) -> Operand:
     """An operand from the matrix of one batch on."""
     offset = linear(place, batch_strides(operand, batch))
     return dataclasses.replace(operand, pointer=operand.pointer.at(offset, operand.element))
@@ -172,7 +186,7 @@ def _moved(operand: Operand, place: list[Index], batch: Shape) -> Operand:
 
 def _plane(mask: Operand) -> Plane:
     """The mask over queries and keys; an axis along which it is repeated moves it by nothing."""
-    steps = (0 if size == 1 else stride for size, stride in zip(mask.shape, mask.strides, strict=True))
+    steps = (0 if size == 1 else stride for size, stride in zip(mask.sizes, mask.strides, strict=True))
     return Plane(mask.pointer, mask.element, (0, 0, *steps)[-2:])
 
 
@@ -182,6 +196,8 @@ class _Head:
 
     b: Builder
     plan: Plan
+    queries: Index
+    keys: Index
     matrices: Mapping[str, Operand]
     mask: Plane | None
     scratch: Mapping[str, Operand]
@@ -192,8 +208,12 @@ class _Head:
         if not plan.in_place:
             self._pack_keys()
             self._pack_values()
+        if not isinstance(self.queries, int):
+            with self.b.loop(0, self.queries, plan.block) as first:
+                self._block(first, self.b.min(self.queries - first, plan.block))
+            return
         start = 0
-        for pieces, rows in balanced(plan.queries, plan.block):
+        for pieces, rows in balanced(self.queries, plan.block):
             with self.b.loop(0, pieces) as piece:
                 self._block(piece * rows + start, rows)
             start += pieces * rows
@@ -202,12 +222,12 @@ class _Head:
         """Turn keys into columns of panels."""
         plan, key = self.plan, self.matrices["key"]
         matrix = Box(key, (key.strides[-2], 1))
-        emit_pack_transposed(self.b, Box(self.scratch["keys"], ()), matrix, plan.keys, plan.depth, tile=plan.tile)
+        emit_pack_transposed(self.b, Box(self.scratch["keys"], ()), matrix, self.keys, plan.depth, tile=plan.tile)
 
     def _pack_values(self) -> None:
         """Copy values to panels."""
         plan, value = self.plan, self.matrices["value"]
-        packed, sizes = self.scratch["values"].pointer, (plan.width, plan.keys, value.strides[-2])
+        packed, sizes = self.scratch["values"].pointer, (plan.width, self.keys, value.strides[-2])
         emit_pack_panels(self.b, packed, value.pointer, *sizes, element=plan.element, tile=plan.value_tile)
 
     def _rows(self, name: str, first: Index = 0) -> Rows:
@@ -215,15 +235,15 @@ class _Head:
         matrix = self.matrices[name]
         return Rows(matrix.pointer.at(first * matrix.strides[-2], self.plan.element), matrix.strides[-2])
 
-    def _block(self, first: Index, rows: int) -> None:
+    def _block(self, first: Index, rows: Index) -> None:
         """The results of `rows` queries from `first` on."""
         b, plan = self.b, self.plan
-        limit: Index = plan.keys
+        limit: Index = self.keys
         if plan.past is not None:
-            limit = b.min(b.index(first + (rows + plan.past)), plan.keys)
+            limit = b.min(b.index(first + (rows + plan.past)), self.keys)
         self._scores(first, rows, limit)
         scores, factors = self.scratch["scores"].pointer, self.scratch["factors"].pointer
-        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, plan.keys, plan.pitch, self.mask, plan.past)
+        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, self.keys, plan.pitch, self.mask, plan.past)
         # Two loops: the next query's exponentials need not wait for its peak.
         with b.loop(0, rows) as row:
             factors.at(row, plan.element).store(lines.peak(row, row + first, limit))
@@ -232,7 +252,7 @@ class _Head:
             factor.store(1.0 / lines.soften(row, factor.load(plan.element), limit))
         self._means(first, rows, limit)
 
-    def _scores(self, first: Index, rows: int, limit: Index) -> None:
+    def _scores(self, first: Index, rows: Index, limit: Index) -> None:
         """The products of some queries with the first `limit` keys."""
         plan = self.plan
         if plan.in_place:
@@ -246,7 +266,7 @@ class _Head:
         operands = ProductOperands(scores, queries, keys, dot=multiply_adds(plan.element))
         emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, plan.pitch)
 
-    def _means(self, first: Index, rows: int, limit: Index) -> None:
+    def _means(self, first: Index, rows: Index, limit: Index) -> None:
         """The means of the first `limit` values, for some queries."""
         plan, element = self.plan, self.plan.element
         factors, into = self.scratch["factors"].pointer, self._rows("result", first)
@@ -269,9 +289,9 @@ class _Head:
             emit_gemm(self.b, operands, rows, columns.count, limit, plan.pitch, into.pitch, options=options)
 
         # Panel by panel, since a panel has all values, of which a block may need fewer.
-        emit_panels(self.b, self.scratch["values"].pointer, plan.width, plan.keys, plan.value_tile, element, panel)
+        emit_panels(self.b, self.scratch["values"].pointer, plan.width, self.keys, plan.value_tile, element, panel)
 
-    def _queries(self, first: Index, rows: int) -> tuple[Value, int]:
+    def _queries(self, first: Index, rows: Index) -> tuple[Value, int]:
         """A block of queries, scaled, and how many elements lie from one to the next."""
         b, plan, query = self.b, self.plan, self.matrices["query"]
         element, pitch = plan.element, query.strides[-2]

@@ -36,7 +36,9 @@ class InPlace:
     element: Attribute
     width: int
 
-    def scores(self, into: Rows, queries: Rows, keys: Rows, rows: int, limit: Index, depth: int, scale: float) -> None:
+    def scores(
+        self, into: Rows, queries: Rows, keys: Rows, rows: Index, limit: Index, depth: int, scale: float
+    ) -> None:
         """Store the products of `rows` queries with the first `limit` keys, times `scale`."""
         with self.b.loop(0, rows) as row, self.b.loop(0, limit) as n:
             product = self._dot(queries.at(row, self.element), keys.at(n, self.element), depth)
@@ -58,7 +60,7 @@ class InPlace:
         return total
 
     def means(
-        self, into: Rows, weights: Rows, values: Rows, factors: Value, rows: int, limit: Index, width: int
+        self, into: Rows, weights: Rows, values: Rows, factors: Value, rows: Index, limit: Index, width: int
     ) -> None:
         """Store the sums of the first `limit` values by their weights, times the factor of each row."""
         b, element = self.b, self.element

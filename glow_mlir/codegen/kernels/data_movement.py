@@ -11,13 +11,14 @@ import numpy as np
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import raw
-from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box
+from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.copies import Box, box_steps, broadcast_strides, copy_box, fill_box
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import data_movement as ops
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.properties import ints, text
-from glow_mlir.dialects.shapes import Shape, shape_of
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
 
 
@@ -32,6 +33,7 @@ class SliceKernel(Kernel):
 
     name = "slice"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
@@ -42,7 +44,43 @@ class SliceKernel(Kernel):
         taken = cast(ops.SliceOp, call.op).ranges()
         strides = tuple(r.step * stride for r, stride in zip(taken, source.strides, strict=True))
         offset = sum(r.start * stride for r, stride in zip(taken, source.strides, strict=True))
-        copy_box(call.b, result.shape, Box.all_of(result), Box(source, strides, offset), call.share("lines"))
+        copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides, offset), call.share("lines"))
+
+
+@kernel("concat")
+class ConcatKernel(Kernel):
+    """A copy of each part behind the others, where it is known at run time only how long they are."""
+
+    name = "concat"
+    RUN_TIME_SIZES = True
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ConcatOp
+
+    def emit(self, call: KernelCall) -> None:
+        result = call.result
+        axis = normalize_axis(integer(cast(ops.ConcatOp, call.op).axis), len(result.sizes))
+        start: Index = 0
+        for part in call.many("parts"):
+            into = Box(result, result.strides, start * result.strides[axis])
+            copy_box(call.b, part.extents, into, Box.all_of(part))
+            start = part.extents[axis] + start
+
+
+@kernel("expand")
+class ExpandKernel(Kernel):
+    """A copy of a source that does not move along the axes where it is repeated."""
+
+    name = "expand"
+    RUN_TIME_SIZES = True
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is ops.ExpandOp
+
+    def emit(self, call: KernelCall) -> None:
+        source, result = call.one("input"), call.result
+        strides = broadcast_strides(source, len(result.sizes))
+        copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides))
 
 
 @kernel("tile")

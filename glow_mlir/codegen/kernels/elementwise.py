@@ -47,6 +47,7 @@ class StackKernel(Kernel):
 
     name = "stack"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if isinstance(op, StackOp):
@@ -116,13 +117,14 @@ class CopyKernel(Kernel):
     name = "copy"
     AXES = ("lines",)
     STRIDED_INNER = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return isinstance(op, CopyOp)
 
     def emit(self, call: KernelCall) -> None:
         target, source = call.one("target"), call.one("source")
-        copy_box(call.b, target.shape, Box.all_of(target), Box.all_of(source), call.share("lines"))
+        copy_box(call.b, target.extents, Box.all_of(target), Box.all_of(source), call.share("lines"))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
@@ -134,6 +136,7 @@ class FillKernel(Kernel):
 
     name = "fill"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in (FillOp, SplatOp)
@@ -141,7 +144,7 @@ class FillKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         for target in (operand for group in call.operands.values() for operand in group):
             value = raw_constant(call.b, number(call.op.properties["value"]), target.element)
-            fill_box(call.b, target.shape, Box.all_of(target), value, call.share("lines"))
+            fill_box(call.b, target.extents, Box.all_of(target), value, call.share("lines"))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         return {"lines": max(box_steps(shape_of(value), target) for value in op.outputs())}

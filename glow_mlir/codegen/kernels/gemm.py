@@ -73,7 +73,7 @@ def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Call
     """
     Run `body(first row, rows)` for tiles that cover `count` rows from `start`; the second is a number of Python.
 
-    A count that Python knows is cut evenly, else full tiles come first and the rest is dispatched on.
+    The count is cut evenly: where Python does not know it, the height of the tiles is dispatched on.
     """
     if isinstance(count, int):
         for pieces, rows in balanced(count, most):
@@ -81,24 +81,33 @@ def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Call
                 body(piece * rows + start, rows)
             start = start + pieces * rows
         return
-    whole = count // most * most
-    with b.loop(0, whole, most) as first:
-        body(first + start, most)
-    for rows in range(1, most):
-        with b.when((count - whole).eq(rows)):
-            body(whole + start, rows)
+    pieces = (count + (most - 1)) // most
+    height = count // b.max(pieces, 1)
+    higher = count - height * pieces
+    for rows in range(1, most + 1):
+        with b.when(height.eq(rows)):
+            if rows < most:
+                with b.loop(0, higher) as piece:
+                    body(piece * (rows + 1) + start, rows + 1)
+            with b.loop(higher, pieces) as piece:
+                body(piece * rows + higher + start, rows)
 
 
 def emit_blocks(
     b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Partition = ALL
 ) -> None:
     """
-    Run `body(first row, rows)` for blocks of about `block` rows; one block where Python does not know.
+    Run `body(first row, rows)` for blocks of about `block` rows; the last has fewer where Python does not know.
 
     A share is one of the blocks, of which each share has as many as the others.
     """
-    if not isinstance(rows, int) or (rows <= block and share.is_all):
+    if share.is_all and (block >= UNBOUNDED if not isinstance(rows, int) else rows <= block):
         body(0, rows)
+        return
+    if not isinstance(rows, int):
+        block = -(-block // tile_rows) * tile_rows
+        with b.loop(0, rows, block) as first:
+            body(first, b.min(rows - first, block))
         return
     if not share.is_all:
         # Blocks of whole tiles would come out uneven; what is left of a tile costs less.

@@ -15,7 +15,8 @@ from xdsl.ir import Operation
 from glow_mlir.codegen.access import load, load_raw, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.types import integer_of_width
+from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.reductions import Choose, add, largest_of, multiply, smallest_of
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
@@ -25,19 +26,24 @@ from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import Shape, normalize_axis
 
 
-def from_front(b: Builder, index: Value, size: int) -> Value:
+def from_front(b: Builder, index: Value, size: Index) -> Value:
     """An index counted from the front; it may be out of range."""
-    return b.select(index < 0, index + size, index)
+    return b.select(index < 0, index + as_i64(b, size), index)
 
 
-def checked(call: KernelCall, index: Value, size: int, wraps: bool = True) -> Value:
+def as_i64(b: Builder, size: Index) -> Number:
+    """A size beside indices, which are as wide whatever pointers are."""
+    return size if isinstance(size, int) else b.cast(size, integer_of_width(64))
+
+
+def checked(call: KernelCall, index: Value, size: Index, wraps: bool = True) -> Value:
     """
     An index counted from the front; with one out of range the instruction fails, and 0 takes its place.
 
     Negative ones count from the back if `wraps`.
     """
     b, place = call.b, from_front(call.b, index, size) if wraps else index
-    fits = b.compare("ult", place, size)
+    fits = b.compare("ult", place, as_i64(b, size))
     with b.when(~fits):
         call.fail()
     return b.index(b.select(fits, place, 0))
@@ -48,25 +54,26 @@ class GatherKernel(Kernel):
     """One copy of a slice for each index."""
 
     name = "gather"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.GatherOp
 
     def emit(self, call: KernelCall) -> None:
         b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
-        axis = normalize_axis(integer(cast(ops.GatherOp, call.op).axis), len(source.shape))
-        before, rank = source.shape[:axis], len(indices.shape)
-        inner = source.shape[axis + 1 :]
+        axis = normalize_axis(integer(cast(ops.GatherOp, call.op).axis), len(source.sizes))
+        before, rank = source.extents[:axis], len(indices.sizes)
+        inner = source.extents[axis + 1 :]
         into = Box(result, result.strides[axis + rank :])
         out_of = Box(source, source.strides[axis + 1 :])
 
         def take(place: list[Index]) -> None:
             outer, which = place[:axis], place[axis:]
-            index = checked(call, read_index(b, indices, linear(which, indices.strides)), source.shape[axis])
+            index = checked(call, read_index(b, indices, linear(which, indices.strides)), source.extents[axis])
             target = into.moved(place, result.strides[: axis + rank])
             copy_box(b, inner, target, out_of.moved([*outer, index], source.strides[: axis + 1]))
 
-        nest(b, (*before, *indices.shape), take)
+        nest(b, (*before, *indices.extents), take)
 
 
 @kernel("gather-elements")
@@ -74,21 +81,22 @@ class GatherElementsKernel(Kernel):
     """One element after the other."""
 
     name = "gather-elements"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.GatherElementsOp
 
     def emit(self, call: KernelCall) -> None:
         b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
-        axis = normalize_axis(integer(cast(ops.GatherElementsOp, call.op).axis), len(source.shape))
+        axis = normalize_axis(integer(cast(ops.GatherElementsOp, call.op).axis), len(source.sizes))
 
         def take(place: list[Index]) -> None:
-            index = checked(call, read_index(b, indices, linear(place, indices.strides)), source.shape[axis])
+            index = checked(call, read_index(b, indices, linear(place, indices.strides)), source.extents[axis])
             out_of = linear([*place[:axis], index, *place[axis + 1 :]], source.strides)
             value = load_raw(b, source, out_of, 1, 1)
             result.pointer.at(linear(place, result.strides), value.type).store(value)
 
-        nest(b, indices.shape, take)
+        nest(b, indices.extents, take)
 
 
 def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value]:

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.codegen.bodies import Plane
-from glow_mlir.codegen.builder.nests import Index, linear, nest
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
@@ -57,8 +57,19 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, is_empty, rank_of, shape_of
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    has_static_shape,
+    is_empty,
+    largest_shape,
+    rank_of,
+    shape_of,
+    sizes_of,
+)
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Sizes as AllSizes
 
 
 def _flag(op: Operation, name: str) -> bool:
@@ -72,9 +83,9 @@ def _has_rows(op: Operation) -> bool:
     return all(has_unit_stride(matrix) for matrix in matrices) and (bias is None or is_dense(bias))
 
 
-def batch_strides(operand: Operand, batch: Shape) -> Shape:
+def batch_strides(operand: Operand, batch: Extents) -> Shape:
     """By how many elements each batch axis moves an operand: 0 where it broadcasts."""
-    leading = operand.shape[:-2]
+    leading = operand.sizes[:-2]
     missing = len(batch) - len(leading)
     steps = [0] * missing
     for size, stride in zip(leading, operand.strides, strict=False):
@@ -165,14 +176,18 @@ class MatMulKernel(Kernel):
     AXES = ("pack", "batches", "rows", "columns")
     SUMMING = (TILE_PRODUCTS,)
     EPILOGUE = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
             return False
         left, right = (getattr(op, name) for name in ("left", "right"))
-        return multiplies(op, left, right) and not is_empty(right) and _has_rows(op)
+        able = multiplies(op, left, right) and not is_empty(right) and _has_rows(op)
+        return able and (has_static_shape(right) or _takes_any_size(left, right))
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        if not has_static_shape(getattr(op, "result")) or not has_static_shape(getattr(op, "left")):
+            return ({"rows": kernel_costs(target).block_rows},)
         rows, columns, depth = _sizes(op)
         if not _is_matrix(op) or whole_storage(getattr(op, "right"), storage) is None:
             rows = shape_of(getattr(op, "result"))[-2]
@@ -202,7 +217,7 @@ class MatMulKernel(Kernel):
         if op.properties.get("packing") is not None:
             return ()
         right = getattr(op, "right")
-        depth, columns = shape_of(right)[-2:]
+        depth, columns = largest_shape(right)[-2:]
         if _flag(op, "transpose_right"):
             depth, columns = columns, depth
         dot = _dot(op, target)
@@ -232,24 +247,26 @@ class MatMulKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         left, result = call.one("left"), call.result
-        rows, columns = result.shape[-2:]
-        depth = left.shape[-1]
-        batch = result.shape[:-2]
+        rows, columns = result.extents[-2:]
+        depth = left.extents[-1]
+        batch = result.extents[:-2]
         packing = call.op.properties.get("packing")
         right = call.one("right")
         operands = ProductOperands.of(call, "left", right.pointer, _dot(call.op, call.target))
         planes = operands.planes
         options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         if packing is not None:
-            merged = _merged_rows([left.shape, *[result.shape] * (1 + len(planes))], _all_strides(left, result, planes))
+            sizes = [left.sizes, *[result.sizes] * (1 + len(planes))]
+            merged = _merged_rows(sizes, _all_strides(left, result, planes))
             if merged is not None:
-                rows, batch = merged, ()
+                ((rows,), batch) = call.extents((merged,)), ()
         steps = [batch_strides(operand, batch) if batch else () for operand in (left, result)]
         steps += [plane.strides[:-2] if batch else () for plane in planes]
         pitches = left.strides[-2], result.strides[-2]
         by_tiles = nullcontext()
         if options.tile_products and call.runs(*self.AXES[1:]):
-            by_tiles = tile_gemm(call.b, operands, rows, columns, depth, *pitches, options)
+            known_rows, known_columns, known_depth = numbers((rows, columns, depth))
+            by_tiles = tile_gemm(call.b, operands, known_rows, known_columns, known_depth, *pitches, options)
         with by_tiles as tiles:
 
             def product(indices: list[Index], packed: Value) -> None:
@@ -268,13 +285,13 @@ class MatMulKernel(Kernel):
 
             self._phases(call, batch, product)
 
-    def _phases(self, call: KernelCall, batch: Shape, product: Callable[[list[Index], Value], None]) -> None:
+    def _phases(self, call: KernelCall, batch: Extents, product: Callable[[list[Index], Value], None]) -> None:
         """Pack the right operand where it is not packed, and run `product` for each batch."""
         right, batches = call.one("right"), call.share("batches")
         if call.op.properties.get("packing") is not None:
             nest(call.b, batch, lambda indices: product(indices, right.pointer), batches)
             return
-        columns, depth = call.result.shape[-1], call.one("left").shape[-1]
+        columns, depth = call.result.extents[-1], call.one("left").extents[-1]
         scratch = call.many("scratch")[0]
         right_steps = batch_strides(right, batch)
         if not _is_batched(call.op):
@@ -291,18 +308,20 @@ class MatMulKernel(Kernel):
         nest(call.b, batch, both, batches)
 
     def _pack(
-        self, call: KernelCall, right: Operand, offset: Index, scratch: Operand, columns: int, depth: int
+        self, call: KernelCall, right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
     ) -> None:
         share, pitch = call.share("pack"), right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
         tile = tile_for(call.target, dot.sums)
         if isinstance(dot, CellProduct):
             column_step, row_step = (pitch, 1) if _flag(call.op, "transpose_right") else (1, pitch)
+            columns, depth = numbers((columns, depth))
             matrix = Matrix(right.pointer.at(offset, element), columns, column_step, [(depth, row_step)])
             emit_pack_cells(call.b, scratch.pointer, matrix, dot, tile, share)
             return
         if _flag(call.op, "transpose_right"):
             matrix = Box(right, (pitch, 1), offset)
+            (depth,) = numbers((depth,))
             emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, tile=tile, share=share)
             return
         source = right.pointer.at(offset, element)
@@ -317,19 +336,26 @@ def _dot(op: Operation, target: Target) -> DotProduct:
 
 
 def _tile_product(op: Operation, target: Target) -> TileProduct | None:
-    """How tile registers compute the products of an instruction; `None` where they do not."""
+    """How tile registers compute the products of an instruction; `None` where they do not, as for any number of rows."""
+    if not all(map(has_static_shape, (getattr(op, "left"), getattr(op, "result")))):
+        return None
     return tile_product(_dot(op, target), shape_of(getattr(op, "left"))[-1], target)
 
 
 def _is_batched(op: Instruction) -> bool:
     """Whether the right operand is another matrix for some of the batches."""
-    return any(size != 1 for size in shape_of(getattr(op, "right"))[:-2])
+    return any(size != 1 for size in sizes_of(getattr(op, "right"))[:-2])
 
 
 def _is_merged(op: Instruction) -> bool:
     """Whether all batches are multiplied as one matrix, as far as that is known without the planes of an epilogue."""
     matrices = [getattr(op, name) for name in ("left", "result")]
-    return _merged_rows([shape_of(m) for m in matrices], [strides_of(m) for m in matrices]) is not None
+    return _merged_rows([sizes_of(m) for m in matrices], [strides_of(m) for m in matrices]) is not None
+
+
+def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:
+    """Whether a product with a right operand of a size that is known at run time only packs it as it comes."""
+    return element_of(left) == element_of(right) == f32
 
 
 def _all_strides(left: Operand, result: Operand, planes: Sequence[Plane]) -> list[Shape]:
@@ -337,13 +363,16 @@ def _all_strides(left: Operand, result: Operand, planes: Sequence[Plane]) -> lis
     return [left.strides, result.strides, *(plane.strides for plane in planes)]
 
 
-def _merged_rows(shapes: Sequence[Shape], strides: Sequence[Shape]) -> int | None:
+def _merged_rows(shapes: Sequence[AllSizes], strides: Sequence[Shape]) -> Size | None:
     """All batches as one matrix of rows, where rows follow each other evenly through the batches; else `None`."""
+    counts: set[Size] = set()
     for shape, steps in zip(shapes, strides, strict=True):
-        total = 1
+        total: Size = 1
         for size, stride in zip(reversed(shape[:-1]), reversed(steps[:-1]), strict=True):
-            if size != 1 and stride != steps[-2] * total:
+            if size == 1:
+                continue
+            if not isinstance(total, int) or stride != steps[-2] * total:
                 return None
-            total *= size
-    counts = {math.prod(shape[:-1]) for shape in shapes}
+            total = size * total
+        counts.add(total)
     return counts.pop() if len(counts) == 1 else None

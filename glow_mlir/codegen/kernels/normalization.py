@@ -9,8 +9,9 @@ from typing import cast
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for
-from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.nests import Index, numbers
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.copies import broadcast_strides
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.math.scalar_math import MATH
@@ -20,7 +21,7 @@ from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
+from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
 
 
@@ -38,15 +39,16 @@ class SoftmaxKernel(Kernel):
 
     name = "softmax"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in (ops.SoftmaxOp, ops.LogSoftmaxOp)
 
     def emit(self, call: KernelCall) -> None:
         source, result = call.one("input"), call.result
-        rank = len(source.shape)
+        rank = len(source.sizes)
         axes = (normalize_axis(integer(cast(ops.SoftmaxOp, call.op).axis), rank),) if rank else ()
-        lines = Lines.of(source.shape, axes, [result.strides, source.strides])
+        lines = Lines.of(source.extents, axes, [result.strides, source.strides])
         emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
         _each_line(call, lines, computed(source.element), lambda line: emit_line(call, line))
 
@@ -62,7 +64,8 @@ def _each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callabl
     count = 1
     if lanes_for(target, element, (0,)) > 1:
         # A line is read in several passes, and is to stay in the cache together with its result.
-        room = target.l1_bytes // 2 // max(1, 2 * math.prod(lines.along) * byte_width(element))
+        length = math.prod(extent for extent in lines.along if isinstance(extent, int))
+        room = target.l1_bytes // 2 // max(1, 2 * length * byte_width(element))
         count = lines.side_by_side(min(vectors, 1 << max(room.bit_length() - 1, 0)))
     width = lanes_for(target, element, (0,), vectors // count)
     lines.each(call.b, width, body, call.share("lines"), count)
@@ -117,13 +120,6 @@ def _log_softmax_line(call: KernelCall, line: Line) -> None:
     line.each(subtract)
 
 
-def broadcast_strides(operand: Operand, shape: Shape) -> Shape:
-    """By how much an operand that broadcasts to `shape` moves along each axis of it."""
-    missing = len(shape) - len(operand.shape)
-    own = [0 if size == 1 else stride for size, stride in zip(operand.shape, operand.strides, strict=True)]
-    return (*(0,) * missing, *own)
-
-
 @kernel("layer-normalization")
 class LayerNormalizationKernel(Kernel):
     """
@@ -134,18 +130,22 @@ class LayerNormalizationKernel(Kernel):
 
     name = "layer-normalization"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) in (ops.LayerNormalizationOp, ops.RmsNormalizationOp)
+        if kind_of(op) not in (ops.LayerNormalizationOp, ops.RmsNormalizationOp):
+            return False
+        normalized = cast(ops.LayerNormalizationOp, op)
+        return all(isinstance(sizes_of(normalized.input)[axis], int) for axis in normalized.normalized_axes())
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.LayerNormalizationOp, call.op)
         source, result = call.one("input"), call.result
         factors: Sequence[Operand] = (call.one("scale"), *call.many("bias"))
-        strides = [broadcast_strides(operand, source.shape) for operand in factors]
+        strides = [broadcast_strides(operand, len(source.sizes)) for operand in factors]
         axes = op.normalized_axes()
-        lines = Lines.of(source.shape, axes, [result.strides, source.strides, *strides])
-        count = math.prod(source.shape[axis] for axis in axes)
+        lines = Lines.of(source.extents, axes, [result.strides, source.strides, *strides])
+        count = math.prod(numbers([source.extents[axis] for axis in axes]))
         centred = kind_of(call.op) is ops.LayerNormalizationOp
         element = computed(source.element)
         _each_line(call, lines, element, lambda line: _normalize_line(call, line, factors, count, centred))

@@ -70,7 +70,7 @@ def emit_pack_transposed(
     b: Builder,
     packed: Box,
     matrix: Box,
-    n: int,
+    n: Index,
     k: int,
     *,
     channels: int = 1,
@@ -87,15 +87,21 @@ def emit_pack_transposed(
     element = packed.operand.element
     tile = tile or tile_for(b.target, element)
     panel, taps, (pitch, step) = tile.panel, k // channels, matrix.strides
-    whole, rest = divmod(n, panel)
+    whole, rest = n // panel, n % panel
 
-    def pack(number: Index, columns: int) -> None:
+    def pack(number: Index, columns: Index) -> None:
         target = replace(packed, strides=(1, panel, taps * panel), offset=packed.offset + number * (panel * k))
         source = replace(
             matrix, strides=(pitch, channels * step, step), offset=matrix.offset + number * (panel * pitch)
         )
         copy_box(b, (columns, taps, channels), target, source)
 
+    if not isinstance(whole, int) or not isinstance(rest, int):
+        with b.loop(0, whole) as number:
+            pack(number, panel)
+        with b.when(b.index(rest) > 0):
+            pack(whole, rest)
+        return
     panels = whole + (rest > 0)
     if whole:
         with b.loop(*share.within(panels, 0, whole)) as number:

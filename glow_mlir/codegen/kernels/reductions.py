@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.bodies import epilogue_of, prologue_of
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.nests import Index, product
 from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -84,18 +84,19 @@ def highest(element: Attribute) -> float:
     return (1 << bits) - 1 if is_unsigned(element) else (1 << (bits - 1)) - 1
 
 
-def keep(b: Builder, value: Value, count: int, element: Attribute) -> Value:
+def keep(b: Builder, value: Value, count: Index, element: Attribute) -> Value:
     """The value itself."""
     return value
 
 
-def divide_by_count(b: Builder, value: Value, count: int, element: Attribute) -> Value:
+def divide_by_count(b: Builder, value: Value, count: Index, element: Attribute) -> Value:
     """The mean of `count` elements whose sum is `value`; integers truncate."""
     if is_float(element):
-        return value / float(count)
+        return value / (float(count) if isinstance(count, int) else b.cast(count, value.info.element))
     signed = not is_unsigned(element)
     # An i64 holds every count; the element type may not.
-    wide, divisor = b.cast(value, i64, signed=signed), max(count, 1)
+    wide = b.cast(value, i64, signed=signed)
+    divisor = max(count, 1) if isinstance(count, int) else b.cast(b.max(count, 1), i64)
     return b.cast(b.sdiv(wide, divisor) if signed else b.udiv(wide, divisor), value.info.element)
 
 
@@ -106,7 +107,7 @@ class Reducer:
     initial: Callable[[Attribute], float]
     """The value over nothing."""
     combine: Callable[[Attribute], Choose]
-    finish: Callable[[Builder, Value, int, Attribute], Value] = keep
+    finish: Callable[[Builder, Value, Index, Attribute], Value] = keep
 
 
 REDUCERS: dict[type[Operation], Reducer] = {
@@ -136,6 +137,7 @@ class ReduceKernel(Kernel):
     AXES = ("lines",)
     EPILOGUE = True
     PROLOGUE = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in REDUCERS and (not op.regions or is_computed_as_stored(op))
@@ -148,14 +150,14 @@ class ReduceKernel(Kernel):
         reducer = REDUCERS[kind_of(call.op)]
         type_ = computed(source.element)
         combine = reducer.combine(source.element)
-        count = math.prod(source.shape[axis] for axis in axes)
+        count = product(source.extents[axis] for axis in axes)
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
         width = lanes_for(call.target, type_, (0,), kernel_costs(call.target).independent_sums)
 
         loaded = () if prologue is None else prologue.planes
-        space = (len(source.shape), axes, flag(op.keepdims))
+        space = (len(source.sizes), axes, flag(op.keepdims))
         lines = Lines.of(
-            source.shape,
+            source.extents,
             axes,
             [
                 source.strides,
@@ -211,6 +213,7 @@ class PositionKernel(Kernel):
 
     name = "position"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in PREFERS_LARGE
@@ -218,9 +221,10 @@ class PositionKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.ArgMaxOp, call.op)
         b, source, result = call.b, call.one("input"), call.result
-        axis = normalize_axis(integer(op.axis), len(source.shape))
-        target_strides = spread_strides(result.strides, len(source.shape), (axis,), flag(op.keepdims))
-        lines = Lines.of(source.shape, (axis,), [source.strides, target_strides])
+        rank = len(source.sizes)
+        axis = normalize_axis(integer(op.axis), rank)
+        target_strides = spread_strides(result.strides, rank, (axis,), flag(op.keepdims))
+        lines = Lines.of(source.extents, (axis,), [source.strides, target_strides])
         # Positions are as wide as the elements, so that both fill the same registers.
         type_ = computed(source.element)
         position_type = i64 if type_info(type_).bits == 64 else i32
@@ -266,6 +270,7 @@ class RunningKernel(Kernel):
 
     name = "running"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) in RUNNING
@@ -273,9 +278,9 @@ class RunningKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.CumSumOp, call.op)
         b, source, result = call.b, call.one("input"), call.result
-        rank = len(source.shape)
+        rank = len(source.sizes)
         axes = (normalize_axis(integer(op.axis), rank),) if rank else ()
-        lines = Lines.of(source.shape, axes, [source.strides, result.strides])
+        lines = Lines.of(source.extents, axes, [source.strides, result.strides])
         start, combine = RUNNING[kind_of(call.op)]
         element = computed(source.element)
         carrier = f64 if is_float(source.element) else element

@@ -33,7 +33,7 @@ class ScoreLines:
     scores: Value
     element: Attribute
     lanes: int
-    keys: int
+    keys: Index
     pitch: int
     mask: Plane | None = None
     past: int | None = None
@@ -98,7 +98,8 @@ class ScoreLines:
             (start, stop, lanes, False)
             for start, stop, lanes in chunks(whole, self.lanes * kernel_costs(self.b.target).independent_vectors)
         ]
-        return [*pieces, (whole, self.keys, self.lanes, True)] if whole < self.keys else pieces
+        is_even = isinstance(self.keys, int) and whole == self.keys
+        return pieces if is_even else [*pieces, (whole, self.keys, self.lanes, True)]
 
     def _seen(self, query: Index, i: Value, lanes: int) -> Value:
         """Which keys from `i` on the query sees."""

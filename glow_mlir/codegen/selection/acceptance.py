@@ -9,10 +9,25 @@ from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.dialects.glow_low.body import Body, strides_over
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.dialects.sizes import RunTimeSizeError
 
 
 def executes(kernel: Kernel, op: Operation) -> bool:
-    """Whether a kernel executes an operator, or an instruction with its bodies."""
+    """
+    Whether a kernel executes an operator, or an instruction with its bodies.
+
+    It does not where it asks for a number in place of a size that is known at run time only.
+    """
+    if not kernel.RUN_TIME_SIZES and not all(map(has_static_shape, (*op.operands, *op.results))):
+        return False
+    try:
+        return _executes(kernel, op)
+    except RunTimeSizeError:
+        return False
+
+
+def _executes(kernel: Kernel, op: Operation) -> bool:
     if isinstance(op, DerivedInstruction) and op.regions:
         parts = ((op.prologue, kernel.PROLOGUE), (op.epilogue, kernel.EPILOGUE))
         if any(body is not None and not (able and is_even(body)) for body, able in parts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr
@@ -28,9 +29,9 @@ from glow_mlir.dialects.glow_low.memory import (
     strides_of,
 )
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
-from glow_mlir.dialects.sizes import Sizes, SymbolicSize
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Sizes, SymbolicSize
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,23 @@ class Operand:
     pointer: Value
     value: SSAValue
     hidden: int = 0
+    symbols: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    """What the symbols in its sizes are, by name."""
 
     @property
     def shape(self) -> Shape:
-        """Sizes of the axes."""
+        """Sizes of the axes; raises `RunTimeSizeError` where one is known at run time only."""
         return shape_of(self.value)[self.hidden :]
+
+    @property
+    def sizes(self) -> Sizes:
+        """Sizes of the axes: numbers, or what is known of them before run time."""
+        return sizes_of(self.value)[self.hidden :]
+
+    @cached_property
+    def extents(self) -> Extents:
+        """Sizes of the axes: numbers of Python, or values of the function where symbols decide."""
+        return extents_at(self.sizes, self.symbols)
 
     @property
     def strides(self) -> Shape:
@@ -58,12 +71,27 @@ class Operand:
     def of_worker(self, worker: Value) -> Operand:
         """The scratch of one worker."""
         pointer = self.pointer.at(worker * strides_of(self.value)[0], self.element)
-        return Operand(pointer, self.value, 1)
+        return Operand(pointer, self.value, 1, self.symbols)
 
     @property
     def element(self) -> Attribute:
         """The element type, with signedness."""
         return element_of(self.value)
+
+
+def extents_at(sizes: Sizes, symbols: Mapping[str, Value]) -> Extents:
+    """Sizes as numbers of Python where they are numbers, else as values, where symbols have these values."""
+    return tuple(size if isinstance(size, int) else _extent(size, symbols) for size in sizes)
+
+
+def _extent(size: SymbolicSize, symbols: Mapping[str, Value]) -> Index:
+    total: Index = size.offset
+    for names, factor in size.terms:
+        term: Index = factor
+        for symbol in names:
+            term = symbols[symbol.name] * term
+        total = term + total
+    return total
 
 
 @dataclass(frozen=True)
@@ -98,13 +126,7 @@ class KernelCall:
 
     def extents(self, sizes: Sizes) -> Extents:
         """Sizes as numbers of Python where they are numbers, and as values of the function where symbols decide."""
-        return tuple(size if isinstance(size, int) else self._extent(size) for size in sizes)
-
-    def _extent(self, size: SymbolicSize) -> Index:
-        total: Index = size.offset
-        for symbol, factor in size.terms:
-            total = self.symbols[symbol.name] * factor + total
-        return total
+        return extents_at(sizes, self.symbols)
 
     def fail(self) -> None:
         """Let the instruction fail where control comes here. It goes on, and reaches nothing but its operands."""
@@ -195,6 +217,9 @@ class Kernel(ABC):
 
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
+
+    RUN_TIME_SIZES: ClassVar[bool] = False
+    """Whether the kernel takes sizes that are known at run time only, wherever `accepts` asks for no number."""
 
     ONLY_PACKED: ClassVar[bool] = False
     """Whether the kernel executes an instruction only when its operands are packed."""

@@ -11,7 +11,7 @@ from glow_mlir.codegen.selection.kernel import Buffer, Kernel
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool_layout import MOST_PARTS
 
@@ -20,8 +20,10 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     """
     Write on a prepared instruction into how many parts it is cut, and make room for scratch of each thread.
 
-    Returns whether it is cut.
+    Returns whether it is cut; it is not where its sizes are known at run time only.
     """
+    if not all(map(has_static_shape, op.operands)):
+        return False
     costs = costs_of(target)
     total = work(op, costs)
     if total < 2 * costs.part_operations:

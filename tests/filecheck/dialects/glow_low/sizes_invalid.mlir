@@ -24,7 +24,7 @@ glow_low.func @f(@in %x: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>,
 // -----
 
 glow_low.func @f(@in %x: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>) {
-  // expected-error@+1 {{a view keeps axes whose size is known at run time only}}
+  // expected-error@+1 {{a view stays in what is always there of an axis whose size is known at run time only}}
   %0 = glow_low.view %x : memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>> to memref<8x4xf32>
 }
 
@@ -46,15 +46,15 @@ glow_low.func @f(@in %x: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>)
 
 glow_low.func @f() {
   %0 = glow_low.alloc : memref<8x?xf32, strided<[64, 1]>, #glow.sizes<[batch], batch = 1 to 64>>
-  // expected-error@+1 {{a view stays in one step of an axis whose size is known at run time only}}
+  // expected-error@+1 {{a view stays in what is always there of an axis whose size is known at run time only}}
   %1 = glow_low.view %0 : memref<8x?xf32, strided<[64, 1]>, #glow.sizes<[batch], batch = 1 to 64>> to memref<4x?xf32, strided<[64, 1], offset: 3>, #glow.sizes<[batch], batch = 1 to 64>>
 }
 
 // -----
 
 glow_low.func @f(@in %x: memref<?x?xf32, #glow.sizes<[batch, length], batch = 1 to 64, length = 1 to 9>>) {
-  // expected-error@+1 {{the size length is known at run time only}}
-  %0 = glow_low.view %x : memref<?x?xf32, #glow.sizes<[batch, length], batch = 1 to 64, length = 1 to 9>> to memref<?x1xf32, strided<[9, 1]>, #glow.sizes<[batch], batch = 1 to 64>>
+  // expected-error@+1 {{a view stays in what is always there of an axis whose size is known at run time only}}
+  %0 = glow_low.view %x : memref<?x?xf32, #glow.sizes<[batch, length], batch = 1 to 64, length = 1 to 9>> to memref<?x1xf32, strided<[9, 1], offset: 1>, #glow.sizes<[batch], batch = 1 to 64>>
 }
 
 // -----

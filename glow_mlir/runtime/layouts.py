@@ -1,0 +1,106 @@
+"""
+Arrays for bindings whose sizes symbols decide: machine code lays them out for the largest shape.
+
+An array that is laid out so is used in place, which each array is whose sizes but the first are numbers. Others go
+through a buffer.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from glow_mlir.errors import InputError, OutOfMemoryError
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.symbols import bound_symbols
+
+
+def symbol_values(bindings: Sequence[Binding], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """What symbols are where inputs have the shapes of these arrays; raises `InputError` where they do not agree."""
+    values: dict[str, int] = {}
+    for binding in bindings:
+        if binding.role != "input" or not binding.sizes:
+            continue
+        shape = arrays[binding.name].shape
+        if len(shape) != len(binding.sizes):
+            raise InputError(f"input '{binding.name}' has {len(shape)} axes, not {len(binding.sizes)}")
+        if fault := bound_symbols(binding.sizes, shape, values):
+            raise InputError(f"input '{binding.name}': {fault}")
+    return values
+
+
+def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a binding where symbols have these values."""
+    return tuple(size if isinstance(size, int) else size.at(values) for size in binding.declared)
+
+
+def is_laid_out(array: np.ndarray, binding: Binding) -> bool:
+    """Whether the elements of an array have the places that machine code expects."""
+    if not array.flags.aligned:
+        return False
+    stride = array.itemsize
+    for size, given, largest in zip(array.shape[::-1], array.strides[::-1], binding.shape[::-1], strict=True):
+        if size > 1 and given != stride:
+            return False
+        stride *= largest
+    return True
+
+
+class Buffers:
+    """Buffers of the largest shapes, for each thread its own, which are kept from call to call."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def input(self, binding: Binding, array: np.ndarray) -> np.ndarray:
+        """An input as machine code expects it: the array itself, or its elements in a buffer."""
+        if is_laid_out(array, binding):
+            return array
+        part = self._part(binding, array.shape)
+        part[...] = array
+        return part
+
+    def output(self, binding: Binding, shape: Sequence[int]) -> np.ndarray:
+        """
+        Room for an output of a shape: a new array, or a part of a buffer that is large against it.
+
+        `result` gives what to hand out of it.
+        """
+        if not is_large(binding, shape):
+            return _part(made(binding), shape)
+        return self._part(binding, shape)
+
+    def _part(self, binding: Binding, shape: Sequence[int]) -> np.ndarray:
+        kept: dict[str, np.ndarray] = self._local.__dict__
+        if binding.name not in kept:
+            kept[binding.name] = made(binding)
+        return _part(kept[binding.name], shape)
+
+
+def result(binding: Binding, part: np.ndarray) -> np.ndarray:
+    """An output that machine code has written to what `Buffers.output` gave."""
+    return np.ascontiguousarray(part).reshape(part.shape) if is_large(binding, part.shape) else part
+
+
+def is_large(binding: Binding, shape: Sequence[int]) -> bool:
+    """Whether a buffer of the largest shape has much more room than an array of a shape takes: it is not handed out."""
+    return math.prod(binding.shape) > 2 * math.prod(shape)
+
+
+def made(binding: Binding) -> np.ndarray:
+    """A new array of the largest shape of a binding; raises `OutOfMemoryError` where there is no room for it."""
+    try:
+        return np.empty(binding.shape, named_dtype(binding.dtype))
+    except MemoryError as error:
+        words = f"{binding.dtype}[{', '.join(map(str, binding.shape))}]"
+        reason = f"there is too little memory for {binding.role} '{binding.name}', which is {words}"
+        raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
+
+
+def _part(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The first elements along each axis."""
+    return array[tuple(slice(size) for size in shape)]
