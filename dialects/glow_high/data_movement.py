@@ -58,7 +58,7 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.support.symbols import Size, product_of
+from glow_mlir.support.symbols import Size, described, product_of
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -107,7 +107,7 @@ class ReshapeOp(DataMovement):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes(self.shape)
         count, given = product_of(shape), product_of(sizes_of(self.input))
-        require(count == given, f"shape ({', '.join(map(str, shape))}) has {count} elements, the input {given}")
+        require(count == given, f"shape {described(shape)} has {count} elements, the input {given}")
         return (tensor(shape, element_of(self.input)),)
 
     def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
@@ -362,7 +362,7 @@ class ExpandOp(DataMovement):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given = sizes(self.shape), sizes_of(self.input)
-        require(broadcast(given, shape) == shape, f"shape {given} does not broadcast to {shape}")
+        require(broadcast(given, shape) == shape, f"shape {described(given)} does not broadcast to {described(shape)}")
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

@@ -83,7 +83,7 @@ class SessionEntry:
                 given = f"{array.dtype.name}{list(array.shape)}"
                 hint = "convert the array, or import the model with other sizes"
                 raise InputError(f"input '{name}' must be {argument}, not {given}", hint=hint)
-            if not (array.flags.c_contiguous and array.flags.aligned):
+            if argument.is_static and not (array.flags.c_contiguous and array.flags.aligned):
                 array = np.require(array, requirements=("C", "ALIGNED")).reshape(array.shape)
             checked[name] = array
         return checked

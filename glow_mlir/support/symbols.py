@@ -137,6 +137,11 @@ Sizes = tuple[Size, ...]
 """The sizes of all axes."""
 
 
+def described(sizes: Sizes) -> str:
+    """Sizes in words, as Python writes a tuple."""
+    return str(sizes) if all(isinstance(size, int) for size in sizes) else f"({', '.join(map(str, sizes))})"
+
+
 def product_of(sizes: Iterable[Size]) -> Size:
     """The product of sizes: how many elements a tensor has."""
     total: Size = 1

@@ -1,4 +1,4 @@
-"""Sizes that are known at run time only: the interpreter takes them from its inputs, and all other stages refuse."""
+"""Sizes that are known at run time only: they are taken from inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from glow_mlir import InferenceSession
-from glow_mlir.errors import InputError, UnsupportedError
+from glow_mlir.errors import InputError
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -48,12 +48,23 @@ def test_bounds_are_checked_at_entry(batch: int) -> None:
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])
-def test_compilations_refuse_in_one_line(backend: str, tmp_path: Path) -> None:
+def test_a_session_runs_with_any_size_within_its_bounds(backend: str, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(TEXT)
-    with pytest.raises(UnsupportedError, match="@x has the size batch, which is known at run time only") as caught:
-        InferenceSession(path, backend=backend)
-    assert caught.value.hint == "give dimensions: a number, at most 8"
+    session = InferenceSession(path, backend=backend)
+    assert [argument.shape for argument in (*session.get_inputs(), *session.get_outputs())] == [
+        ("batch", 4),
+        (4, 2),
+        ("batch * 2", 2),
+    ]
+    for batch in (1, 8, 3):
+        inputs = {"x": np.ones((batch, 4), np.float32), "w": np.ones((4, 2), np.float32)}
+        (y,) = session.run(None, inputs)
+        np.testing.assert_array_equal(y, np.full((2 * batch, 2), 4.0))
+    with pytest.raises(InputError, match=r"^input 'x': batch = 9 is not in 1 to 8"):
+        session.run(None, {**inputs, "x": np.ones((9, 4), np.float32)})
+    with pytest.raises(InputError, match=r"^input 'x' must be float32\[batch, 4\], not float32\[3, 5\]"):
+        session.run(None, {**inputs, "x": np.ones((3, 5), np.float32)})
 
 
 def test_sums_and_multiples_of_symbols() -> None:

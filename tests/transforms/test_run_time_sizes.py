@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from symbolic_modules import SYMBOLIC_MODULES, VALUES, at_largest, inputs_of
+from emitted import TARGETS
+from symbolic_modules import SYMBOLIC_MODULES, VALUES, at_largest, inputs_of, t
 from validation import Results, assert_same_results, assert_text_round_trips, run_all
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.codegen.build import build_artifact
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.pipelines import parse_pipeline
@@ -22,6 +24,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import parse_module, verify_module
 from glow_mlir.ir.universe import PASSES
+from glow_mlir.runtime import machine_code
 from glow_mlir.tools.glow_opt import main
 
 OF_XDSL = ("canonicalize", "cse", "dce")
@@ -144,12 +147,36 @@ def test_activations_take_what_they_do_where_symbols_are_largest() -> None:
 
 def test_what_makes_code_names_the_instruction_that_it_does_not_take() -> None:
     context = new_context()
-    module = parsed("perceptron", context)
-    run(module, "lower,schedule,glow-high-to-glow-low,allocate", context)
-    for name, user in (("select", "kernel"), ("glow-low-to-llvm", "entry")):
-        place = rf"^perceptron\.mlir:7:3: no {user} takes .* as glow_low\.matmul has"
-        with pytest.raises(UnsupportedError, match=place):
-            run(module, name, context)
+    module = parse_module(WITHOUT_KERNEL, context, "given.mlir")
+    run(module, "assign-target{target=avx2},glow-high-to-glow-low,allocate", context)
+    place = r"^given\.mlir:3:3: no kernel takes .* as glow_low\.hardmax has"
+    with pytest.raises(UnsupportedError, match=place):
+        run(module, "select", context)
+
+
+WITHOUT_KERNEL = f"""
+glow_high.func @main(%x: {t("batch", 4)}) -> {t("batch", 4)} {{
+  %0 = glow_high.hardmax %x : {t("batch", 4)}
+  glow_high.return %0
+}}
+"""
+"""An operator of which no kernel takes sizes that are known at run time only."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("given", SYMBOLIC_MODULES)
+def test_machine_code_computes_for_all_sizes(given: str, target: str) -> None:
+    context = new_context()
+    module = parse_module(SYMBOLIC_MODULES[given], context, f"{given}.mlir")
+    run(module, f"assign-target{{target={target}}}", context)
+    expected = results(module)
+    run(module, str(get_backend("cpu").pipeline().until("allocated")), context)
+    inputs = [inputs_of(module, symbols) for symbols in VALUES]
+    entry = machine_code.load(build_artifact(module, context), 1).entry()
+    for arrays, wanted in zip(inputs, expected, strict=True):
+        found = entry.run({name.removeprefix("main."): array for name, array in arrays.items()})
+        named = {f"main.{name}": array for name, array in found.items()}
+        assert_same_results({"main": named}, wanted, **REASSOCIATING)
 
 
 def test_a_pass_that_needs_numbers_says_where_it_misses_one() -> None:
@@ -175,6 +202,3 @@ def test_glow_opt_climbs_as_far_as_stages_take_symbols(tmp_path: Path, capsys: p
     path.write_text(SYMBOLIC_MODULES["perceptron"])
     assert main([str(path), "--target", "avx2", "--stop-after", "stacked"]) == 0
     assert "glow_low.alloc : memref<?x8xf32, #glow.sizes<[batch], batch = 1 to 8>>" in capsys.readouterr().out
-    assert main([str(path), "--target", "avx2", "--stop-after", "allocated"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{path}:7:3: error: no kernel takes sizes that are known at run time only")

@@ -61,7 +61,8 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 
@@ -73,8 +74,10 @@ def accepts_conv(op: Operation) -> bool:
     layout, pads = op.properties["layout"], op.properties.get("pads")
     assert isinstance(layout, StringAttr)
     dense = all(is_dense(value) for value in (getattr(op, "filter"), getattr(op, "bias")) if value is not None)
+    images = (sizes_of(getattr(op, name))[1:] for name in ("input", "result"))
     return (
         layout.data == CHANNELS_LAST
+        and all(isinstance(size, int) for image in images for size in image)
         and dense
         and has_unit_stride(getattr(op, "result"))
         and not any(ints(pads))
@@ -113,11 +116,16 @@ def filter_shape(op: Operation) -> Shape:
 
 def shape_of_call(call: KernelCall) -> ConvShape:
     """The sizes of the convolution of a call, with the pitches of its buffers."""
-    return shape_of_conv(call.op)
+    return dataclasses.replace(shape_of_conv(call.op), batch=call.one("input").extents[0])
+
+
+def outputs_of(op: Operation) -> Shape:
+    """The spatial sizes of the result, which are numbers."""
+    return static(sizes_of(getattr(op, "result"))[1:-1])
 
 
 def shape_of_conv(op: Operation) -> ConvShape:
-    """The sizes of a convolution, with the pitches of its buffers."""
+    """The sizes of a convolution, of as many images as there may be, with the pitches of its buffers."""
     source, result = getattr(op, "input"), getattr(op, "result")
     into, out_of = strides_of(result), strides_of(source)
     filters, *kernel_sizes, channels = filter_shape(op)
@@ -129,7 +137,7 @@ def shape_of_conv(op: Operation) -> ConvShape:
     )
     group = group_of(op)
     return ConvShape(
-        outputs=shape_of(result)[1:-1],
+        outputs=outputs_of(op),
         kernel=window.kernel,
         channels=channels,
         filters=filters // group,
@@ -138,7 +146,7 @@ def shape_of_conv(op: Operation) -> ConvShape:
         strides=window.strides,
         dilations=window.dilations,
         groups=group,
-        batch=shape_of(source)[0],
+        batch=largest(sizes_of(source)[0]),
         input_image=out_of[0],
         output_image=into[0],
         channel_pitch=1 if has_unit_stride(source) else out_of[-1],
@@ -167,6 +175,7 @@ class DepthwiseConvKernel(Kernel):
 
     name = "conv-depthwise"
     AXES = ("pack", "images", "lines")
+    RUN_TIME_SIZES = True
     EPILOGUE = True
     ROW_TILING = True
 
@@ -246,6 +255,7 @@ class WinogradConvKernel(Kernel):
     ONLY_PACKED = True
     STRIDED_INNER = True
     EPILOGUE = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         square = _is_square_in_one_group(op, TAPS)
@@ -321,7 +331,7 @@ def _stride_of(op: Operation) -> int | None:
 def _winograd_shape(op: Operation, target: Target) -> WinogradShape:
     """The sizes of a convolution that Winograd's algorithm can do."""
     filters, *_, channels = filter_shape(op)
-    batch, *extents, _ = shape_of(getattr(op, "result"))
+    batch, *extents, _ = largest_shape(getattr(op, "result"))
     stride = _stride_of(op)
     assert stride is not None
     product = _tile_product(op, target)
@@ -388,6 +398,7 @@ class ConvKernel(Kernel):
     EPILOGUE = True
     PROLOGUE = True
     ROW_TILING = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if not accepts_conv(op):
@@ -399,13 +410,13 @@ class ConvKernel(Kernel):
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         filters, *rest = filter_shape(op)
-        if reads_by_channel(op) and shape_of(getattr(op, "input"))[-1] > kernel_costs(target).plane_channels:
+        if reads_by_channel(op) and size_along(getattr(op, "input"), -1) > kernel_costs(target).plane_channels:
             return ()
-        outputs, dot = shape_of(getattr(op, "result"))[1:-1], dot_of(op, target)
+        outputs, dot = outputs_of(op), dot_of(op, target)
         if has_prologue(op):
             outputs = (block_lines(outputs, target), *outputs[1:])
         # A prologue leaves the pixels that are read beside each other.
-        step = shape_of(getattr(op, "input"))[-1] * (1 if has_prologue(op) else math.prod(_strides_of(op)))
+        step = size_along(getattr(op, "input"), -1) * (1 if has_prologue(op) else math.prod(_strides_of(op)))
         sizes = math.prod(outputs), filters // group_of(op), math.prod(rest)
         found = product_tiles(target, dot, *sizes, step)
         # A prologue is applied to blocks, whose size is that of the scratch buffer.
@@ -451,7 +462,7 @@ class ConvKernel(Kernel):
             inner = dot.panel_shape(math.prod(rest), _run_of(op), panel)
             found.append(((group, -(-filters // group // panel), *inner), element))
         if has_prologue(op):
-            outputs = shape_of(getattr(op, "result"))[1:-1]
+            outputs = outputs_of(op)
             found.append(((block_lines(outputs, target), *outputs[1:], filter_shape(op)[-1]), element))
         return found
 
@@ -484,8 +495,8 @@ class ConvKernel(Kernel):
         BlockedConv(
             b=call.b,
             shape=shape,
-            outputs=call.result.shape[1:-1],
-            channels=source.shape[-1],
+            outputs=outputs_of(call.op),
+            channels=size_along(source.value, -1),
             operands=operands,
             source=Plane(source.pointer, source.element, source.strides),
             prologue=prologue,

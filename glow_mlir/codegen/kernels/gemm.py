@@ -105,7 +105,7 @@ def emit_blocks(
         body(0, rows)
         return
     if not isinstance(rows, int):
-        block = -(-block // tile_rows) * tile_rows
+        block = max(block // tile_rows * tile_rows, min(block, tile_rows))
         with b.loop(0, rows, block) as first:
             body(first, b.min(rows - first, block))
         return

@@ -197,6 +197,8 @@ class MatMulKernel(Kernel):
         return with_tile_products(found, product, row_strips(rows).count, rows, columns, depth, target)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        if not has_static_shape(getattr(op, "right")):
+            return {}
         plain, dot, transposed = _right_shape(op), _dot(op, target), _flag(op, "transpose_right")
         if len(plain) != 2:
             return {}
@@ -336,7 +338,7 @@ def _dot(op: Operation, target: Target) -> DotProduct:
 
 
 def _tile_product(op: Operation, target: Target) -> TileProduct | None:
-    """How tile registers compute the products of an instruction; `None` where they do not, as for any number of rows."""
+    """How tile registers compute the products of an instruction; `None` where they do not, as for symbolic sizes."""
     if not all(map(has_static_shape, (getattr(op, "left"), getattr(op, "result")))):
         return None
     return tile_product(_dot(op, target), shape_of(getattr(op, "left"))[-1], target)

@@ -28,7 +28,8 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp,
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_along
+from glow_mlir.dialects.shapes import Shape, element_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window, is_channels_last
 
@@ -38,12 +39,14 @@ class Image:
     """Sizes and strides of an image with its axes in the order batch, spatial axes, channels, whatever its layout."""
 
     sizes: Shape
+    """The size of each axis; of the batch, the most there may be."""
     strides: Shape
 
     @staticmethod
     def of(value: SSAValue, channels_last: bool) -> Image:
-        """The image behind an operand."""
-        shape, strides = shape_of(value), strides_of(value)
+        """The image behind an operand; raises `RunTimeSizeError` where another size than the batch is symbolic."""
+        batch, *rest = sizes_of(value)
+        shape, strides = (largest(batch), *static(tuple(rest))), strides_of(value)
         order = list(range(len(shape)))
         if not channels_last:
             order.append(order.pop(1))
@@ -105,10 +108,13 @@ class PoolKernel(Kernel):
     FLOATS_ONLY: ClassVar[bool] = True
     AXES = ("lines",)
     EPILOGUE = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR or (self.FLOATS_ONLY and not is_float(element_of(op.operands[0]))):
             return False
+        for value in (cast(Pool, op).input, cast(Pool, op).result):
+            static(sizes_of(value)[1:])  # Pixels and channels are numbers.
         return not op.regions or (runs_over_channels(cast(Pool, op)) and is_computed_as_stored(op))
 
     def initial(self, element: Attribute) -> float:
@@ -161,6 +167,11 @@ class PoolEmission:
     before: Image
     after: Image
 
+    @property
+    def images(self) -> Index:
+        """How many images there are."""
+        return self.call.result.extents[0]
+
     def width(self, steps: tuple[int, int]) -> int:
         """Lanes of the innermost loop, whose operands move by `steps`."""
         return _width(self.call.target, computed(self.call.one("input").element), steps)
@@ -178,7 +189,8 @@ class PoolEmission:
         share = self.call.share("lines")
         by_pixels = math.prod(self.after.sizes[:-1]) >= share.parts
         channels = ALL if by_pixels else share
-        nest(self.call.b, self.after.sizes[:-1], pixel, share if by_pixels else ALL)
+        extents = (self.images, *self.after.sizes[1:-1])
+        nest(self.call.b, extents, pixel, share if by_pixels else ALL)
 
     def rows(self) -> None:
         """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
@@ -206,7 +218,7 @@ class PoolEmission:
             if last < count:
                 clipped(last, count)
 
-        nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
+        nest(b, (self.images, self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
 
     def taps(self, axis: int, output: Index) -> Taps:
         """The taps along an axis that lie in the input."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import numbers
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
@@ -147,7 +148,7 @@ def _block(tiles: int, target: Target) -> int:
 @dataclass(frozen=True)
 class Blocking:
     """
-    How a convolution is cut into tiles and blocks: `tiles` of all images, `block` of them at once.
+    How a convolution is cut into tiles and blocks: `tiles` of all images there may be, `block` of them at once.
 
     With `prefetch` the filters of the next point are fetched while one is multiplied.
     """
@@ -160,6 +161,11 @@ class Blocking:
     padding: int
     """Elements between the points of a buffer: one tile at all points would else meet in few lines of the cache."""
     prefetch: bool = False
+
+    def tiles_of(self, shape: ConvShape) -> Index:
+        """How many tiles cover as many images as a convolution has."""
+        sizes = zip(numbers(shape.outputs), (self.form.height, self.form.width), strict=True)
+        return shape.batch * math.prod(-(-extent // size) for extent, size in sizes)
 
     @property
     def points(self) -> int:
@@ -354,7 +360,8 @@ def emit_winograd(
     are already), and of the panels of filters (`None`: they wait for the inputs).
     """
     nest = _Nest(b, operands, tuple(scratch), shape, cut, source, transform, columns)
-    emit_blocks(b, cut.tiles, tile_for(b.target, nest.element).rows, cut.block, nest.block, tiles)
+    count = cut.tiles if isinstance(shape.batch, int) else cut.tiles_of(shape)
+    emit_blocks(b, count, tile_for(b.target, nest.element).rows, cut.block, nest.block, tiles)
 
 
 @dataclass(frozen=True)

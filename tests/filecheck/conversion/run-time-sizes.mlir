@@ -2,11 +2,19 @@
 
 // RUN: glow-opt %s -p 'glow-high-to-glow-low,verify-low' | filecheck %s
 // RUN: glow-opt %s -p 'glow-high-to-glow-low,shorten-lifetimes,allocate,verify-allocated' | filecheck %s --check-prefix=CHECK-ALLOCATED
-// RUN: not glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,select' 2>&1 | filecheck %s --check-prefix=CHECK-SELECT
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,select,verify-selected' | filecheck %s --check-prefix=CHECK-SELECT
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-high-to-glow-low,stack,select,allocate,glow-low-to-llvm' | filecheck %s --check-prefix=CHECK-LLVM
 
 // CHECK: glow_low.func @main
 // CHECK-ALLOCATED: attributes {activations = 4096, activations_bound = 4096, constants = 128}
-// CHECK-SELECT: run-time-sizes.mlir:{{[0-9]+}}:3: error: no kernel takes sizes that are known at run time only, as glow_low.matmul has
+// CHECK-SELECT: glow_low.matmul @out %0, @in %x, @in %w {kernel = "matmul", tiles = {rows = {{[0-9]+}}}, packing = {{.*}}}
+// CHECK-SELECT: glow_low.relu @out %1, @in %0 {kernel = "stack"}
+
+// The entry finds the symbol in the array behind its two bindings, and hands it to the functions of instructions.
+// CHECK-LLVM: llvm.func internal @matmul.64x8({{.*}}: i64)
+// CHECK-LLVM: llvm.func @main
+// CHECK-LLVM: llvm.load {{.*}} -> i64
+// CHECK-LLVM: llvm.call @matmul.64x8
 glow_high.constant @w : tensor<4x8xf32> {value = dense<0.5> : tensor<4x8xf32>}
 glow_high.func @main(%x: tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>) -> tensor<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>> {
   %w = glow_high.get @w : tensor<4x8xf32>
