@@ -35,7 +35,6 @@ from glow_mlir.dialects.glow_low.memory import (
     WeightOp,
     buffer_type,
     contiguous_strides,
-    dense_strides,
     offset_of,
     root_of,
 )
@@ -146,8 +145,11 @@ class FunctionConversion:
     def _view(self, op: HighOp) -> None:
         (result,) = op.results
         source, sizes, element = self.buffers[op.operands[0]], sizes_of(result), element_of(result)
+        if not splits_alike(sizes_of(source), sizes):
+            raise RunTimeSizeError(next(size for size in (*sizes, *sizes_of(source)) if not isinstance(size, int)))
         # All that moves, and all that it moves in, is dense.
-        strides, offset = (dense_strides(sizes), offset_of(source)) if moves_of(source) else (None, 0)
+        dense = contiguous_strides(tuple(map(largest, sizes)))
+        strides, offset = (dense, offset_of(source)) if moves_of(source) else (None, 0)
         view = part_of(source, buffer_type(sizes, element, strides, offset), op.location)
         self._keep(result, view.result)
         self.program.append(view)
@@ -254,6 +256,27 @@ class FunctionConversion:
     def _keep(self, tensor: SSAValue, buffer: SSAValue) -> None:
         buffer.name_hint = tensor.name_hint
         self.buffers[tensor] = buffer
+
+
+def splits_alike(source: Sizes, result: Sizes) -> bool:
+    """
+    Whether a reshape from one to the other leaves elements where they are in buffers for the largest shapes.
+
+    It does where each axis of a size that is known at run time only stays one, and others split and merge between
+    these.
+    """
+    return _runs_of_numbers(source) == _runs_of_numbers(result)
+
+
+def _runs_of_numbers(sizes: Sizes) -> list[Size]:
+    """The sizes with neighbours that are numbers multiplied."""
+    runs: list[Size] = [1]
+    for size in sizes:
+        if isinstance(size, int):
+            runs[-1] = size * runs[-1]
+        else:
+            runs += [size, 1]
+    return runs
 
 
 def has_static_sizes(function: FuncOp, storage: Storage) -> bool:

@@ -17,7 +17,6 @@ from glow_mlir.runtime.layouts import Buffers, made, result, shape_of, symbol_va
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
-from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import Initial, State
 from glow_mlir.support.dtypes import named_dtype
 
