@@ -41,9 +41,11 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.symbols import Size, Sizes
 
 
 @dataclass(frozen=True)
