@@ -60,18 +60,18 @@ BUILTIN = OperatorPackage(
         "glow_mlir.dialects.glow_high",
         "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention "
         "linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
-        "reductions recurrence recurrent quantization blockwise",
+        "embedding reductions recurrence recurrent quantization blockwise",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
-        "sampling fourier ngrams reductions recurrent quantization blockwise",
+        "sampling fourier ngrams embedding reductions recurrent quantization blockwise",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow loops "
-        "indexing resize sampling fourier ngrams reductions recurrent quantization integer_operators blockwise "
-        "quantized_attention quantized_lstm quantized_embedding",
+        "indexing resize sampling fourier ngrams embedding reductions recurrent quantization integer_operators "
+        "blockwise quantized_attention quantized_lstm quantized_embedding",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
@@ -82,8 +82,8 @@ BUILTIN = OperatorPackage(
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
             "elementwise conv matmul attention linear_attention determinant reductions normalization pooling "
-            "max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams recurrent "
-            "lookup blockwise_matmul",
+            "max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams embedding "
+            "recurrent lookup blockwise_matmul",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

@@ -37,6 +37,7 @@ COORDINATES = (
     "align_corners",
     "asymmetric",
     "tf_crop_and_resize",
+    "tf_half_pixel_for_nn",
 )
 """Which place of the input a place of the result stands for."""
 

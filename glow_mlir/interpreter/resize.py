@@ -69,6 +69,10 @@ def _crop_and_resize(a: _Axis, y: np.ndarray) -> np.ndarray:
     return inner + a.start * (a.before - 1)
 
 
+def _half_pixel_for_nearest(a: _Axis, y: np.ndarray) -> np.ndarray:
+    return (y + 0.5) / a.scale
+
+
 PLACES: dict[str, Callable[[_Axis, np.ndarray], np.ndarray]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
@@ -76,6 +80,7 @@ PLACES: dict[str, Callable[[_Axis, np.ndarray], np.ndarray]] = {
     "align_corners": _align_corners,
     "asymmetric": _asymmetric,
     "tf_crop_and_resize": _crop_and_resize,
+    "tf_half_pixel_for_nn": _half_pixel_for_nearest,
 }
 """Rule for coordinates → place in the input, in elements, of each place of the result."""
 

@@ -262,6 +262,16 @@ def test_old_resizing_against_onnxruntime(kind: str, opset: int, scales: Sequenc
     assert_equal(fixed.by_us(), case.by_onnxruntime(), atol=1e-5)
 
 
+@pytest.mark.parametrize("scales", [(1, 1, 2, 3), (1, 1, 0.6, 2.0)])
+def test_coordinates_of_tensorflow_against_onnxruntime(scales: Sequence[float]) -> None:
+    attributes: dict[str, Any] = {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": "floor"}
+    operands = [counted(1, 2, 5, 7), np.zeros(0, np.float32), np.array(scales, np.float32)]
+    fixed = SingleNode("Resize", operands, 11, attributes, constant=(1, 2))
+    assert_equal(fixed.by_us(), SingleNode("Resize", operands, 11, attributes).by_onnxruntime())
+    with pytest.raises(ModelError, match="opset 19 has no coordinates 'tf_half_pixel_for_nn'"):
+        SingleNode("Resize", operands, 19, attributes, constant=(1, 2)).by_us()
+
+
 def test_scatter_against_onnxruntime() -> None:
     case = node("Scatter", counted(3, 3), np.array([[1, 0, 2]]), counted(1, 3), opset=9, axis=0)
     assert_equal(case.by_us(), case.by_onnxruntime())

@@ -65,6 +65,7 @@ KERNELS = {
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
     "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
+    "kernels/embedding": {"_PART_BYTES"},
     "kernels/lookup": {"AT_ONCE", "LANES"},
     "kernels/matmul": {"MOST_AXES"},
     "kernels/micro_gemm": {"FEWEST_LANES"},

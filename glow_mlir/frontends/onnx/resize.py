@@ -18,6 +18,10 @@ _LARGEST = float(np.finfo(np.float32).max)
 """The largest number of f32, as which larger ones count: both are too large for a size."""
 
 
+_NEAREST_ONLY, _WITHOUT_NEAREST_ONLY = "tf_half_pixel_for_nn", 19
+"""A rule for coordinates, and the opset version from which on there is none of that name."""
+
+
 def _scales(node: Node, position: int) -> list[float]:
     """The operand that has the scales; raises `ModelError` for numbers that scale nothing."""
     scales = [float(scale) for scale in node.array(position, "the scale").reshape(-1)]
@@ -85,6 +89,10 @@ def resize(node: Node) -> SSAValue:
     shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
     node.check_size(*shape)
     coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
+        hint = "half_pixel has taken its place"
+        reason = f"Resize: opset {node.version} has no coordinates '{coordinates}'"
+        raise ModelError(reason, node=node.name, hint=hint)
     crops = coordinates == "tf_crop_and_resize"
     return node.emit(
         ResizeOp,

@@ -67,3 +67,10 @@ glow_low.func @ngrams(@in %x: memref<3x12xi64>, @in %w: memref<9xf32>, @in %one:
   // CHECK: glow_low.tf_idf_vectorizer @out %counts, @in %x, @in %w, @in %one, @in %two {size = 9}
   glow_low.tf_idf_vectorizer @out %counts, @in %x, @in %w, @in %one, @in %two {size = 9}
 }
+
+// CHECK-LABEL: glow_low.func @embedding(
+glow_low.func @embedding(@in %t: memref<9x64xui8>, @in %i: memref<14xi64>, @in %l: memref<4xi32>, @in %s: memref<9xf32>) {
+  %sums = glow_low.alloc : memref<4x64xf32>
+  // CHECK: glow_low.sparse_lengths_sum @out %sums, @in %t, @in %i, @in %l, @in none, @in %s, @in %s
+  glow_low.sparse_lengths_sum @out %sums, @in %t, @in %i, @in %l, @in none, @in %s, @in %s
+}

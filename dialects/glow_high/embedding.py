@@ -1,0 +1,68 @@
+"""Sums of rows of tables, which segments of indices select: what recommendation networks begin with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.element_types import is_float, ui8
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.operand_types import FLOATS, INDICES, NUMBERS, TENSOR
+from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
+from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+
+FUSED_BYTES = 8
+"""Bytes behind the codes of a fused row: scale and offset in f32."""
+
+BOUNDS = ("lengths", "starts", "edges")
+"""What says where segments are: how long each is, where each starts, or where each starts and the last one ends."""
+
+
+@irdl_op_definition
+class SparseLengthsSumOp(HighOp):
+    """
+    For each segment of `indices` [I] the sum of the rows of `data` [D, W] that they select: [S, W] (Glow, Caffe2).
+
+    `segments` has i32 or i64 of the kind `bounds`: lengths [S], starts [S], or edges [S + 1]. `weights` [I] are factors
+    of the rows. Rows of ui8 are codes: a number is scale * code + offset, with `scales` and `offsets` [D], or with
+    `fused` rows that have both in f32 in their last 8 bytes. Then the result is f32.
+
+    ```mlir
+    %y = glow_high.sparse_lengths_sum %table, %indices, %lengths, %weights : tensor<4x64xf32>
+    ```
+    """
+
+    name = "glow_high.sparse_lengths_sum"
+    irdl_options = SEGMENTS
+    FAILURE: ClassVar[str] = "an index or a segment is out of range"
+
+    data = operand_def(NUMBERS.of_rank(2))
+    indices = operand_def(INDICES.of_rank(1))
+    segments = operand_def(INDICES.of_rank(1))
+    weights = opt_operand_def(FLOATS.of_rank(1))
+    scales = opt_operand_def(FLOATS.of_rank(1))
+    offsets = opt_operand_def(FLOATS.of_rank(1))
+    bounds = text_prop("lengths")
+    fused = flag_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        (rows, width), element = shape_of(self.data), element_of(self.data)
+        kind, fused = text(self.bounds), flag(self.fused)
+        require(kind in BOUNDS, f"'{kind}' is none of {', '.join(BOUNDS)}")
+        is_code = element == ui8
+        require(is_code or is_float(element), f"rows are floats or codes of ui8, not {element}")
+        scaled = self.scales is not None and self.offsets is not None
+        require((self.scales is None) == (self.offsets is None), "codes have scales and offsets")
+        require((scaled != fused) if is_code else not (scaled or fused), "codes, and only these, have scales once")
+        require(not fused or width >= FUSED_BYTES, f"a fused row has {FUSED_BYTES} bytes or more, not {width}")
+        for operand in (self.scales, self.offsets):
+            require(operand is None or shape_of(operand) == (rows,), f"{rows} rows need as many scales and offsets")
+        indices = shape_of(self.indices)
+        require(self.weights is None or shape_of(self.weights) == indices, "each index has one weight")
+        count = shape_of(self.segments)[0] - (kind == "edges")
+        require(count >= 0, "edges are one number or more")
+        return (tensor((count, width - FUSED_BYTES if fused else width), f32 if is_code else element),)

@@ -1,0 +1,137 @@
+"""The kernel of sums of rows of tables that segments of indices select."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
+from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.types import i8, i32, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.indexing import checked
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.glow_high.embedding import SparseLengthsSumOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.target import Target
+
+_PART_BYTES = 4
+"""Bytes of scale and of offset in a fused row."""
+
+
+@kernel("sparse-lengths-sum")
+class SparseLengthsSumKernel(Kernel):
+    """
+    One segment after the other: some columns of the sum are in registers while its rows go by.
+
+    A part of the work begins with the sum of the lengths of the segments in front of it.
+    """
+
+    name = "sparse-lengths-sum"
+    AXES = ("segments",)
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is SparseLengthsSumOp
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        return {"segments": shape_of(op.outputs()[0])[0]}
+
+    def emit(self, call: KernelCall) -> None:
+        b, segments = call.b, _Segments(call, cast(SparseLengthsSumOp, call.op))
+        begin, end = call.share("segments").of(call.result.shape[0])
+        with b.loop(begin, end, carried=[segments.first(begin)]) as loop:
+            start, stop = segments.bounds_of(loop.index, loop.values[0])
+            segments.add(loop.index, start, stop)
+            loop.set(stop)
+
+
+@dataclass(frozen=True)
+class _Segments:
+    """The code of one instruction."""
+
+    call: KernelCall
+    op: SparseLengthsSumOp
+
+    def _bound(self, number: Index) -> Value:
+        segments = self.call.one("segments")
+        return self.call.b.index(read_index(self.call.b, segments, self.call.b.index(number) * segments.strides[0]))
+
+    def first(self, begin: Index) -> Value:
+        """Where the segment number `begin` starts, as far as lengths say so."""
+        b = self.call.b
+        if text(self.op.bounds) != "lengths":
+            return b.index(0)
+        with b.loop(0, begin, carried=[b.index(0)]) as loop:
+            loop.set(loop.values[0] + self._bound(loop.index))
+        return loop.results[0]
+
+    def bounds_of(self, number: Value, reached: Value) -> tuple[Value, Value]:
+        """Where a segment starts and stops; with one out of range the instruction fails, and it is empty."""
+        call, b, count = self.call, self.call.b, self.call.one("indices").shape[0]
+        if text(self.op.bounds) == "lengths":
+            start, stop = reached, reached + self._bound(number)
+        else:
+            last = call.one("segments").shape[0] - 1
+            start = self._bound(number)
+            is_last = number.eq(last)
+            stop = b.select(is_last, count, self._bound(b.min(number + 1, last)))
+        fits = (start >= 0) & (stop >= start) & (stop <= count)
+        with b.when(~fits):
+            call.fail()
+        return b.select(fits, start, 0), b.select(fits, stop, 0)
+
+    def add(self, segment: Value, start: Value, stop: Value) -> None:
+        """The sum of the rows of one segment."""
+        call, b, data, result = self.call, self.call.b, self.call.one("data"), self.call.result
+        type_ = computed(result.element)
+        moves = data.strides[1], result.strides[1]
+        width = lanes_for(call.target, type_, moves, kernel_costs(call.target).independent_vectors)
+
+        def columns(column: Index, lanes: int) -> None:
+            zeros = b.constant(0.0, vector(type_, lanes))
+            with b.loop(start, stop, carried=[zeros]) as loop:
+                row = self._row(loop.index)
+                loop.set(self._plus(loop.values[0], row, column, loop.index, type_))
+            store(b, result, segment * result.strides[0] + column * moves[1], loop.results[0])
+
+        vector_loop(b, result.shape[1], width, columns)
+
+    def _row(self, position: Value) -> Value:
+        """Which row the index at a position selects."""
+        call, b, indices = self.call, self.call.b, self.call.one("indices")
+        return checked(call, read_index(b, indices, position * indices.strides[0]), call.one("data").shape[0], False)
+
+    def _plus(self, total: Value, row: Value, column: Index, position: Value, type_: Attribute) -> Value:
+        """The sum with some columns of one more row."""
+        call, b, data = self.call, self.call.b, self.call.one("data")
+        offset = row * data.strides[0] + column * data.strides[1]
+        weights = call.maybe("weights")
+        weight = None if weights is None else self._number(weights, position, type_)
+        parts = self._scale_and_offset(row, type_)
+        if parts is None:
+            x = load(b, data, offset, data.strides[1], total.lanes)
+            return total + x if weight is None else b.fma(x, weight, total)
+        scale, shift = parts if weight is None else (part * weight for part in parts)
+        code = data.pointer.at(offset, i8).load(vector(i8, total.lanes))
+        return b.fma(b.cast(b.cast(code, i32, signed=False), type_), scale, total + shift)
+
+    def _scale_and_offset(self, row: Value, type_: Attribute) -> Sequence[Value] | None:
+        """What makes numbers of the codes of a row; `None` where they are numbers."""
+        data, scales, offsets = self.call.one("data"), self.call.maybe("scales"), self.call.maybe("offsets")
+        if scales is not None and offsets is not None:
+            return [self._number(operand, row, type_) for operand in (scales, offsets)]
+        if not flag(self.op.fused):
+            return None
+        start = data.pointer.at(row * data.strides[0] + self.call.result.shape[1] * data.strides[1], i8)
+        return [start.at(part * _PART_BYTES, i8).load(f32, align=1) for part in range(2)]
+
+    def _number(self, operand: Operand, position: Value, type_: Attribute) -> Value:
+        return self.call.b.cast(load(self.call.b, operand, position * operand.strides[0], 1, 1), type_)
