@@ -19,12 +19,13 @@ from onnx import TensorProto, helper, numpy_helper
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.api.session_entry import NodeArg
-from glow_mlir.errors import InputError, InputValuesError, ModelError, OptionError, UnsupportedError
+from glow_mlir.errors import GlowError, InputError, InputValuesError, ModelError, OptionError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.runtime.executable import MAIN, Executable
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
 from glow_mlir.runtime.state import State
+from glow_mlir.support.activity import warning_to
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 
@@ -255,6 +256,46 @@ def test_the_last_one_stays_whatever_it_takes() -> None:
 def test_what_is_no_limit_is_refused(limit: Any) -> None:
     with pytest.raises(OptionError, match=f"number={limit} is no limit"):
         SpecializationLimits(number=limit)
+
+
+def test_sizes_that_come_often_are_compiled_beside_the_calls() -> None:
+    """Until then, and where that fails, a general executable serves."""
+    argument = Argument("x", "float32", ("N",))
+    go_on, warnings = threading.Event(), list[GlowError]()
+    general, special, made = Counting(1), Counting(2), list[str]()
+
+    def compile_(assumptions: Assumptions) -> Loaded:
+        made.append(str(assumptions))
+        go_on.wait(20)
+        if assumptions.sizes[0][1] == 3:
+            raise UnsupportedError("three is too many")
+        return Loaded(special)
+
+    limits = SpecializationLimits(number=1, threshold=2)
+    found = Specializations(Signature((argument,), (argument,)), (), compile_, lambda _: None, limits, general)
+
+    def serves(size: int) -> Executable:
+        found.entry_point({"x": np.zeros(size)})
+        return found.current
+
+    def settle() -> None:
+        go_on.set()
+        for thread in threading.enumerate():
+            if thread.name == "glow-specialization":
+                thread.join(20)
+        go_on.clear()
+
+    with warning_to(warnings.append):
+        assert [serves(size) for size in (1, 2, 3, 1, 1, 1, 3, 3)] == [general] * 8
+        settle()
+        assert made == ["N=1", "N=3"]
+        assert [str(warning) for warning in warnings] == ["three is too many"]
+        assert [serves(size) for size in (1, 3, 3)] == [special, general, general]
+        assert [serves(2)] == [general]
+        settle()
+        assert [serves(size) for size in (2, 1)] == [special, general]
+    assert made == ["N=1", "N=3", "N=2"]
+    assert [(item.sizes, item.calls) for item in found.kept()] == [({"N": 2}, 1)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -62,6 +62,8 @@ class Run:
     args: Namespace
     progress: Progress = field(default_factory=Progress)
     report: dict[str, object] = field(default_factory=dict[str, object])
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Free dimensions, as the inputs of the run have them."""
 
     def execute(self) -> int:
         """Do what the options say; the exit code."""
@@ -88,6 +90,9 @@ class Run:
         names = [argument.name for argument in session.get_outputs()]
         with watching(self.progress.say):
             outputs = self._without_values(dict(zip(names, session.run(None, inputs), strict=True)))
+        values: Mapping[str, np.ndarray] = {}
+        if session.specializations:
+            self.sizes, values = session.specializations[-1].sizes, session.specializations[-1].values
         self.report |= {"model": args.model, "backend": args.backend, "target": args.target or HOST}
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
@@ -98,7 +103,7 @@ class Run:
             self._add_quantization(model, inputs)
         if is_measured(args):
             self._measure(session, inputs)
-        is_right = args.check is None or self._compare(model, inputs, outputs)
+        is_right = args.check is None or self._compare(model, inputs, values, outputs)
         if args.json is not None:
             write_json(self.report, args.json)
         return EXIT_OK if is_right else EXIT_ERROR
@@ -137,7 +142,7 @@ class Run:
         return {
             "backend": args.backend,
             "target": args.target,
-            "dimensions": dict(args.bind),
+            "dimensions": {**dict(args.bind), **self.sizes},
             "disable": args.disable,
             "accuracy": args.accuracy,
             "precision": args.precision,
@@ -268,14 +273,20 @@ class Run:
         if self.args.trace is not None:
             write_text(chrome_trace(profile.events(), f"{PROGRAM} {self.args.model}"), Path(self.args.trace))
 
-    def _compare(self, model: Any, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> bool:
+    def _compare(
+        self,
+        model: Any,
+        inputs: dict[str, np.ndarray],
+        values: Mapping[str, np.ndarray],
+        outputs: dict[str, np.ndarray],
+    ) -> bool:
         """Compare all layers with the reference; whether they agree."""
         from glow_mlir.tools.layer_check import Comparison, Tolerance
 
         args = self.args
         self.progress.say("comparing")
         tolerance = Tolerance(args.rtol, args.atol)
-        found = Comparison(model, self._options, inputs, args.check, tolerance).run(outputs)
+        found = Comparison(model, self._options, inputs, args.check, tolerance, values).run(outputs)
         self._add(found)
         return found.is_right
 

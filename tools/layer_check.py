@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,8 @@ class Comparison:
     inputs: Outputs
     reference: str
     tolerance: Tolerance
+    values: Outputs = field(default_factory=dict[str, np.ndarray])
+    """Inputs that fix shapes."""
 
     def run(self, outputs: Outputs) -> CheckReport:
         """Compare all layers, and the given outputs of the model as it is compiled."""
@@ -209,7 +211,7 @@ class Comparison:
         if self.reference == "onnxruntime":
             expected = run_onnxruntime(exposed.serialized(), self.inputs)
         else:
-            module = import_any(exposed.model, self.options["dimensions"])
+            module = import_any(exposed.model, self.options["dimensions"], values=self.values)
             expected = self._run(module, {"backend": REFERENCE_BACKEND}, exposed.outputs)
         return Compared(exposed.layers, actual, expected)
 
@@ -228,7 +230,8 @@ class Comparison:
 
     def _outputs(self, session: InferenceSession, names: Sequence[str] | None = None) -> Outputs:
         known = [argument.name for argument in session.get_outputs()]
-        return dict(zip(names or known, session.run(None, self.inputs), strict=True))
+        inputs = {argument.name: self.inputs[argument.name] for argument in session.get_inputs()}
+        return dict(zip(names or known, session.run(None, inputs), strict=True))
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,7 @@ def quantization_report(
     chosen = _Chosen()
     floats = _outputs(InferenceSession(model, pipeline=pipeline, cache=False, **plain), inputs)
     session = InferenceSession(model, pipeline=pipeline, cache=False, pass_observers=[chosen], **narrow, **plain)
+    session.require_sizes()
     codes = _outputs(session, inputs)
     times, rest = _times(model, options, inputs, chosen.nodes) if backend.MACHINE_CODE else ({}, None)
     values: list[ValueReport] = []

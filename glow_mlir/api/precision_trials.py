@@ -129,7 +129,9 @@ class Trials:
     @cached_property
     def _full(self) -> InferenceSession:
         """The model in f32."""
-        return InferenceSession(self.model, cache=False, **self.options)
+        session = InferenceSession(self.model, cache=False, **self.options)
+        session.require_sizes()
+        return session
 
     def _inputs(self) -> Iterable[Arrays]:
         """The inputs of each run."""

@@ -7,16 +7,17 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
 import numpy as np
 
-from glow_mlir.errors import InputValuesError, OptionError
+from glow_mlir.errors import GlowError, InputValuesError, OptionError
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument, Signature, sizes_in
 from glow_mlir.runtime.state import State
-from glow_mlir.support.activity import say
+from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dtypes import named_dtype
 
@@ -62,11 +63,13 @@ class SpecializationLimits:
     """
     How many specializations a session keeps in memory, and how many bytes they take at most together.
 
-    The one that was used last stays in any case. Raises `OptionError` for what is no limit.
+    The one that was used last stays in any case. Where a general executable serves all sizes, `threshold` is the number
+    of calls from which on sizes are worth a specialization. Raises `OptionError` for what is no limit.
     """
 
     number: int = 32
     memory: int = 2 << 30
+    threshold: int = 16
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
@@ -110,9 +113,10 @@ class Specializations(Executable):
     A model that is compiled when it is called: for the sizes of inputs, and for the values of those that fix shapes.
 
     This decides which executable serves a call. `compile_` makes one for assumptions, or raises `InputValuesError` for
-    inputs whose values it needs, which `learned` is told: from then on they are among the assumptions. Several threads
-    may call at once; what several need is made once. Executables used longest ago are given up where there are more
-    than the limits allow; calls that run keep theirs.
+    inputs whose values it needs, which `learned` is told: from then on they are among the assumptions. A call that
+    nothing serves waits for that, unless there is a `general` executable for all sizes: then only sizes that come often
+    are compiled, in a thread beside the calls. Several threads may call at once; what several need is made once.
+    Executables used longest ago are given up where there are more than the limits allow; calls that run keep theirs.
     """
 
     def __init__(
@@ -122,6 +126,7 @@ class Specializations(Executable):
         compile_: Callable[[Assumptions], Loaded],
         learned: Callable[[Sequence[str]], None],
         limits: SpecializationLimits,
+        general: Executable | None = None,
     ) -> None:
         super().__init__([MAIN], State([]))
         self.signature = signature
@@ -130,6 +135,8 @@ class Specializations(Executable):
         self._compile = compile_
         self._learned = learned
         self._known: OrderedDict[Assumptions, Specialization] = OrderedDict()
+        self._latest: Executable | None = None
+        self._general = None if general is None else Often(general, limits.threshold)
         self.renew_locks()
         _ALL.add(self)
 
@@ -137,6 +144,8 @@ class Specializations(Executable):
         """Take new locks, in a child process in which nobody holds those of before."""
         self._looking = threading.Lock()
         self._making = threading.Lock()
+        if self._general is not None:
+            self._general.pending.clear()
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -154,11 +163,10 @@ class Specializations(Executable):
 
     @property
     def current(self) -> Executable:
-        kept = self.kept()
-        if not kept:
+        if self._latest is None:
             hint = "give dimensions, or run the model first"
             raise OptionError("the model is compiled when it is called, for the sizes of its inputs", hint=hint)
-        return kept[-1].executable
+        return self._latest
 
     def load(self, name: str) -> EntryPoint:
         return _Entry(name, self)
@@ -178,8 +186,32 @@ class Specializations(Executable):
                 if (found := self._known.get(assumptions)) is not None:
                     self._known.move_to_end(assumptions)
                     found.calls += 1
+                    self._latest = found.executable
                     return found.entry
-            self._make(assumptions, names)
+            if self._general is None:
+                self._make(assumptions, names)
+                continue
+            with self._looking:
+                is_due = self._general.count(assumptions)
+                self._latest = self._general.executable
+            if is_due:
+                self._make_beside(self._general, assumptions, names)
+            return self._general.entry
+
+    def _make_beside(self, general: Often, assumptions: Assumptions, names: tuple[str, ...]) -> None:
+        """Make the executable for assumptions in a thread; a mistake of the user's leaves the general one in place."""
+
+        def make() -> None:
+            try:
+                self._make(assumptions, names)
+            except GlowError as error:
+                warn(error)  # It stays pending: it would fail again.
+                return
+            with self._looking:
+                general.pending.discard(assumptions)
+
+        # Whoever watches the caller is told; and the end of the process waits for it.
+        threading.Thread(target=copy_context().run, args=(make,), name="glow-specialization").start()
 
     def _make(self, assumptions: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions, or learn that more of them are needed, unless somebody else just did."""
@@ -230,6 +262,35 @@ def _together(items: Iterable[Specialization]) -> dict[object, int]:
     for item in items:
         found |= item.executable.memory
     return found
+
+
+MOST_COUNTED = 1024
+"""Sizes whose calls are counted at once."""
+
+
+class Often:
+    """A general executable, and how often it was called for which assumptions: `threshold` calls are often."""
+
+    def __init__(self, executable: Executable, threshold: int) -> None:
+        self.executable = executable
+        self.entry = executable.entry()
+        self._threshold = threshold
+        self._calls: OrderedDict[Assumptions, int] = OrderedDict()
+        self.pending = set[Assumptions]()
+        """What is being compiled, or cannot be."""
+
+    def count(self, assumptions: Assumptions) -> bool:
+        """Count a call; whether it is the one with which they have become often, so that they are pending."""
+        if assumptions in self.pending:
+            return False
+        calls = self._calls.pop(assumptions, 0) + 1
+        if calls >= self._threshold:
+            self.pending.add(assumptions)
+            return True
+        self._calls[assumptions] = calls
+        if len(self._calls) > MOST_COUNTED:
+            self._calls.popitem(last=False)
+        return False
 
 
 class _Entry(EntryPoint):

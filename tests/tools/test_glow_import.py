@@ -78,6 +78,22 @@ def test_stdout_gets_the_module_and_nothing_else(folder: Path) -> None:
     assert b'loc("conv1"' in with_locations.stdout
 
 
+def test_values_of_inputs_are_constants(tmp_path: Path) -> None:
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, (2, 3)),
+        helper.make_tensor_value_info("shape", TensorProto.INT64, (1,)),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, (None,))
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "shape"], ["y"], "flat")], "g", inputs, [output])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    finished = glow_import("m.onnx", "--value", "shape=6", "-o", "-", directory=tmp_path)
+    assert b"glow_high.func @main(@x, @y)" in finished.stdout
+    finished = glow_import("m.onnx", directory=tmp_path)
+    assert (finished.code, finished.stdout) == (1, b"")
+    line = "m.onnx: error: node 'flat': the shape of Reshape depends on an input of the model (hint: give the value of"
+    assert finished.stderr.decode().startswith(line)
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
