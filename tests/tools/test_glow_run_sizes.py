@@ -1,0 +1,50 @@
+"""`glow-run` on models with free dimensions, and with inputs that fix shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from in_process import Finished, run_tool
+from onnx import TensorProto, helper
+
+from glow_mlir.tools.glow_run import main
+
+
+def finished(folder: Path, *arguments: str) -> Finished:
+    """Run the tool in that folder, with a cache of its own."""
+    return run_tool(main, arguments, environment={"GLOW_CACHE_DIR": str(folder / "cache")}, directory=folder)
+
+
+def test_sizes_and_values_come_from_the_inputs(tmp_path: Path) -> None:
+    """Those of files and of the command line; layers are compared under the same ones."""
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ("N", 2)),
+        helper.make_tensor_value_info("axes", TensorProto.INT64, (1,)),
+    ]
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"], "relu"),
+        helper.make_node("ReduceSum", ["r", "axes"], ["y"], "sum", keepdims=0),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("rest",))])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "sum.onnx")
+    np.save(tmp_path / "x.npy", np.arange(6, dtype=np.float32).reshape(3, 2))
+    given = ("sum.onnx", "--input", "x=x.npy", "--value", "axes=0")
+    for reference in ("interpreter", "onnxruntime"):
+        result = finished(tmp_path, *given, "--check", reference, "--outputs", "y.npz")
+        assert (result.code, result.stderr) == (0, b"")
+        assert b"2 layers" in result.stdout
+    assert np.load(tmp_path / "y.npz")["y"].tolist() == [6, 9]
+    assert b"arena_bytes" in finished(tmp_path, *given, "--stats", "-").stdout
+    for arguments, line in (
+        (("--bind", "N=3"), "input 'axes' fixes shapes, and no random numbers do (hint: --value axes=NUMBERS"),
+        (("--bind", "N=3", "--value", "axes=0.5"), "the value of input 'axes' has to be int64[1], not float64[1]"),
+        (("--bind", "N=3", "--value", "axes"), "argument --value: expected INPUT=NUMBER,NUMBER…, got 'axes'"),
+        (("--bind", "N=3", "--value", "axes=7"), "node 'sum': ReduceSum: "),
+        (("--bind", "N=3", "--value", "axes=0", "--dump-values", "v"), "compiled for the values of inputs that fix"),
+    ):
+        result = finished(tmp_path, "sum.onnx", *arguments)
+        assert (result.code, result.stdout) == (1, b"")
+        assert line in result.stderr.decode()
