@@ -71,6 +71,7 @@ PASSES: dict[str, str] = {
     "sink-reshapes": "glow_mlir.transforms.sink_reshapes:SinkReshapesPass",
     "sink-transposes": "glow_mlir.transforms.sink_transposes:SinkTransposesPass",
     "stack": "glow_mlir.transforms.stack:StackPass",
+    "unroll-loops": "glow_mlir.transforms.unroll_loops:UnrollLoopsPass",
     "verify-allocated": "glow_mlir.transforms.verify_allocated:VerifyAllocatedPass",
     "verify-low": "glow_mlir.transforms.verify_low:VerifyLowPass",
     "verify-lowered": "glow_mlir.transforms.verify_lowered:VerifyLoweredPass",
