@@ -1,4 +1,4 @@
-"""`unroll-loops`: short loops one trip after the other, and several trips of elementwise loops in one."""
+"""`unroll-loops`: short loops one trip after the other, and several trips of other loops in one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ MOST_OPERATORS = 64
 
 class UnrollLoop(Pattern):
     """
-    A loop of few operators and few trips is those trips; one of elementwise operators takes several trips at once.
+    A loop of few operators and few trips is those trips; one that only carries values takes several trips at once.
 
-    What elementwise operators carry from one trip to the next stays in registers, where both are one stack.
+    What elementwise operators carry from one trip to the next stays in registers, where both are one stack. Other
+    operators take two trips, so that what they carry is in one buffer and in another in turns, and never copied.
     """
 
     @rooted
@@ -41,9 +42,10 @@ class UnrollLoop(Pattern):
             carried, rows = unrolled(op, range(trips), op.initial, rewriter.emit)
             rewriter.replace(op, [], [*carried, *rows])
             return
-        factor = MOST_OPERATORS // len(body)
         is_plain = not op.scanned and not op.stacked and not op.index.uses
-        if is_plain and factor > 1 and all(isinstance(inner, Elementwise) for inner in body):
+        is_elementwise = all(isinstance(inner, Elementwise) for inner in body)
+        factor = MOST_OPERATORS // len(body) if is_elementwise else 2
+        if is_plain and 1 < factor <= MOST_OPERATORS // len(body):
             rewriter.replace(op, in_steps(op, factor, rewriter.emit))
 
 
@@ -133,8 +135,8 @@ def _stacked(column: Sequence[SSAValue], rows: Rows, emit: Emitter) -> SSAValue:
 @dataclass(frozen=True)
 class UnrollLoopsPass(PatternPass):
     """
-    Unroll loops of few operators and few trips, and several trips of loops of elementwise operators, which are then
-    one pass over memory.
+    Unroll loops of few operators and few trips, several trips of loops of elementwise operators, which are then one
+    pass over memory, and two trips of other loops, which then carry values in two buffers in turns.
     """
 
     name = "unroll-loops"

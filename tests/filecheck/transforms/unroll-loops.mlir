@@ -1,6 +1,7 @@
 // Loops of few trips are written out, and loops of elementwise operators take several trips at once.
 
 // RUN: glow-opt %s -p unroll-loops | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},unroll-loops,glow-high-to-glow-low,eliminate-copies' | filecheck %s --check-prefix=LOW
 // RUN: glow-opt %s -p unroll-loops --mlir-print-debuginfo | filecheck %s --check-prefix=LOC
 
 // LOC-LABEL: glow_high.func @rows(
@@ -73,21 +74,44 @@ glow_high.func @computed(%a: tensor<4xf32>, %n: tensor<1xi64>) -> tensor<4xf32> 
   glow_high.return %last
 }
 
-// Neither where a condition may end it, nor where there is more than elementwise operators, or the trip's number counts.
+// Other operators take two trips at once, which carry values in two buffers in turns.
+
+// CHECK-LABEL: glow_high.func @turns(
+// CHECK-NEXT:    %[[A:.*]] = glow_high.matmul %a, %w
+// CHECK-NEXT:    %[[L:.*]] = glow_high.loop %{{.*}} = 50 (%[[B:.*]] = %[[A]]) {
+// CHECK-NEXT:      %[[C:.*]] = glow_high.matmul %[[B]], %w
+// CHECK-NEXT:      %[[D:.*]] = glow_high.matmul %[[C]], %w
+// CHECK-NEXT:      glow_high.yield %[[D]]
+// CHECK-NEXT:    } : tensor<2x2xf32>
+// LOW-LABEL:   glow_low.func @turns(
+// LOW:           glow_low.loop %{{.*}} = 50 {
+// LOW-NEXT:        %[[ONE:.*]] = glow_low.alloc
+// LOW-NEXT:        glow_low.matmul @out %[[ONE]], @in %[[OTHER:.*]], @in %w
+// LOW-NEXT:        glow_low.matmul @out %[[OTHER]], @in %[[ONE]], @in %w
+// LOW-NEXT:        glow_low.dealloc @out %[[ONE]]
+// LOW-NEXT:      }
+glow_high.func @turns(%a: tensor<2x2xf32>, %w: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %last = glow_high.loop %i = 101 (%b = %a) {
+    %0 = glow_high.matmul %b, %w : tensor<2x2xf32>
+    glow_high.yield %0
+  } : tensor<2x2xf32>
+  glow_high.return %last
+}
+
+// Neither where a condition may end it, nor where rows are stacked, or the trip's number counts.
 
 // CHECK-LABEL: glow_high.func @kept(
 // CHECK:         glow_high.loop %{{.*}} = 3 while %c
-// CHECK:         glow_high.loop %{{.*}} = 65
-// CHECK-NEXT:      %{{.*}} = glow_high.matmul
+// CHECK:         glow_high.loop %{{.*}} = 65 (%{{.*}} = %{{.*}}) over
 // CHECK:         glow_high.loop %{{.*}} = %n
 // CHECK-NEXT:      %{{.*}} = glow_high.cast
-glow_high.func @kept(%a: tensor<2x2xf32>, %c: tensor<i1>, %n: tensor<i64>) -> tensor<2x2xf32> {
+glow_high.func @kept(%a: tensor<2x2xf32>, %rows: tensor<65x2x2xf32>, %c: tensor<i1>, %n: tensor<i64>) -> tensor<2x2xf32> {
   %0 = glow_high.loop %i = 3 while %c (%b = %a) {
     %1 = glow_high.mul %b, %b : tensor<2x2xf32>
     glow_high.yield %c, %1
   } : tensor<2x2xf32>
-  %2 = glow_high.loop %i = 65 (%b = %0) {
-    %3 = glow_high.matmul %b, %a : tensor<2x2xf32>
+  %2 = glow_high.loop %i = 65 (%b = %0) over (%row = %rows) {
+    %3 = glow_high.matmul %b, %row : tensor<2x2xf32>
     glow_high.yield %3
   } : tensor<2x2xf32>
   %4 = glow_high.loop %i = %n (%b = %2) {
