@@ -335,6 +335,7 @@ LOWERED = Stage.of(
     "canonicalize",  # Lowerings emit general forms.
     "hoist-from-loops",  # Products are what the backend executes, whose rows are computed at once.
     "unroll-loops",  # Short ones, whose indices then are constants.
+    "simplify-control-flow",  # Layouts of what loops carry: transposes have come down to where trips end.
     configured("fold-constants", codes=True),  # What lowerings compute from weights, and codes that no kernel reads.
     "fold-into-weights",  # Scales and shifts that lowerings left behind convolutions.
     "cse",  # Equal parts of lowered operators.

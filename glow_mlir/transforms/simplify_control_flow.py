@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, Trans
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import normalize_axis, shape_of
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -93,8 +93,50 @@ def _rebuilt(op: RegionOp, regions: Sequence[Region], kept: Sequence[int]) -> Re
             body.block.erase_arg(body.block.args[1 + position])
     initial = [op.initial[position] for position in kept if position < count]
     backwards = [op.stacks[position - count].reversed for position in kept if position >= count]
-    number = op.trip_count if op.static_trips is None else op.static_trips
-    return LoopOp.of(Trips(number, op.condition), initial, op.over, body, backwards, op.location)
+    return LoopOp.of(_trips(op), initial, op.over, body, backwards, op.location)
+
+
+class CarryUntransposed(Pattern):
+    """What trips transpose in the end is carried without that, so that a transpose in the next trip may cancel it."""
+
+    @rooted
+    def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
+        for position, (argument, _, _, value) in enumerate(_carried(op)):
+            transpose = value.owner
+            if isinstance(transpose, TransposeOp) and _is_inside(value, op) and _is_transposed(argument):
+                _carry_untransposed(op, position, transpose, rewriter)
+                return
+
+
+def _carry_untransposed(op: LoopOp, position: int, transpose: TransposeOp, rewriter: Rewriter) -> None:
+    """Carry the operand of a transpose from trip to trip, and transpose it in front of what it is used for."""
+    order, block = ints(transpose.permutation), op.body.block
+    fresh, old = block.insert_arg(transpose.input.type, 1 + position), block.args[2 + position]
+    again = TransposeOp.make(fresh, permutation=order, location=transpose.location)
+    assert block.first_op is not None
+    assert block.last_op is not None
+    block.insert_op_before(again, block.first_op)
+    old.replace_all_uses_with(again.result)
+    block.erase_arg(old)
+    block.last_op.operands[int(op.condition is not None) + position] = transpose.input
+    emit, initial = rewriter.emit, list(op.initial)
+    inverse = tuple(order.index(axis) for axis in range(len(order)))
+    initial[position] = emit(TransposeOp, initial[position], permutation=inverse)
+    backwards = [rows.reversed for rows in op.stacks]
+    new = emit.insert(LoopOp.of(_trips(op), initial, op.over, op.detach_region(op.body), backwards, op.location))
+    results: list[SSAValue] = list(new.results)
+    results[position] = emit(TransposeOp, results[position], permutation=order)
+    rewriter.replace(op, [], results)
+
+
+def _trips(op: LoopOp) -> Trips:
+    """How often a loop runs."""
+    return Trips(op.trip_count if op.static_trips is None else op.static_trips, op.condition)
+
+
+def _is_transposed(value: SSAValue) -> bool:
+    """Whether something transposes a value, which another transpose might cancel."""
+    return any(isinstance(use.operation, TransposeOp) for use in value.uses)
 
 
 class ReadRowsByNumber(Pattern):
@@ -162,8 +204,14 @@ def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter
 class SimplifyControlFlowPass(PatternPass):
     """
     Replace branches whose condition is known, and loops of one trip, by what they run; drop results that nothing uses
-    and carried values that never change; let loops go over tensors that trips read by their number.
+    and carried values that never change; let loops go over tensors that trips read by their number, and carry values in
+    the layout in which trips compute them.
     """
 
     name = "simplify-control-flow"
-    WALKS = (Walk((InlineKnownBranch(), InlineSingleTrip(), ReadRowsByNumber(), DropUnusedResults()), repeated=True),)
+    WALKS = (
+        Walk(
+            (InlineKnownBranch(), InlineSingleTrip(), ReadRowsByNumber(), CarryUntransposed(), DropUnusedResults()),
+            repeated=True,
+        ),
+    )

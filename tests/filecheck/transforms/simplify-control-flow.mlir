@@ -103,6 +103,28 @@ glow_high.func @numbered(%x: tensor<4x3xf32>, %a: tensor<4x1xf32>) -> tensor<4x1
   glow_high.return %last
 }
 
+// Each trip transposes back what the one before has transposed.
+
+// CHECK-LABEL: glow_high.func @layout(
+// CHECK-NEXT:    %[[X:.*]] = glow_high.transpose %x {permutation = [2, 0, 1]} : tensor<4x2x3xf32>
+// CHECK-NEXT:    %[[L:.*]] = glow_high.loop %{{.*}} = %n (%[[A:.*]] = %[[X]]) {
+// CHECK-NEXT:      %[[B:.*]] = glow_high.transpose %[[A]] {permutation = [1, 2, 0]} : tensor<2x3x4xf32>
+// CHECK-NEXT:      %[[C:.*]] = glow_high.transpose %[[B]] {permutation = [2, 0, 1]} : tensor<4x2x3xf32>
+// CHECK-NEXT:      %[[D:.*]] = glow_high.softmax %[[C]]
+// CHECK-NEXT:      glow_high.yield %[[D]]
+// CHECK-NEXT:    } : tensor<4x2x3xf32>
+// CHECK-NEXT:    %[[R:.*]] = glow_high.transpose %[[L]] {permutation = [1, 2, 0]} : tensor<2x3x4xf32>
+// CHECK-NEXT:    glow_high.return %[[R]]
+glow_high.func @layout(%x: tensor<2x3x4xf32>, %n: tensor<i64>) -> tensor<2x3x4xf32> {
+  %last = glow_high.loop %i = %n (%a = %x) {
+    %0 = glow_high.transpose %a {permutation = [2, 0, 1]} : tensor<4x2x3xf32>
+    %1 = glow_high.softmax %0 {axis = 0} : tensor<4x2x3xf32>
+    %2 = glow_high.transpose %1 {permutation = [1, 2, 0]} : tensor<2x3x4xf32>
+    glow_high.yield %2
+  } : tensor<2x3x4xf32>
+  glow_high.return %last
+}
+
 // There are more trips than slices, so that one fails.
 
 // CHECK-LABEL: glow_high.func @beyond(
