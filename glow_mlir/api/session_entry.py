@@ -42,7 +42,7 @@ class SessionEntry:
     def __init__(self, point: EntryPoint) -> None:
         self._point = point
         self.name = point.name
-        self._inputs = {argument.name: argument for argument in point.inputs}
+        self._inputs = {argument.name: (argument, argument.numpy_dtype, argument.shape) for argument in point.inputs}
         self._outputs = [argument.name for argument in point.outputs]
 
     def inputs(self) -> list[NodeArg]:
@@ -73,13 +73,14 @@ class SessionEntry:
             if name not in self._inputs:
                 raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
         checked: dict[str, np.ndarray] = {}
-        for name, argument in self._inputs.items():
+        for name, (argument, dtype, shape) in self._inputs.items():
             if name not in inputs:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {argument}")
             array = as_array(f"input '{name}'", inputs[name])
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
-            if array.dtype != argument.numpy_dtype or not argument.accepts(array.shape):
+            # Most shapes have no free dimensions: to compare them takes no call.
+            if array.dtype != dtype or (array.shape != shape and not argument.accepts(array.shape)):
                 given = f"{array.dtype.name}{list(array.shape)}"
                 hint = "convert the array, or import the model with other sizes"
                 raise InputError(f"input '{name}' must be {argument}, not {given}", hint=hint)
