@@ -37,15 +37,18 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def model_of(
-    nodes: Sequence[onnx.NodeProto], inputs: dict[str, tuple[Any, ...]], constants: dict[str, Any] | None = None
+    nodes: Sequence[onnx.NodeProto],
+    inputs: dict[str, tuple[Any, ...]],
+    constants: dict[str, Any] | None = None,
+    shape: tuple[Any, ...] = ("rows", None),
 ) -> onnx.ModelProto:
     """A model with the output `y`; inputs of lower-case names are of floats, and others of 64-bit integers."""
     values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT if name.islower() else TensorProto.INT64, shape)
-        for name, shape in inputs.items()
+        helper.make_tensor_value_info(name, TensorProto.FLOAT if name.islower() else TensorProto.INT64, sizes)
+        for name, sizes in inputs.items()
     ]
     weights = [numpy_helper.from_array(np.array(value), name) for name, value in (constants or {}).items()]
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ("rows", None))
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)
     graph = helper.make_graph(nodes, "graph", values, [output], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
@@ -127,8 +130,8 @@ def test_data_is_no_constant() -> None:
     ]
     constants = {"zero": 0, "one": 1}
     with pytest.raises(UnsupportedError, match="'X' has 300 elements, and the value of one with more than 256"):
-        InferenceSession(model_of(nodes, {"X": (300,)}, constants))
-    session = InferenceSession(model_of(nodes, {"X": (3,)}, constants), cache=False)
+        InferenceSession(model_of(nodes, {"X": (300,)}, constants, (None,)))
+    session = InferenceSession(model_of(nodes, {"X": (3,)}, constants, (9,)), cache=False)
     (y,) = session.run(None, {"X": np.array([1, 5, 2])})
     assert y.tolist() == [0, 1, 2, 3, 4]
 
