@@ -35,6 +35,8 @@ class OperatorPackage:
     """Modules with functions registered by `@semantics`."""
     importers: tuple[str, ...] = ()
     """Modules with functions registered by `@onnx_operator`."""
+    exporters: tuple[str, ...] = ()
+    """Modules with functions registered by `@onnx_export`."""
     lowerings: tuple[str, ...] = ()
     """Modules with functions registered by `@lowering`."""
     kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -73,6 +75,7 @@ BUILTIN = OperatorPackage(
         "indexing resize sampling fourier ngrams embedding reductions recurrent quantization integer_operators "
         "blockwise quantized_attention quantized_lstm quantized_embedding",
     ),
+    exporters=_modules("glow_mlir.frontends.onnx.export", "elementwise data_movement spatial products"),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
         "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "

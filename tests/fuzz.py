@@ -23,6 +23,7 @@ from fuzzing import Failure, Fuzzer, fuzz
 FUZZERS: Mapping[str, str] = {
     "mutants": "mutants",
     "networks": "network_cases",
+    "onnx": "onnx_mutants",
 }
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
 

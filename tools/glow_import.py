@@ -25,6 +25,7 @@ glow-import model.onnx
 glow-import model.onnx -o out/model.mlir --bind N=1 --bind sequence=128
 glow-import model.onnx --value shape=2,3
 glow-import model.onnx --stage optimized -o - --print-debuginfo
+glow-import model.onnx --to-onnx optimized.onnx
 cat model.onnx | glow-import - -o model.mlir
 """
 
@@ -50,20 +51,29 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     )
     add_value_argument(parser, "the value of an input that fixes shapes, which is then a constant")
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")
-    add_ladder_arguments(parser, stage="imported")
+    parser.add_argument(
+        "--to-onnx",
+        metavar="FILE",
+        help="write the module as an ONNX model, by default optimized, and with -o only as a module as well",
+    )
+    add_ladder_arguments(parser)
     parser.add_argument(
         "--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form of ops"
     )
     parser.add_argument(
         "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations on stdout too"
     )
-    return parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
+    args.stage = args.stage or ("imported" if args.to_onnx is None else "optimized")
+    return args
 
 
 def output_path(args: Namespace) -> Path | None:
-    """Where to write; `None` is stdout."""
+    """Where to write the module; `None` is stdout."""
     if args.output_file == STDOUT:
         return None
+    if args.to_onnx == STDOUT:
+        raise OptionError("--to-onnx needs a file")
     if args.output_file is not None:
         return Path(args.output_file)
     if args.model == STDOUT:
@@ -93,16 +103,33 @@ def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     args = parse_arguments(arguments)
     path = output_path(args)
-    if path is not None and path.name:
+    written = [args.to_onnx] if args.to_onnx is not None else []
+    if path is not None and path.name and not is_onnx_alone(args):
         weights = path.with_suffix(".weights")  # As `textual.weights_path`, which would load xDSL here.
-        check_files([args.model], [str(path), str(weights)])
+        written += [str(path), str(weights)]
+    check_files([args.model], written)
     progress = Progress()
     try:
         module = imported(args, progress)
-        write(module, path, args)
+        if args.to_onnx is not None:
+            export(module, Path(args.to_onnx))
+        if not is_onnx_alone(args):
+            write(module, path, args)
     finally:
         progress.clear()
     return EXIT_OK
+
+
+def is_onnx_alone(args: Namespace) -> bool:
+    """Whether nothing but an ONNX model is asked for."""
+    return args.to_onnx is not None and args.output_file is None
+
+
+def export(module: ModuleOp, path: Path) -> None:
+    """Write the module as an ONNX model."""
+    from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model
+
+    save_model(exported_model(module), path)
 
 
 def write(module: ModuleOp, path: Path | None, args: Namespace) -> None:

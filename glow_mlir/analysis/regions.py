@@ -73,9 +73,13 @@ def regions_overlap(one: Region, other: Region) -> bool:
     for stride, (least, most) in sorted(steps.items(), reverse=True):
         lowest, highest = lowest - stride * least, highest - stride * most
         bounds = ((d, max(least, -((highest - d) // stride)), min(most, (d - lowest) // stride)) for d in distances)
-        distances = {d - stride * count for d, first, last in bounds for count in range(first, last + 1)}
-        if len(distances) > MOST_DISTANCES:
-            return True
+        followed = (d - stride * count for d, first, last in bounds for count in range(first, last + 1))
+        found = set[int]()
+        for distance in followed:
+            found.add(distance)
+            if len(found) > MOST_DISTANCES:  # However long the axis is.
+                return True
+        distances = found
     return 0 in distances
 
 

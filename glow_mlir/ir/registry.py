@@ -1,5 +1,6 @@
 """
-The one registry: semantics, importers and lowerings by operator, backends by name, kernels and packed forms by backend.
+The one registry: semantics, importers, exporters and lowerings by operator, backends by name, kernels and packed forms
+by backend.
 
 Each entry is a function or class that a decorator registers. The modules with them are named by
 `glow_mlir.dialects.packages` and imported when the first entry of their part is asked for.
@@ -69,6 +70,8 @@ SEMANTICS: Part[Callable[..., Any]] = Part("semantics")
 """Operator class → function `(op, *operands)` on numpy arrays that returns the result, or a tuple of results."""
 IMPORTERS: Part[Callable[..., Any]] = Part("importers")
 """(ONNX domain, operator, first opset version) → function `(node)` that returns the results as values."""
+EXPORTERS: Part[Callable[..., Any]] = Part("exporters")
+"""Operator class → function `(writer, op)` that writes ONNX nodes and returns the name of the result, or of each."""
 LOWERINGS: Part[Callable[..., Any]] = Part("lowerings")
 """Operator class → function `(op, emit)` that emits simpler operators and returns the replacing values."""
 BACKENDS: Part[Callable[..., Any]] = Part("backends")
@@ -99,6 +102,11 @@ def semantics(operator: type[Operation]) -> Callable[[Entry], Entry]:
 def onnx_operator(name: str, since: int = 1, domain: str = "") -> Callable[[Entry], Entry]:
     """Register the importer of an ONNX operator from opset version `since` on: `(node) -> values`."""
     return lambda function: IMPORTERS.add((domain, name, since), function)  # pyright: ignore[reportReturnType]
+
+
+def onnx_export(operator: type[Operation]) -> Callable[[Entry], Entry]:
+    """Register how `operator` is written as ONNX nodes: `(writer, op) -> name or names`, see `Writer`."""
+    return lambda function: EXPORTERS.add(operator, function)  # pyright: ignore[reportReturnType]
 
 
 def lowering(operator: type[Operation]) -> Callable[[Entry], Entry]:

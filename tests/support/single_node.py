@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
-from node_cases import outputs_of, with_constants
+from node_cases import outputs_of
+from node_cases import with_constants as fixed_model
 from onnx import helper
 
 from glow_mlir import InferenceSession
@@ -51,21 +52,21 @@ class SingleNode:
 
     def on_cpu(self) -> list[np.ndarray]:
         """What machine code computes."""
-        model, feeds = self._with_constants()
+        model, feeds = self.with_constants()
         return InferenceSession(model, cache=False).run(None, feeds)
 
     def by_us(self) -> list[np.ndarray]:
         """What the interpreter computes."""
-        model, feeds = self._with_constants()
+        model, feeds = self.with_constants()
         module = import_model(model)
         module.verify()
         return outputs_of(module, run_function(module, feeds))
 
-    def _with_constants(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    def with_constants(self) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
         """The model with the operands in it that are constants, and the others by name."""
         feeds = self.feeds()
         fixed = {f"x{position}": feeds.pop(f"x{position}") for position in self.constant if f"x{position}" in feeds}
-        return with_constants(self.model(), fixed), feeds
+        return fixed_model(self.model(), fixed), feeds
 
     def by_reference(self) -> list[np.ndarray]:
         """What ONNX's reference implementation computes."""

@@ -1,0 +1,1 @@
+"""Export of modules of `glow_high` to ONNX models."""

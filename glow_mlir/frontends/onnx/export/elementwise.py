@@ -1,0 +1,150 @@
+"""Elementwise operators in the words of ONNX: the tables of the importers, read backwards, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+from onnx import defs, helper
+
+from glow_mlir.constants.storage import splat_array
+from glow_mlir.dialects.element_types import is_integer, numpy_dtype, storage_of
+from glow_mlir.dialects.glow_high import activations as act
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as math
+from glow_mlir.dialects.glow_high import quantization as codes
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.properties import flag, number, text
+from glow_mlir.dialects.quant import parameters_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.frontends.onnx.elementwise import FLOATS, PLAIN
+from glow_mlir.frontends.onnx.export.writer import OPSET, Writer
+from glow_mlir.ir.registry import onnx_export
+
+
+def _plain(kind: str) -> Callable[[Writer, HighOp], str]:
+    return lambda writer, op: writer.emit(kind, *op.operands)
+
+
+def _with_floats(kind: str, names: tuple[str, ...]) -> Callable[[Writer, HighOp], str]:
+    def export(writer: Writer, op: HighOp) -> str:
+        return writer.emit(kind, *op.operands, **{name: float(number(getattr(op, name))) for name in names})
+
+    return export
+
+
+for _name, _operator in PLAIN.items():
+    onnx_export(_operator)(_plain(_name))
+for _name, (_operator, _defaults) in FLOATS.items():
+    if defs.has(_name, OPSET, ""):
+        onnx_export(_operator)(_with_floats(_name, tuple(_defaults)))
+for _operator, _name in {binary.MaxOp: "Max", binary.MinOp: "Min", act.PReluOp: "PRelu"}.items():
+    onnx_export(_operator)(_plain(_name))
+
+
+@onnx_export(act.SwishOp)
+def swish(writer: Writer, op: act.SwishOp) -> str:
+    """x · sigmoid(alpha · x), for which the opset has no operator."""
+    inner = writer.emit("Mul", op.input, writer.like(number(op.alpha), op.input))
+    return writer.emit("Mul", op.input, writer.emit("Sigmoid", inner))
+
+
+@onnx_export(act.GeluOp)
+def gelu(writer: Writer, op: act.GeluOp) -> str:
+    """Exact, or by tanh."""
+    return writer.emit("Gelu", op.input, approximate=text(op.approximate))
+
+
+@onnx_export(binary.ModOp)
+def mod(writer: Writer, op: binary.ModOp) -> str:
+    """Remainder, `fmod` or with the sign of the divisor."""
+    return writer.emit("Mod", op.left, op.right, fmod=int(flag(op.fmod)))
+
+
+@onnx_export(binary.BitShiftOp)
+def bit_shift(writer: Writer, op: binary.BitShiftOp) -> str:
+    """Shift to the left or right."""
+    return writer.emit("BitShift", op.left, op.right, direction=text(op.direction).upper())
+
+
+@onnx_export(binary.ClipOp)
+def clip(writer: Writer, op: binary.ClipOp) -> str:
+    """Limits that are numbers; those that are arrays as maximum and minimum."""
+    limits = [limit for limit in (op.low, op.high) if limit is not None]
+    if all(rank_of(limit) == 0 for limit in limits):
+        return writer.emit("Clip", op.input, op.low, op.high)
+    value = writer.name(op.input)
+    if op.low is not None:
+        value = writer.emit("Max", value, op.low)
+    return value if op.high is None else writer.emit("Min", value, op.high)
+
+
+@onnx_export(math.IsInfOp)
+def is_inf(writer: Writer, op: math.IsInfOp) -> str:
+    """Infinities of the chosen signs."""
+    signs = {"detect_positive": int(flag(op.positive)), "detect_negative": int(flag(op.negative))}
+    return writer.emit("IsInf", op.input, **signs)
+
+
+@onnx_export(math.CastOp)
+def cast(writer: Writer, op: math.CastOp) -> str:
+    """Another element type."""
+    return writer.emit("Cast", op.input, to=helper.np_dtype_to_tensor_dtype(numpy_dtype(op.to)))
+
+
+@onnx_export(SplatOp)
+def splat(writer: Writer, op: SplatOp) -> str:
+    """One value in a shape."""
+    if rank_of(op.result) == 0:
+        return writer.constant(splat_array(op), numpy_dtype(element_of(op.result)))
+    value = onnx.numpy_helper.from_array(splat_array(op).reshape(-1)[:1]) if 0 not in shape_of(op.result) else None
+    return writer.emit("ConstantOfShape", writer.constant(shape_of(op.result)), value=value)
+
+
+# ---- codes
+
+
+def _parameters(writer: Writer, op: codes.QuantizeOp | codes.DequantizeOp) -> tuple[str, str, int | None]:
+    """Scale and zero point as ONNX takes them, and the axis along which they differ."""
+    element = op.to if isinstance(op, codes.QuantizeOp) else element_of(op.input)
+    static = parameters_of(element)
+    storage = storage_of(element)
+    dtype = numpy_dtype(storage)
+    if static is not None:
+        return writer.constant(static[0], np.float32), writer.constant(static[1], dtype), None
+    assert op.scale is not None
+    shape, rank = shape_of(op.scale), rank_of(op.input)
+    wide = [axis for axis, size in enumerate(shape) if size != 1]
+    if len(wide) > 1 or not is_integer(storage):
+        raise writer.unsupported(f"scales of shape {shape} have no words in ONNX")
+    axis = rank - len(shape) + wide[0] if wide else None
+    sizes = (shape[wide[0]],) if wide else ()
+    scale = writer.reshaped(op.scale, sizes)
+    if op.zero_point is None:
+        return scale, writer.constant(np.zeros(sizes), dtype), axis
+    zero_point = writer.name(op.zero_point)
+    if shape_of(op.zero_point) != shape:
+        zero_point = writer.emit("Expand", zero_point, writer.constant(shape))
+    return scale, writer.reshaped(zero_point, sizes), axis
+
+
+@onnx_export(codes.QuantizeOp)
+def quantize(writer: Writer, op: codes.QuantizeOp) -> str:
+    """The codes of numbers."""
+    scale, zero_point, axis = _parameters(writer, op)
+    return writer.emit("QuantizeLinear", op.input, scale, zero_point, axis=axis)
+
+
+@onnx_export(codes.DequantizeOp)
+def dequantize(writer: Writer, op: codes.DequantizeOp) -> str:
+    """The numbers that codes stand for."""
+    scale, zero_point, axis = _parameters(writer, op)
+    return writer.emit("DequantizeLinear", op.input, scale, zero_point, axis=axis)
+
+
+@onnx_export(codes.StorageCastOp)
+def storage_cast(writer: Writer, op: codes.StorageCastOp) -> str:
+    """The same integers, of which ONNX does not know what they stand for."""
+    return writer.name(op.input)

@@ -1,0 +1,126 @@
+"""A module of `glow_high` as an ONNX model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from onnx import helper
+from xdsl.dialects.builtin import ModuleOp
+
+from glow_mlir.constants.storage import Storage, constant_array
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, value_info
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.registry import EXPORTERS
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.files import replaced
+
+IR_VERSION = 10
+
+LARGEST = 3 << 29
+"""Bytes of weights from which on they are in a file beside the model: protobuf's messages end at 2 GB."""
+
+PRODUCER = "glow-mlir"
+
+
+def exported_model(module: ModuleOp) -> onnx.ModelProto:
+    """
+    The only function of a module of `glow_high` as an ONNX model.
+
+    Inputs and outputs keep their names and types, nodes the names of those that their operators came from. Raises
+    `UnsupportedError` for state and run-time sizes, and one that lists all operators for which ONNX has no words.
+    """
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    if len(functions) != 1:
+        hint = "export one function at a time, of glow_high"
+        raise UnsupportedError(f"the module has {len(functions)} functions, not 1", hint=hint)
+    storage = Storage(module)
+    bound = [storage.by_name[name] for name in functions[0].binding_names]
+    placeholders = [op for op in bound if isinstance(op, PlaceholderOp)]
+    _check(placeholders)
+    outputs = [op for op in placeholders if op.role == "output"]
+    inputs = [op for op in placeholders if op.role == "input"]
+    names = [op.public_name for op in outputs]
+    writer = Writer([op.public_name for op in placeholders])
+    _write(functions[0], storage, writer)
+    graph = helper.make_graph(
+        writer.live_nodes(names),
+        functions[0].sym_name.data,
+        [value_info(op.public_name, op.tensor_type) for op in inputs],
+        [value_info(op.public_name, op.tensor_type) for op in outputs],
+        writer.initializers(),
+    )
+    opsets = [helper.make_opsetid("", OPSET)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name=PRODUCER)
+
+
+def save_model(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model to a file; with more than `LARGEST` bytes of weights, these to a file beside it."""
+    if sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
+        onnx.save(model, path, save_as_external_data=True, location=f"{path.name}.data")
+        return
+    with replaced(path) as file:
+        file.write(model.SerializeToString())
+
+
+def _check(placeholders: list[PlaceholderOp]) -> None:
+    """Raise `UnsupportedError` for what a model of ONNX does not have."""
+    for op in placeholders:
+        name = op.public_name
+        if [other.public_name for other in placeholders].count(name) > 1:
+            raise UnsupportedError(f"an input and an output are called '{name}'", hint="rename one")
+        if op.role == "state":
+            hint = "make it an input and an output"
+            raise UnsupportedError(f"'{name}' is state, which ONNX does not have", hint=hint)
+        if not has_static_shape(op.tensor_type):
+            raise UnsupportedError(f"'{name}' has sizes that are known at run time only", hint="bind its dimensions")
+
+
+def _write(function: FuncOp, storage: Storage, writer: Writer) -> None:
+    """Write the operators of a function; raises for all at once that cannot be written."""
+    saves = [op for op in own_operations(function) if isinstance(op, SaveOp)]
+    outputs = {op.input: _public_name(storage, op.storage_name) for op in reversed(saves)}
+    refused: list[tuple[str, str]] = []
+    for op in own_operations(function):
+        if isinstance(op, GetOp):
+            _read(op, storage, writer)
+        elif isinstance(op, SaveOp):
+            wish = _public_name(storage, op.storage_name)
+            if writer.name(op.input) != wish:
+                writer.bind(op.input, writer.name(op.input), wish)
+        elif (exporter := EXPORTERS.get(type(op))) is None:
+            refused.append((op.name, location_name(op.location)))
+            writer.names.update(dict.fromkeys(op.results, ""))
+        else:
+            assert isinstance(op, HighOp)
+            writer.op = op
+            try:
+                found = exporter(writer, op)
+            except UnsupportedError as error:
+                refused.append((f"{op.name}: {error.reason}", location_name(op.location)))
+                found = [""] * len(op.results)
+            for result, name in zip(op.results, [found] if isinstance(found, str) else found, strict=True):
+                writer.bind(result, name, outputs.get(result, ""))
+    if refused:
+        raise UnsupportedOperatorsError(refused, by="the export to ONNX")
+
+
+def _public_name(storage: Storage, symbol: str) -> str:
+    placeholder = storage.by_name[symbol]
+    assert isinstance(placeholder, PlaceholderOp)
+    return placeholder.public_name
+
+
+def _read(op: GetOp, storage: Storage, writer: Writer) -> None:
+    """Name what storage has: an input, or a weight."""
+    source = storage.by_name[op.storage_name]
+    if isinstance(source, ConstantOp):
+        known = writer.symbols.get(op.storage_name)
+        writer.names[op.result] = known or writer.weight(constant_array(source), op.storage_name)
+        writer.symbols[op.storage_name] = writer.names[op.result]
+    else:
+        writer.names[op.result] = _public_name(storage, op.storage_name)

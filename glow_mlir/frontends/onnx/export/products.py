@@ -1,0 +1,120 @@
+"""Matrix products, attention and recurrent layers in the words of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
+from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.einsum import EinsumOp
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
+from glow_mlir.dialects.properties import flag, floats, integer, number, text
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.frontends.onnx.export.spatial import require_plain
+from glow_mlir.frontends.onnx.export.writer import Writer
+from glow_mlir.ir.registry import onnx_export
+
+
+def _swapped(rank: int) -> Shape:
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _factor(writer: Writer, value: SSAValue, transpose: bool) -> str:
+    return writer.transposed(value, _swapped(rank_of(value))) if transpose else writer.name(value)
+
+
+@onnx_export(MatMulOp)
+def matmul(writer: Writer, op: MatMulOp) -> str:
+    """Numpy's product, transposes as nodes, and a bias that is added."""
+    require_plain(writer, op)
+    left = _factor(writer, op.left, flag(op.transpose_left))
+    right = _factor(writer, op.right, flag(op.transpose_right))
+    result = writer.emit("MatMul", left, right)
+    return result if op.bias is None else writer.emit("Add", result, op.bias)
+
+
+@onnx_export(FullyConnectedOp)
+def fully_connected(writer: Writer, op: FullyConnectedOp) -> str:
+    """A product with a bias."""
+    require_plain(writer, op)
+    return writer.emit("Gemm", op.input, op.weights, op.bias)
+
+
+@onnx_export(DetOp)
+def det(writer: Writer, op: DetOp) -> str:
+    """The determinant of each matrix."""
+    return writer.emit("Det", op.input)
+
+
+@onnx_export(EinsumOp)
+def einsum(writer: Writer, op: EinsumOp) -> str:
+    """Sums of products by labelled axes."""
+    return writer.emit("Einsum", *op.terms, equation=text(op.equation))
+
+
+@onnx_export(AttentionOp)
+def attention(writer: Writer, op: AttentionOp) -> str:
+    """Two products and a softmax between them: the opset has no operator for it."""
+    scores = writer.emit("MatMul", op.query, writer.transposed(op.key, _swapped(rank_of(op.key))))
+    if number(op.scale) != 1:
+        scores = writer.emit("Mul", scores, writer.like(number(op.scale), op.query))
+    if op.mask is not None:
+        scores = writer.emit("Add", scores, op.mask)
+    if flag(op.causal):
+        dtype = numpy_dtype(element_of(op.query))
+        queries, keys = op.scores_shape()[-2:]
+        hidden = causal_mask(queries, keys, integer(op.past), dtype)
+        scores = writer.emit("Add", scores, writer.constant(hidden, dtype))
+    return writer.emit("MatMul", writer.emit("Softmax", scores, axis=-1), op.value)
+
+
+# ---- recurrent layers
+
+LAYERS: dict[type[HighOp], tuple[str, str]] = {
+    LstmOp: ("LSTM", "input_forget"),
+    GruOp: ("GRU", "linear_before_reset"),
+    RnnOp: ("RNN", ""),
+}
+"""Operator → ONNX's, and the truth value that it has beside the others."""
+
+
+def _gate_functions(op: Any) -> dict[str, Any]:
+    """Names of gate functions, and their parameters, of which ONNX lists those of functions that have some."""
+    names = [text(item) for item in op.activations]
+    found: dict[str, Any] = {"activations": ["".join(part.title() for part in name.split("_")) for name in names]}
+    for given, field, attribute in ((op.alphas, "alpha", "activation_alpha"), (op.betas, "beta", "activation_beta")):
+        defaults = [getattr(GATE_FUNCTIONS[name], field) for name in names]
+        used = floats(given) or [default or 0.0 for default in defaults]
+        listed = [value for value, default in zip(used, defaults, strict=True) if default is not None]
+        found[attribute] = listed or None
+    return found
+
+
+def _layer(kind: str, truth: str) -> Callable[[Writer, Any], Sequence[str]]:
+    def export(writer: Writer, op: Any) -> Sequence[str]:
+        attributes = _gate_functions(op) if op.activations is not None else {}
+        if truth:
+            attributes[truth] = int(flag(getattr(op, truth)))
+        operands = [getattr(op, name) for name, _ in op.get_irdl_definition().operands]
+        return writer.emit_all(
+            kind,
+            len(op.results),
+            *operands,
+            hidden_size=shape_of(op.recurrence)[-1],
+            direction=text(op.direction),
+            clip=float(number(op.clip)) or None,
+            layout=int(flag(op.batch_first)),
+            **attributes,
+        )
+
+    return export
+
+
+for _operator, (_kind, _truth) in LAYERS.items():
+    onnx_export(_operator)(_layer(_kind, _truth))

@@ -1,0 +1,217 @@
+"""Convolutions, pooling, normalization and resizing in the words of ONNX, which has channels in front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high import convolution, normalization, pooling
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.properties import flag, floats, integer, ints, number, text
+from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
+from glow_mlir.frontends.onnx.export.writer import Writer
+from glow_mlir.ir.registry import onnx_export
+
+
+def _inverse(permutation: Shape) -> Shape:
+    return tuple(permutation.index(axis) for axis in range(len(permutation)))
+
+
+def _to_front(rank: int, axis: int) -> Shape:
+    """The permutation that puts an axis behind the first, where ONNX has channels."""
+    others = [other for other in range(1, rank) if other != axis]
+    return (0, axis, *others) if rank > 1 else (0,)
+
+
+def _channels_first(writer: Writer, value: SSAValue, layout: str) -> str:
+    rank = rank_of(value)
+    return writer.name(value) if layout == "channels_first" else writer.transposed(value, _to_front(rank, rank - 1))
+
+
+def _back(writer: Writer, name: str, rank: int, layout: str) -> str:
+    """A result with channels in front, as the layout wants it."""
+    return name if layout == "channels_first" else writer.transposed(name, _inverse(_to_front(rank, rank - 1)))
+
+
+def _is_plain(op: HighOp) -> bool:
+    """Whether a product computes in the type of its operands, as ONNX's do."""
+    return all(element_of(value) == element_of(op.results[0]) for value in op.operands)
+
+
+def require_plain(writer: Writer, op: HighOp) -> None:
+    """Raise `UnsupportedError` for a product of codes or of narrow numbers."""
+    if not _is_plain(op):
+        raise writer.unsupported("a product whose result has another element type has no words in ONNX")
+
+
+@onnx_export(convolution.ConvOp)
+def conv(writer: Writer, op: convolution.ConvOp) -> str:
+    """A convolution of images with channels in front."""
+    require_plain(writer, op)
+    layout = text(op.layout)
+    operands = [_channels_first(writer, value, layout) for value in (op.input, op.filter)]
+    result = writer.emit(
+        "Conv",
+        *operands,
+        op.bias,
+        kernel_shape=_kernel(op.filter, layout),
+        strides=ints(op.strides),
+        pads=ints(op.pads),
+        dilations=ints(op.dilations),
+        group=integer(op.group),
+    )
+    return _back(writer, result, rank_of(op.result), layout)
+
+
+def _kernel(weights: SSAValue, layout: str) -> Shape:
+    """The spatial sizes of weights."""
+    shape = shape_of(weights)
+    return shape[2:] if layout == "channels_first" else shape[1:-1]
+
+
+@onnx_export(convolution.ConvTransposeOp)
+def conv_transpose(writer: Writer, op: convolution.ConvTransposeOp) -> str:
+    """A transposed convolution of images with channels in front."""
+    require_plain(writer, op)
+    layout = text(op.layout)
+    operands = [_channels_first(writer, value, layout) for value in (op.input, op.filter)]
+    result = writer.emit(
+        "ConvTranspose",
+        *operands,
+        op.bias,
+        kernel_shape=_kernel(op.filter, layout),
+        strides=ints(op.strides),
+        pads=ints(op.pads),
+        dilations=ints(op.dilations),
+        output_padding=ints(op.output_padding),
+        group=integer(op.group),
+    )
+    return _back(writer, result, rank_of(op.result), layout)
+
+
+def _pool(kind: str, more: Callable[[Any], dict[str, Any]]) -> Callable[[Writer, Any], str]:
+    def export(writer: Writer, op: Any) -> str:
+        layout = text(op.layout)
+        result = writer.emit(
+            kind,
+            _channels_first(writer, op.input, layout),
+            kernel_shape=ints(op.kernel_shape),
+            strides=ints(op.strides),
+            pads=ints(op.pads),
+            dilations=ints(op.dilations),
+            ceil_mode=int(flag(op.ceil_mode)),
+            **more(op),
+        )
+        return _back(writer, result, rank_of(op.result), layout)
+
+    return export
+
+
+onnx_export(pooling.MaxPoolOp)(_pool("MaxPool", lambda op: {}))
+onnx_export(pooling.AvgPoolOp)(_pool("AveragePool", lambda op: {"count_include_pad": int(flag(op.count_include_pad))}))
+onnx_export(pooling.LpPoolOp)(_pool("LpPool", lambda op: {"p": integer(op.p)}))
+
+
+# ---- normalization
+
+
+def _over_channels(
+    writer: Writer, op: HighOp, kind: str, axis: int, *operands: SSAValue | None, **attributes: Any
+) -> str:
+    """An operator on channels along an axis, which ONNX has in front."""
+    rank = rank_of(op.operands[0])
+    place = normalize_axis(axis, rank)
+    if place == 0:
+        raise writer.unsupported("channels along the first axis have no words in ONNX")
+    order = _to_front(rank, place)
+    result = writer.emit(kind, writer.transposed(op.operands[0], order), *operands, **attributes)
+    return writer.transposed(result, _inverse(order))
+
+
+@onnx_export(normalization.BatchNormalizationOp)
+def batch_normalization(writer: Writer, op: normalization.BatchNormalizationOp) -> str:
+    """With given mean and variance."""
+    operands = (op.scale, op.offset, op.mean, op.variance)
+    epsilon = float(number(op.epsilon))
+    return _over_channels(writer, op, "BatchNormalization", integer(op.axis), *operands, epsilon=epsilon)
+
+
+@onnx_export(normalization.InstanceNormalizationOp)
+def instance_normalization(writer: Writer, op: normalization.InstanceNormalizationOp) -> str:
+    """Of each channel of each image."""
+    epsilon = float(number(op.epsilon))
+    axis = integer(op.axis)
+    return _over_channels(writer, op, "InstanceNormalization", axis, op.scale, op.offset, epsilon=epsilon)
+
+
+@onnx_export(normalization.GroupNormalizationOp)
+def group_normalization(writer: Writer, op: normalization.GroupNormalizationOp) -> str:
+    """Of groups of channels of each image."""
+    attributes = {"num_groups": integer(op.groups), "epsilon": float(number(op.epsilon))}
+    return _over_channels(writer, op, "GroupNormalization", integer(op.axis), op.scale, op.offset, **attributes)
+
+
+@onnx_export(normalization.LrnOp)
+def lrn(writer: Writer, op: normalization.LrnOp) -> str:
+    """Over channels that are near."""
+    attributes = {name: float(number(getattr(op, name))) for name in ("alpha", "beta", "bias")}
+    return _over_channels(writer, op, "LRN", integer(op.axis), size=integer(op.size), **attributes)
+
+
+@onnx_export(normalization.LayerNormalizationOp)
+def layer_normalization(writer: Writer, op: normalization.LayerNormalizationOp) -> str:
+    """Over all axes from one on."""
+    attributes = {"axis": integer(op.axis), "epsilon": float(number(op.epsilon))}
+    return writer.emit("LayerNormalization", op.input, op.scale, op.bias, **attributes)
+
+
+@onnx_export(normalization.RmsNormalizationOp)
+def rms_normalization(writer: Writer, op: normalization.RmsNormalizationOp) -> str:
+    """x / sqrt(mean(x²) + epsilon) · scale, for which the opset has no operator."""
+    rank = rank_of(op.input)
+    axes = range(normalize_axis(integer(op.axis), rank), rank)
+    square = writer.emit("ReduceMean", writer.emit("Mul", op.input, op.input), writer.constant(list(axes)))
+    root = writer.emit("Sqrt", writer.emit("Add", square, writer.like(number(op.epsilon), op.input)))
+    return writer.emit("Mul", writer.emit("Div", op.input, root), op.scale)
+
+
+def _along_axis(kind: str) -> Callable[[Writer, Any], str]:
+    return lambda writer, op: writer.emit(kind, op.input, axis=integer(op.axis))
+
+
+for _operator, _name in {
+    normalization.SoftmaxOp: "Softmax",
+    normalization.LogSoftmaxOp: "LogSoftmax",
+    normalization.HardmaxOp: "Hardmax",
+}.items():
+    onnx_export(_operator)(_along_axis(_name))
+
+
+@onnx_export(ResizeOp)
+def resize(writer: Writer, op: ResizeOp) -> str:
+    """By scales where these say which shape it is, else by sizes."""
+    coordinates = text(op.coordinates)
+    shape, ratios = shape_of(op.input), op.ratios()
+    by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
+    is_scaled = by_scales == list(ints(op.shape))
+    if not is_scaled and op.scales is not None:
+        raise writer.unsupported("scales that say another shape have no words in ONNX")
+    roi = writer.constant(floats(op.roi), np.float32) if op.roi is not None else ""
+    return writer.emit(
+        "Resize",
+        op.input,
+        roi,
+        writer.constant(ratios, np.float32) if op.scales is not None else "",
+        writer.constant(ints(op.shape)) if op.scales is None else "",
+        mode=text(op.mode),
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=text(op.rounding),
+        cubic_coeff_a=float(number(op.cubic_coefficient)),
+        exclude_outside=int(flag(op.exclude_outside)),
+        antialias=int(flag(op.antialias)),
+        extrapolation_value=float(number(op.extrapolation)),
+    )

@@ -1,0 +1,163 @@
+"""A graph of ONNX under export: its nodes and weights, and the names of values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import numpy_dtype, storage_of
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.locations import location_name
+
+OPSET = 21
+"""The version of ONNX's operators that are written."""
+
+
+def onnx_element(value: SSAValue) -> int:
+    """The element type of a value, of quantized ones that of their codes, as ONNX's data type."""
+    return helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(element_of(value))))
+
+
+def value_info(name: str, type_: TensorType[Any]) -> onnx.ValueInfoProto:
+    """What ONNX says of a tensor of a type."""
+    kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(type_.element_type)))
+    return helper.make_tensor_value_info(name, kind, list(shape_of(type_)))
+
+
+@dataclass
+class Writer:
+    """
+    Writes nodes and weights; values of `glow_high` go by names of ONNX, and transposes that undo each other by none.
+
+    `reserved` are the names of inputs and outputs, `op` is the operator that is being written.
+    """
+
+    reserved: Sequence[str] = ()
+    nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
+    weights: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    op: HighOp | None = None
+    symbols: dict[str, str] = field(default_factory=dict[str, str])
+    """Constants of the module → the names of their weights."""
+    _taken: Counter[str] = field(default_factory=Counter[str])
+    _node_names: Counter[str] = field(default_factory=Counter[str])
+    _constants: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict[tuple[str, Shape, bytes], str])
+    _transposed: dict[str, tuple[str, Shape]] = field(default_factory=dict[str, tuple[str, Shape]])
+
+    def __post_init__(self) -> None:
+        self._taken.update(self.reserved)
+
+    def fresh(self, wish: str) -> str:
+        """A name that nothing has."""
+        name = wish
+        while name in self._taken:
+            self._taken[wish] += 1
+            name = f"{wish}_{self._taken[wish]}"
+        self._taken[name] += 1
+        return name
+
+    def label(self) -> str:
+        """What the operator is called after."""
+        return location_name(self.op.location) if self.op is not None else ""
+
+    def name(self, value: SSAValue | None) -> str:
+        """The name of a value; an absent operand has the empty one."""
+        return "" if value is None else self.names[value]
+
+    def weight(self, array: np.ndarray, wish: str) -> str:
+        """An initializer."""
+        name = self.fresh(wish)
+        self.weights[name] = array
+        return name
+
+    def constant(self, value: Any, dtype: Any = np.int64) -> str:
+        """A small initializer, one for all of the same value."""
+        array = np.asarray(value, dtype)
+        key = (array.dtype.name, array.shape, array.tobytes())
+        if key not in self._constants:
+            self._constants[key] = self.weight(array, "constant")
+        return self._constants[key]
+
+    def like(self, number: float, value: SSAValue) -> str:
+        """A number of the element type of a value."""
+        return self.constant(number, numpy_dtype(element_of(value)))
+
+    def emit(self, kind: str, *operands: str | SSAValue | None, **attributes: Any) -> str:
+        """Write a node and return the name of its result; attributes that are `None` are left out."""
+        return self.emit_all(kind, 1, *operands, **attributes)[0]
+
+    def emit_all(self, kind: str, count: int, *operands: str | SSAValue | None, **attributes: Any) -> list[str]:
+        """Write a node and return the names of so many results."""
+        return self._write(kind, self.label() or kind.lower(), count, *operands, **attributes)
+
+    def _write(
+        self, kind: str, wish: str, count: int, *operands: str | SSAValue | None, **attributes: Any
+    ) -> list[str]:
+        """Write a node that is called as wished, or so with a number."""
+        inputs = [item if isinstance(item, str) else self.name(item) for item in operands]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        self._node_names[wish] += 1
+        name = wish if self._node_names[wish] == 1 else f"{wish}/{kind}_{self._node_names[wish]}"
+        outputs = [self.fresh(f"{name}_output") for _ in range(count)]
+        given = {key: value for key, value in attributes.items() if value is not None}
+        self.nodes.append(helper.make_node(kind, inputs, outputs, name, **given))
+        return outputs
+
+    def transposed(self, operand: str | SSAValue, permutation: Shape) -> str:
+        """The operand with its axes in another order; constants and transposes of transposes take no node."""
+        name = operand if isinstance(operand, str) else self.name(operand)
+        source, first = self._transposed.get(name, (name, tuple(range(len(permutation)))))
+        both = tuple(first[axis] for axis in permutation)
+        if both == tuple(range(len(both))):
+            return source
+        if source in self.weights:
+            return self.weight(np.transpose(self.weights[source], both), f"{source}_transposed")
+        result = self._write("Transpose", f"{self.label()}/Transpose", 1, source, perm=both)[0]
+        self._transposed[result] = (source, both)
+        return result
+
+    def reshaped(self, operand: str | SSAValue, shape: Shape) -> str:
+        """The operand in another shape."""
+        zero = 1 if 0 in shape else None
+        return self.emit("Reshape", operand, self.constant(shape), allowzero=zero)
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """The error for an operator that ONNX cannot say."""
+        return UnsupportedError(reason, node=self.label())
+
+    def bind(self, value: SSAValue, name: str, wish: str = "") -> None:
+        """Give a value its name; where it has to be called as an output is, by another node."""
+        if not wish:
+            self.names[value] = name
+            return
+        last = self.nodes[-1] if self.nodes else None
+        if last is not None and name in last.output and name not in self._transposed:
+            last.output[list(last.output).index(name)] = wish
+        else:
+            self.nodes.append(helper.make_node("Identity", [name], [wish], self.fresh(f"{wish}_identity")))
+        self.names[value] = wish
+
+    def initializers(self) -> list[onnx.TensorProto]:
+        """The weights that nodes use, as ONNX's tensors."""
+        used = {name for node in self.nodes for name in node.input}
+        return [numpy_helper.from_array(array, name) for name, array in self.weights.items() if name in used]
+
+    def live_nodes(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
+        """The nodes on which outputs depend, in order."""
+        needed, kept = set(outputs), list[onnx.NodeProto]()
+        for node in reversed(self.nodes):
+            if needed.intersection(node.output):
+                needed.update(node.input)
+                kept.append(node)
+        return kept[::-1]

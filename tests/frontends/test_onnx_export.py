@@ -1,0 +1,233 @@
+"""What is exported to ONNX is valid, keeps names and types, and means the same to us and to onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from checkout import ROOT
+from models import bert_encoder, lstm_network, random_inputs, resnet18
+from onnx import checker, defs, numpy_helper
+from onnx_models import model_of, node, value, weight
+from operator_forms import BY_OPERANDS, FORMS, IMAGE, PLANE, floats, integers, signed, truths
+from quantized_models import quantized_model
+from single_node import SingleNode
+
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.frontends.onnx.export import exporter
+from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model
+from glow_mlir.frontends.onnx.export.writer import OPSET
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
+from glow_mlir.tools.glow_import import main
+
+Arrays = dict[str, np.ndarray]
+
+
+def by_onnxruntime(model: onnx.ModelProto | Path, inputs: Arrays) -> Arrays:
+    options = cast(Any, onnxruntime).SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    source = str(model) if isinstance(model, Path) else model.SerializeToString()
+    session: Any = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    names: list[str] = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def assert_near(expected: Arrays, found: Arrays, step: float = 2e-4) -> None:
+    assert list(expected) == list(found)
+    for name, wanted in expected.items():
+        scale = float(np.abs(wanted.astype(np.float64)).max(initial=1e-3))
+        assert found[name].dtype == wanted.dtype
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-3, atol=step * scale, err_msg=name)
+
+
+def check(model: onnx.ModelProto, stage: str) -> onnx.ModelProto:
+    """Import, export and import again: valid, of the same inputs and outputs, the same results everywhere."""
+    module = import_model(model)
+    inputs = random_inputs(model, np.random.default_rng(0))
+    expected = run_function(module.clone(), inputs)
+    Compilation(module).run(stage)
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    assert [item.name for item in exported.graph.input] == list(inputs)
+    assert [item.name for item in exported.graph.output] == [item.name for item in model.graph.output]
+    assert_near(expected, run_function(import_model(exported), inputs))
+    # A sum that is rounded otherwise may be the next code.
+    step = 0.02 if any(node.op_type == "QuantizeLinear" for node in exported.graph.node) else 2e-4
+    assert_near(expected, by_onnxruntime(exported, inputs), step)
+    return exported
+
+
+DIGITS = ROOT / "examples" / "residual_digits.onnx"
+
+
+def digits() -> onnx.ModelProto:
+    """The trained network of the examples, for one image."""
+    model = onnx.load(DIGITS)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 1
+    return model
+
+
+NETWORKS: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
+    "residual": (lambda: resnet18(size=32, classes=7), "optimized"),
+    "encoder": (lambda: bert_encoder(layers=1, length=8, width=16, heads=2), "optimized"),
+    "digits": (digits, "optimized"),
+    "recurrent": (lambda: lstm_network(layers=1, steps=3, width=4, hidden=5), "optimized"),
+    "quantized": (lambda: quantized_model("residual", "qdq-u8"), "imported"),
+}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks(network: str) -> None:
+    make, stage = NETWORKS[network]
+    check(make(), stage)
+
+
+EMPTY = np.zeros(0, np.float32)
+WIDE = signed(2, 4, 5)
+
+MORE: dict[str, tuple[str, list[np.ndarray], dict[str, Any]]] = {
+    "Attention": ("Attention", [floats(1, 2, 3, 4)] * 3, {"is_causal": 1}),
+    "BitShift": ("BitShift", [np.arange(4, dtype=np.uint8), np.ones(4, np.uint8)], {"direction": "LEFT"}),
+    "Celu": ("Celu", [WIDE], {"alpha": 0.5}),
+    "CumSum": ("CumSum", [WIDE, np.array(1)], {"reverse": 1}),
+    "DequantizeLinear": (
+        "DequantizeLinear",
+        [np.arange(-6, 6, dtype=np.int8).reshape(3, 4), floats(3), np.array([1, 0, 2], np.int8)],
+        {"axis": 0},
+    ),
+    "Einsum": ("Einsum", [PLANE, PLANE], {"equation": "ij,kj->ik"}),
+    "Expand": ("Expand", [floats(3, 1), integers(2, 3, 4)], {}),
+    "GatherElements": ("GatherElements", [PLANE, np.array([[1, 0, 1]])], {"axis": 0}),
+    "GatherND": ("GatherND", [WIDE, np.array([[1, 2], [0, 3]])], {}),
+    "Gelu": ("Gelu", [WIDE], {"approximate": "tanh"}),
+    "GroupNormalization": ("GroupNormalization", [WIDE, floats(4), floats(4)], {"num_groups": 2}),
+    "IsInf": ("IsInf", [np.array([1, np.inf, -np.inf], np.float32)], {"detect_negative": 0}),
+    "LayerNormalization": ("LayerNormalization", [WIDE, floats(5), floats(5)], {"epsilon": 0.1}),
+    "Mod": ("Mod", [WIDE, floats(5)], {"fmod": 1}),
+    "QuantizeLinear": ("QuantizeLinear", [WIDE, np.array(0.1, np.float32), np.array(3, np.uint8)], {}),
+    "RMSNormalization": ("RMSNormalization", [WIDE, floats(5)], {}),
+    "Resize": ("Resize", [IMAGE, EMPTY, np.array([1, 1, 1.6, 0.7], np.float32)], {"mode": "linear"}),
+    "ReverseSequence": ("ReverseSequence", [WIDE, integers(1, 3)], {"batch_axis": 0, "time_axis": 1}),
+    "ScatterElements": ("ScatterElements", [PLANE, np.array([[1, 0, 1]]), floats(1, 3)], {"reduction": "add"}),
+    "ScatterND": ("ScatterND", [WIDE, np.array([[1], [0]]), floats(2, 4, 5)], {}),
+    "Swish": ("Swish", [WIDE], {"alpha": 0.5}),
+    "ThresholdedRelu": ("ThresholdedRelu", [WIDE], {"alpha": 0.25}),
+    "Trilu": ("Trilu", [WIDE], {"upper": 0}),
+    "Where": ("Where", [truths(2, 3), PLANE, -PLANE], {}),
+}
+"""Operators besides those of `FORMS`, of the newest opset."""
+
+
+def through_onnx(node: SingleNode) -> None:
+    """What a node gives does not change by import and export, here and in onnxruntime."""
+    model, feeds = node.with_constants()
+    module = import_model(model)
+    expected = run_function(module.clone(), feeds)
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    assert_near(expected, run_function(import_model(exported), feeds))
+    assert_near(expected, by_onnxruntime(exported, feeds))
+
+
+def newest(kind: str) -> int:
+    """The newest form of an operator that the export writes."""
+    schemas = (item for item in defs.get_all_schemas_with_history() if item.name == kind and item.domain == "")
+    return max(item.since_version for item in schemas if item.since_version <= OPSET and not item.deprecated)
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_operators_of_all_forms(kind: str) -> None:
+    form = FORMS[kind][max(FORMS[kind])]
+    constant = range(1, len(form.operands)) if kind in BY_OPERANDS else ()
+    through_onnx(SingleNode(kind, form.operands, newest(kind), form.attributes, form.outputs, constant))
+
+
+@pytest.mark.parametrize("case", MORE)
+def test_newer_operators(case: str) -> None:
+    kind, operands, attributes = MORE[case]
+    through_onnx(SingleNode(kind, operands, 25, attributes, constant=range(1, len(operands))))
+
+
+def test_names_stay() -> None:
+    nodes = [node("Conv", "x w", "a", "first conv"), node("Relu", "a", "y", "act")]
+    image = value("x", shape=(1, 2, 4, 4))
+    weights = numpy_helper.from_array(floats(3, 2, 3, 3), "filter")
+    nodes[0].input[1] = "filter"
+    exported = exported_model(import_model(model_of(nodes, [image], initializers=[weights])))
+    assert [(item.name, item.op_type) for item in exported.graph.node] == [("first conv", "Conv"), ("act", "Relu")]
+    assert exported.graph.node[1].output == ["y"]
+    assert [value.type.tensor_type.elem_type for value in exported.graph.output] == [onnx.TensorProto.FLOAT]
+
+
+def test_outputs_that_no_operator_computes() -> None:
+    """An input, a weight, and one value under two names."""
+    model = model_of(
+        [node("Identity", "x", "y"), node("Relu", "x", "z"), node("Identity", "z", "again")], outputs=["y"]
+    )
+    model.graph.output.extend(value(name) for name in ("z", "again", "w"))
+    model.graph.initializer.append(weight("w", 1, 2))
+    x = np.array([-1, 2], np.float32)
+    found = by_onnxruntime(exported_model(import_model(model)), {"x": x})
+    expected = {"y": x, "z": np.maximum(x, 0), "again": np.maximum(x, 0), "w": np.array([1, 2], np.float32)}
+    assert_near(expected, found)
+
+
+def test_large_weights_lie_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporter, "LARGEST", 1 << 10)
+    weights = numpy_helper.from_array(floats(30, 40), "w")
+    model = model_of([node("MatMul", "x w")], [value("x", shape=(2, 30))], initializers=[weights])
+    path = tmp_path / "model.onnx"
+    save_model(exported_model(import_model(model)), path)
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
+    x = {"x": floats(2, 30)}
+    assert_near(run_function(import_model(model), x), by_onnxruntime(path, x))
+
+
+def test_what_has_no_words_is_listed_at_once() -> None:
+    text = """
+    glow_high.func @f(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
+      %0 = glow_high.cum_prod %x {axis = 1} : tensor<2x3xf32>
+      %1 = glow_high.bit_cast %x {to = i32} : tensor<2x3xi32>
+      glow_high.return %0, %1
+    }"""
+    with pytest.raises(UnsupportedOperatorsError) as caught:
+        exported_model(parse_module(text, new_context()))
+    assert "glow_high.cum_prod" in str(caught.value)
+    assert "glow_high.bit_cast" in str(caught.value)
+
+
+def test_state_has_no_words() -> None:
+    text = """
+    glow_high.placeholder @s : tensor<2xf32> {state}
+    glow_high.placeholder @y : tensor<2xf32> {output}
+    glow_high.func @f(@s, @y) {
+      %0 = glow_high.get @s {mutable} : tensor<2xf32>
+      glow_high.save %0, @y
+    }"""
+    with pytest.raises(UnsupportedError, match="'s' is state"):
+        exported_model(parse_module(text, new_context()))
+
+
+def test_tool_writes_an_optimized_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    nodes = [node("Identity", "x", "a"), node("Relu", "a", "b"), node("Relu", "b", "y", "act")]
+    onnx.save(model_of(nodes), "model.onnx")
+    assert main(["model.onnx", "--to-onnx", "small.onnx"]) == 0
+    assert [item.op_type for item in onnx.load("small.onnx").graph.node] == ["Relu"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["model.onnx", "small.onnx"]
+    assert main(["model.onnx", "--to-onnx", "same.onnx", "--stage", "imported", "-o", "module.mlir"]) == 0
+    assert [item.op_type for item in onnx.load("same.onnx").graph.node] == ["Relu", "Relu"]
+    assert Path("module.mlir").exists()
+    assert main(["model.onnx", "--to-onnx", "-"]) == 1
+    assert main(["model.onnx", "--to-onnx", "model.onnx"]) == 1
