@@ -1,0 +1,125 @@
+"""
+Operators whose results have as many elements as their operands say.
+
+Results are as large as they can become. What is there comes first along the axis that varies, zeros are behind it, and
+the last result, a single i64, says how many there are.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType, i64
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.operand_types import BOOLS, F32, INDICES, SCALARS, TENSOR
+from glow_mlir.dialects.properties import flag_prop, int_prop, integer
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
+
+COUNT = tensor((), i64)
+"""How many there are."""
+
+
+@irdl_op_definition
+class NonZeroOp(HighOp):
+    """
+    Where elements are not zero, in row-major order: a column of [rank, size] for each (ONNX NonZero).
+
+    ```mlir
+    %places, %count = glow_high.non_zero %x : tensor<2x6xi64>, tensor<i64>
+    ```
+    """
+
+    name = "glow_high.non_zero"
+
+    input = operand_def(SCALARS.from_rank(1))
+    result = result_def(TENSOR)
+    count = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return (tensor((rank_of(self.input), size_of(self.input)), i64), COUNT)
+
+
+@irdl_op_definition
+class CompressOp(HighOp):
+    """
+    The slices of `input` along `axis` for which `condition`, which may be shorter than the axis, holds (ONNX Compress).
+
+    The result is as long as the condition.
+    """
+
+    name = "glow_high.compress"
+
+    input = operand_def(TENSOR.from_rank(1))
+    condition = operand_def(BOOLS.of_rank(1))
+    axis = int_prop(0)
+    result = result_def(TENSOR)
+    count = result_def(TENSOR)
+
+    def along(self) -> int:
+        """The axis, counted from the front."""
+        return normalize_axis(integer(self.axis), rank_of(self.input))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape, axis, (length,) = shape_of(self.input), self.along(), shape_of(self.condition)
+        require(length <= shape[axis], f"a condition of {length} elements is longer than axis {axis} of {shape}")
+        return (tensor((*shape[:axis], length, *shape[axis + 1 :]), element_of(self.input)), COUNT)
+
+
+@irdl_op_definition
+class UniqueOp(HighOp):
+    """
+    The different rows of `input` [N, M] (ONNX Unique), in order if `sorted`, else in that of their first places.
+
+    Beside them, [N] each: `indices`, the first place of each; `inverse`, which of them each row of the input is; and
+    `occurrences`, how often each comes. Rows are compared element by element; NaN is equal to NaN, and comes last.
+    """
+
+    name = "glow_high.unique"
+
+    input = operand_def(SCALARS.of_rank(2))
+    sorted = flag_prop(True)
+    result = result_def(TENSOR)
+    indices = result_def(TENSOR)
+    inverse = result_def(TENSOR)
+    occurrences = result_def(TENSOR)
+    count = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        shape = shape_of(self.input)
+        numbers = tensor(shape[:1], i64)
+        return (tensor(shape, element_of(self.input)), numbers, numbers, numbers, COUNT)
+
+
+@irdl_op_definition
+class NonMaxSuppressionOp(HighOp):
+    """
+    The best of boxes that overlap, for each class (ONNX NonMaxSuppression): rows of batch, class and box.
+
+    `boxes` is [B, N, 4], two corners (y, x), or with `center_point_box` the center (x, y), width and height; `scores`
+    is [B, C, N]. Of each class the box with the highest score above `score_threshold` is taken, then all that overlap
+    with it by more than `iou_threshold` of their union are left out, and so on, up to `max_output_boxes_per_class`,
+    none without it. Results have room for `limit` boxes of each class: [B * C * limit, 3].
+    """
+
+    name = "glow_high.non_max_suppression"
+    irdl_options = SEGMENTS
+
+    boxes = operand_def(F32.of_rank(3))
+    scores = operand_def(F32.of_rank(3))
+    max_output_boxes_per_class = opt_operand_def(INDICES)
+    iou_threshold = opt_operand_def(F32)
+    score_threshold = opt_operand_def(F32)
+    center_point_box = flag_prop()
+    limit = int_prop()
+    result = result_def(TENSOR)
+    count = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        boxes, scores, limit = shape_of(self.boxes), shape_of(self.scores), integer(self.limit)
+        fits = boxes[0] == scores[0] and boxes[1] == scores[2] and boxes[2] == 4
+        require(fits, f"scores of shape {scores} do not fit boxes of shape {boxes}")
+        require(0 <= limit <= boxes[1], f"the limit is at most the number of boxes, {boxes[1]}, not {limit}")
+        for operand in (self.max_output_boxes_per_class, self.iou_threshold, self.score_threshold):
+            require(operand is None or size_of(operand) == 1, "limits and thresholds are single numbers")
+        return (tensor((scores[0] * scores[1] * limit, 3), i64), COUNT)

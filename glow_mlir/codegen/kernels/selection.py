@@ -1,0 +1,206 @@
+"""
+Kernels whose results have as many elements as their operands say.
+
+Results are filled with zeros first, and the count is counted where it is to be in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.access import load, read_index, store
+from glow_mlir.codegen.builder.nests import Index, linear, nest
+from glow_mlir.codegen.builder.types import i64
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
+from glow_mlir.codegen.kernels.top_k import goes_before
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.glow_high.selection import CompressOp, NonZeroOp, UniqueOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.target import Target
+
+
+def clear(call: KernelCall, *names: str) -> None:
+    """Fill results with zeros."""
+    for operand in map(call.one, names):
+        zero = raw_constant(call.b, 0, operand.element)
+        fill_box(call.b, operand.shape, Box.all_of(operand), zero)
+
+
+def counted(call: KernelCall) -> Value:
+    """How many there are so far; there is one more from now on."""
+    place = call.one("count").pointer
+    number = place.load(i64)
+    place.store(number + 1)
+    return call.b.index(number)
+
+
+@kernel("non-zero")
+class NonZeroKernel(Kernel):
+    """One element after the other."""
+
+    name = "non-zero"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is NonZeroOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, source, result = call.b, call.one("input"), call.result
+        clear(call, "result", "count")
+
+        def element(place: list[Index]) -> None:
+            x = load(b, source, linear(place, source.strides), 1, 1)
+            with b.when(x.ne(0.0 if x.info.is_float else 0)):
+                column = counted(call)
+                for axis, index in enumerate(place):
+                    store(b, result, linear([axis, column], result.strides), b.cast(b.index(index), i64))
+
+        nest(b, source.shape, element)
+
+
+@kernel("compress")
+class CompressKernel(Kernel):
+    """One copy for each slice that is chosen."""
+
+    name = "compress"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is CompressOp
+
+    def emit(self, call: KernelCall) -> None:
+        b, source, condition, result = call.b, call.one("input"), call.one("condition"), call.result
+        axis = cast(CompressOp, call.op).along()
+        others = [other for other in range(len(source.shape)) if other != axis]
+        shape = tuple(source.shape[other] for other in others)
+        into, out_of = (Box(operand, tuple(operand.strides[o] for o in others)) for operand in (result, source))
+        clear(call, "result", "count")
+        with b.loop(0, condition.shape[0]) as i, b.when(load(b, condition, i * condition.strides[0], 1, 1).ne(0)):
+            place = counted(call)
+            target = into.moved([place], (result.strides[axis],))
+            copy_box(b, shape, target, out_of.moved([i], (source.strides[axis],)))
+
+
+@kernel("unique")
+class UniqueKernel(Kernel):
+    """
+    The numbers of the rows are sorted by merging, so that equal rows follow each other in order.
+
+    The first of each is their leader. It gets a number when it is met, in the order that is wanted.
+    """
+
+    name = "unique"
+
+    def accepts(self, op: Operation) -> bool:
+        return kind_of(op) is UniqueOp
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        return [((max(1, shape_of(op.inputs()[0])[0]),), i64)] * 4
+
+    def emit(self, call: KernelCall) -> None:
+        clear(call, "result", "indices", "occurrences", "inverse", "count")
+        order, other, leaders, numbers = (operand.pointer for operand in call.many("scratch"))
+        rows = _Rows(call, call.one("input"))
+        rows.sort(order, other)
+        rows.lead(order, leaders)
+        rows.number(order if flag(cast(UniqueOp, call.op).sorted) else None, leaders, numbers)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of the operand, by their numbers, in lists of i64 in memory."""
+
+    call: KernelCall
+    source: Operand
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.source.shape[0]
+
+    def _at(self, list_: Value, position: Index) -> Value:
+        return self.call.b.index(list_.at(position, i64).load(i64))
+
+    def _put(self, list_: Value, position: Index, value: Index) -> None:
+        list_.at(position, i64).store(self.call.b.cast(self.call.b.index(value), i64))
+
+    def _compare(self, one: Value, other: Value) -> tuple[Value, Value]:
+        """Whether a row comes before another, and whether they are equal."""
+        b, source = self.call.b, self.source
+        before = goes_before(source.element, False)
+
+        def step(column: Value, _: Value, __: Value) -> Sequence[Value]:
+            x, y = (load(b, source, linear([row, column], source.strides), 1, 1) for row in (one, other))
+            less, more = before(b, x, y), before(b, y, x)
+            return column + 1, less, ~(less | more)
+
+        def goes_on(column: Value, _: Value, same: Value) -> Value:
+            return same & (column < source.shape[1])
+
+        no, yes = one < 0, one >= 0
+        _, less, same = b.repeat([b.index(0), no, yes], step, goes_on)
+        return less, same
+
+    def sort(self, order: Value, other: Value) -> None:
+        """Merge runs of 1, 2, 4, … rows; the result is in `order`."""
+        b, count = self.call.b, self.count
+        with b.loop(0, count) as i:
+            self._put(order, i, i)
+        width = 1
+        while width < count:
+            with b.loop(0, count, 2 * width) as start:
+                middle, end = (b.min(start + reach, count) for reach in (width, 2 * width))
+                self._merge(order, other, start, middle, end)
+            with b.loop(0, count) as i:
+                self._put(order, i, self._at(other, i))
+            width *= 2
+
+    def _merge(self, order: Value, other: Value, start: Value, middle: Value, end: Value) -> None:
+        b = self.call.b
+        with b.loop(start, end, carried=[start, middle]) as loop:
+            left, right = loop.values
+            last = self.count - 1
+            one, two = self._at(order, b.min(left, last)), self._at(order, b.min(right, last))
+            less, _ = self._compare(two, one)
+            takes_right = (right < end) & ((left >= middle) | less)
+            self._put(other, loop.index, b.select(takes_right, two, one))
+            loop.set(b.select(takes_right, left, left + 1), b.select(takes_right, right + 1, right))
+
+    def lead(self, order: Value, leaders: Value) -> None:
+        """Write for each row the first one that is equal."""
+        b = self.call.b
+        with b.loop(0, self.count, carried=[b.index(0)]) as loop:
+            row = self._at(order, loop.index)
+            _, same = self._compare(row, loop.values[0])
+            leader = b.select(same & (loop.index > 0), loop.values[0], row)
+            self._put(leaders, row, leader)
+            loop.set(leader)
+
+    def number(self, order: Value | None, leaders: Value, numbers: Value) -> None:
+        """Go through the rows, those that lead get numbers and become results."""
+        b, call = self.call.b, self.call
+        inverse, occurrences = call.one("inverse"), call.one("occurrences")
+        with b.loop(0, self.count) as position:
+            row = position if order is None else self._at(order, position)
+            leader = self._at(leaders, row)
+            with b.when(leader.eq(row)):
+                self._keep(row, numbers)
+            number = self._at(numbers, leader)
+            store(b, inverse, row * inverse.strides[0], b.cast(number, i64))
+            place = number * occurrences.strides[0]
+            store(b, occurrences, place, read_index(b, occurrences, place) + 1)
+
+    def _keep(self, row: Value, numbers: Value) -> None:
+        """Make a row the next result."""
+        call, source, result, indices = self.call, self.source, self.call.result, self.call.one("indices")
+        number = counted(call)
+        self._put(numbers, row, number)
+        store(call.b, indices, number * indices.strides[0], call.b.cast(row, i64))
+        into = Box(result, result.strides[1:]).moved([number], result.strides[:1])
+        copy_box(call.b, source.shape[1:], into, Box(source, source.strides[1:]).moved([row], source.strides[:1]))

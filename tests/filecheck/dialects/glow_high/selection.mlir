@@ -1,0 +1,26 @@
+// Operators whose results have as many elements as their operands say, printed and parsed back.
+
+// RUN: glow-opt %s | glow-opt | filecheck %s
+// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+
+// CHECK-LABEL: glow_high.func @elements(
+glow_high.func @elements(%x: tensor<3x4xf32>, %c: tensor<3xi1>, %rows: tensor<9x2xi32>) {
+  // CHECK-NEXT: %places, %count = glow_high.non_zero %x : tensor<2x12xi64>, tensor<i64>
+  %places, %count = glow_high.non_zero %x : tensor<2x12xi64>, tensor<i64>
+  // CHECK-NEXT: %some, %count_1 = glow_high.compress %x, %c {axis = -1} : tensor<3x3xf32>, tensor<i64>
+  %some, %count_1 = glow_high.compress %x, %c {axis = -1} : tensor<3x3xf32>, tensor<i64>
+  // CHECK-NEXT: %others, %count_2 = glow_high.compress %x, %c : tensor<3x4xf32>, tensor<i64>
+  %others, %count_2 = glow_high.compress %x, %c : tensor<3x4xf32>, tensor<i64>
+  // CHECK-NEXT: %unique, %indices, %inverse, %occurrences, %count_3 = glow_high.unique %rows : tensor<9x2xi32>, tensor<9xi64>, tensor<9xi64>, tensor<9xi64>, tensor<i64>
+  %unique, %indices, %inverse, %occurrences, %count_3 = glow_high.unique %rows : tensor<9x2xi32>, tensor<9xi64>, tensor<9xi64>, tensor<9xi64>, tensor<i64>
+  // CHECK-NEXT: %unique_1, %indices_1, %inverse_1, %occurrences_1, %count_4 = glow_high.unique %rows {sorted = false} : tensor<9x2xi32>, tensor<9xi64>, tensor<9xi64>, tensor<9xi64>, tensor<i64>
+  %unique_1, %indices_1, %inverse_1, %occurrences_1, %count_4 = glow_high.unique %rows {sorted = false} : tensor<9x2xi32>, tensor<9xi64>, tensor<9xi64>, tensor<9xi64>, tensor<i64>
+}
+
+// CHECK-LABEL: glow_high.func @boxes(
+glow_high.func @boxes(%boxes: tensor<2x9x4xf32>, %scores: tensor<2x3x9xf32>, %most: tensor<i64>, %share: tensor<1xf32>) {
+  // CHECK-NEXT: %chosen, %count = glow_high.non_max_suppression %boxes, %scores, %most, %share {limit = 5} : tensor<30x3xi64>, tensor<i64>
+  %chosen, %count = glow_high.non_max_suppression %boxes, %scores, %most, %share {limit = 5} : tensor<30x3xi64>, tensor<i64>
+  // CHECK-NEXT: %chosen_1, %count_1 = glow_high.non_max_suppression %boxes, %scores, %most, none, %share {limit = 9, center_point_box = true} : tensor<54x3xi64>, tensor<i64>
+  %chosen_1, %count_1 = glow_high.non_max_suppression %boxes, %scores, %most, none, %share {limit = 9, center_point_box = true} : tensor<54x3xi64>, tensor<i64>
+}
