@@ -154,7 +154,7 @@ class FunctionEmission:
             if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
                 self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
-        most = max((len(list(op.named_uses())) + len(symbols_of(op)) for op in cut), default=0)
+        most = max((_values_of(op) for op in cut), default=0)
         steps = executed(self.function)
         parameters = [Param(ptr, noalias=False)] * 4
         with define_function(self.module, self.function.sym_name.data, parameters, result=i32) as (b, arguments):
@@ -192,8 +192,12 @@ class FunctionEmission:
             failed = b.call(callee, [*pointers, *extents])
             if failed is not None:
                 self._keep_status(b, failed, self.statuses[op])
-        else:
-            self._run_tasks(b, callee, [*pointers, *extents], data, parallel)
+            return
+        failed = _not_failed(b) if failure_of(op) else None
+        flags = [] if failed is None else [failed]
+        self._run_tasks(b, callee, [*pointers, *extents, *flags], data, parallel)
+        if failed is not None:
+            self._keep_status(b, failed.load(i32), self.statuses[op])
 
     def _keep_status(self, b: Builder, failed: Value, status: int) -> None:
         """Keep the status of an instruction that has failed, if it is the first."""
@@ -244,7 +248,8 @@ class FunctionEmission:
         """
         Run the parts of an instruction: all of one axis, then all of the next.
 
-        They find `values`, addresses and symbols, in `data`, and the number of the round behind them.
+        They find `values`, which are addresses, symbols, and where to note a failure, in `data`, and the number of the
+        round behind them.
         """
         for position, value in enumerate(values):
             data.at(position, ptr).store(value)
@@ -315,9 +320,7 @@ class FunctionEmission:
                 self.module, name, parameters, result=result, internal=True, passes=kernel.passes
             )
             with function as (b, arguments):
-                failed = b.stack(i32, 1) if may_fail else None
-                if failed is not None:
-                    failed.store(b.constant(0, i32))
+                failed = _not_failed(b) if may_fail else None
                 symbols = dict(zip(names, arguments[count:], strict=True))
                 operands = _operands(op, arguments[:count], symbols)
                 kernel.emit(KernelCall(b, self.module, op, operands, symbols=symbols, failed=failed))
@@ -337,7 +340,7 @@ class FunctionEmission:
 
     def _task_function(self, op: Instruction, axis: str, parts: int) -> str:
         """The function of one part along an axis: it finds the addresses of the operands in an array."""
-        kernel = self._kernel(op)
+        kernel, may_fail = self._kernel(op), bool(failure_of(op))
 
         def build(name: str) -> None:
             parameters = [ptr, i64, i64]
@@ -349,11 +352,13 @@ class FunctionEmission:
                 operands = _operands(op, pointers, symbols)
                 for number in kernel.private(op):
                     operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
+                behind = count + len(names)
+                failed = data.at(behind, ptr).load(ptr) if may_fail else None
                 number = None
                 if kernel.rounds(op, axis) > 1:
-                    number = data.at(count + len(names), ptr).load(ptr).load(b.index_type)
+                    number = data.at(behind + may_fail, ptr).load(ptr).load(b.index_type)
                 share = Partition(b.index(part), parts)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols))
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed))
                 b.give_back()
 
         readable = f"{_readable(kernel, op)}.{axis}"
@@ -365,6 +370,18 @@ class FunctionEmission:
         if kernel is None:
             raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
         return kernel
+
+
+def _values_of(op: Instruction) -> int:
+    """How many values the parts of an instruction get: addresses, symbols, and where to note a failure."""
+    return len(list(op.named_uses())) + len(symbols_of(op)) + bool(failure_of(op))
+
+
+def _not_failed(b: Builder) -> Value:
+    """Where an instruction notes that it fails: it has not so far."""
+    place = b.stack(i32, 1)
+    place.store(b.constant(0, i32))
+    return place
 
 
 def failure_of(op: Instruction) -> str:
