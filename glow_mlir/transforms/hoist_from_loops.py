@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import bytes_of, has_static_shape
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_dead, high_functions
-from glow_mlir.ir.traversal import blocks_inside_out, own_operations
+from glow_mlir.ir.traversal import operations, own_operations
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,8 @@ class HoistFromLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in high_functions(op):
-            is_changed = False
-            for block in blocks_inside_out(function):
-                loop = block.parent_op()
-                if isinstance(loop, LoopOp):
-                    is_changed |= Hoisting(loop).run()
-            if is_changed:
+            loops = [inner for inner in operations(function) if isinstance(inner, LoopOp)]
+            if any([Hoisting(loop).run() for loop in reversed(loops)]):
                 erase_dead(function)
 
 
