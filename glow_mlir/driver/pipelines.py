@@ -334,6 +334,7 @@ LOWERED = Stage.of(
     "sink-transposes",  # Those of lowerings that need another layout.
     "canonicalize",  # Lowerings emit general forms.
     "hoist-from-loops",  # Products are what the backend executes, whose rows are computed at once.
+    "sink-from-loops",  # So are those of rows that they stack.
     "unroll-loops",  # Short ones, whose indices then are constants.
     "simplify-control-flow",  # Layouts of what loops carry: transposes have come down to where trips end.
     configured("fold-constants", codes=True),  # What lowerings compute from weights, and codes that no kernel reads.

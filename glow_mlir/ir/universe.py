@@ -68,6 +68,7 @@ PASSES: dict[str, str] = {
     "simplify-control-flow": "glow_mlir.transforms.simplify_control_flow:SimplifyControlFlowPass",
     "simplify-convolutions": "glow_mlir.transforms.simplify_convolutions:SimplifyConvolutionsPass",
     "sink-conversions": "glow_mlir.transforms.sink_conversions:SinkConversionsPass",
+    "sink-from-loops": "glow_mlir.transforms.sink_from_loops:SinkFromLoopsPass",
     "sink-reshapes": "glow_mlir.transforms.sink_reshapes:SinkReshapesPass",
     "sink-transposes": "glow_mlir.transforms.sink_transposes:SinkTransposesPass",
     "stack": "glow_mlir.transforms.stack:StackPass",

@@ -120,6 +120,7 @@ ELSEWHERE = {
     "quantize",
     "quantize-weights",
     "simplify-control-flow",
+    "sink-from-loops",
     "unroll-loops",
     "verify-lowered",
     "verify-selected",

@@ -1,0 +1,113 @@
+"""`sink-from-loops`: products of what trips stack, behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, Block, SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Trips
+from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.shapes import bytes_of, has_static_shape
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+
+
+@dataclass(frozen=True)
+class Link:
+    """An operator that makes a row of a result from a row of something else, and its properties on all rows."""
+
+    op: HighOp
+    is_row: Sequence[bool]
+    properties: Mapping[str, Attribute]
+
+    @property
+    def row(self) -> SSAValue:
+        """The operand that is a row."""
+        return self.op.operands[self.is_row.index(True)]
+
+    def pays(self) -> bool:
+        """Whether it is a product whose matrix is larger than the row: read once, it saves more than is stored."""
+        if not isinstance(self.op, MatMulOp) or not all(map(has_static_shape, (self.op.right, self.op.result))):
+            return False
+        return bytes_of(self.op.right) > bytes_of(self.op.result)
+
+
+class SinkProducts(Pattern):
+    """A row that a product gives is stacked as it is in front of the product, which is then one of all rows."""
+
+    @rooted
+    def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
+        if op.static_trips is None or op.condition is not None:
+            return
+        for position in range(len(op.initial), len(op.results)):
+            links = _links(op, position)
+            while links and not links[-1].pays():
+                links.pop()
+            if links:
+                _sink(op, position, links, rewriter)
+                return
+
+
+def _links(loop: LoopOp, position: int) -> list[Link]:
+    """The operators that nothing but a stacked result needs, the last one first."""
+    found: list[Link] = []
+    value = loop.yielded(loop.body)[position]
+    while value.uses.get_length() == 1 and (link := _link(loop, value)) is not None:
+        found.append(link)
+        value = link.row
+    return found
+
+
+def _link(loop: LoopOp, value: SSAValue) -> Link | None:
+    """The operator of the body behind a value, if it has a form on all rows; only one operand may be a row."""
+    op, block, trips = value.owner, loop.body.block, loop.static_trips
+    if not isinstance(op, HighOp) or op.parent is not block or len(op.results) != 1 or op.FAILURE or trips is None:
+        return None
+    is_row = [_is_of(operand, block) and not isinstance(operand.owner, SplatOp) for operand in op.operands]
+    properties = op.over_rows(is_row, trips) if is_row.count(True) == 1 else None
+    return None if properties is None else Link(op, is_row, properties)
+
+
+def _is_of(value: SSAValue, block: Block) -> bool:
+    """Whether a value is defined by a block itself."""
+    return (value.owner if isinstance(value.owner, Block) else value.owner.parent) is block
+
+
+def _sink(op: LoopOp, position: int, links: Sequence[Link], rewriter: Rewriter) -> None:
+    """Stack the row that the first of the operators reads, and apply them to all rows behind the loop."""
+    last = op.body.block.last_op
+    assert last is not None
+    last.operands[position] = links[-1].row
+    trips, backwards = Trips(op.static_trips), [rows.reversed for rows in op.stacks]
+    body = op.detach_region(op.body)
+    emit = rewriter.emit
+    new = emit.insert(LoopOp.of(trips, op.initial, op.over, body, backwards, op.location))
+    results: list[SSAValue] = list(new.results)
+    for link in reversed(links):
+        operands = [_outside(operand, body.block, rewriter) for operand in link.op.operands]
+        operands[link.is_row.index(True)] = results[position]
+        wide = emit.insert(type(link.op).inferred(operands, link.properties, link.op.location))
+        results[position] = wide.results[0]
+    rewriter.replace(op, [], results)
+
+
+def _outside(value: SSAValue, block: Block, rewriter: Rewriter) -> SSAValue:
+    """A value behind the loop: a splat of its body is copied."""
+    if isinstance(value.owner, SplatOp) and value.owner.parent is block:
+        return rewriter.emit.insert(value.owner.clone()).results[0]
+    return value
+
+
+@dataclass(frozen=True)
+class SinkFromLoopsPass(PatternPass):
+    """
+    Let loops stack what a product reads in place of what it gives, where nothing else needs that: one product of all
+    rows behind the loop then reads the matrix once.
+    """
+
+    name = "sink-from-loops"
+    WALKS = (Walk((SinkProducts(),), repeated=True),)
