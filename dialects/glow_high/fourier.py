@@ -57,5 +57,7 @@ class DftOp(HighOp):
         require(shape[-1] in (1, 2), f"numbers are real, [..., 1], or complex, [..., 2], not of shape {shape}")
         require(axis != len(shape) - 1, "the last axis has the parts of complex numbers, and is not transformed")
         require(integer(self.length) > 0, f"a transform has one element or more, not {integer(self.length)}")
+        one_half = flag(self.onesided) and not flag(self.inverse)
+        require(shape[-1] == 1 or not one_half, "only frequencies of real numbers are told by one half of them")
         parts = 1 if self.gives_real() else 2
         return (tensor((*shape[:axis], self.given(), *shape[axis + 1 : -1], parts), element_of(self.input)),)

@@ -34,6 +34,9 @@ _KIND = re.compile(r"OpType: (?P<kind>\w+)|op_type:(?P<inner>\w+)")
 
 _NEWER = re.compile(r"No Op registered for (?P<kind>\w+) with domain_version of (?P<version>\d+)")
 
+FORGETFUL = frozenset({"STFT"})
+"""Operators without a body whose inference takes the defaults of absent attributes for zeros."""
+
 HINTS: Mapping[str, str] = {
     "topologically sorted": "a value is computed before it is used: sort the nodes, and see that one computes it",
     "existing shape differ": "the type that the model declares for a result has to be the one that its node gives",
@@ -253,8 +256,8 @@ def _described(kind: str, domain: str, version: int) -> _Description:
     """
     What the copy needs to say of an operator.
 
-    Of an operator that a body defines, inference forgets the defaults. A form that the standard has withdrawn may be
-    in models that are older than that.
+    Of an operator that a body defines, and of some others, inference forgets the defaults. A form that the standard has
+    withdrawn may be in models that are older than that.
     """
     if domain not in STANDARD or not defs.has(kind, domain):
         return _Description(is_asked=domain not in STANDARD)
@@ -263,7 +266,8 @@ def _described(kind: str, domain: str, version: int) -> _Description:
     schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
     if schema.deprecated:
         return _Description(is_asked=(domain, kind, schema.since_version) not in IMPORTERS.all())
-    defaults = (attribute.default_value for attribute in schema.attributes.values()) if schema.has_function else ()
+    forgets = schema.has_function or kind in FORGETFUL
+    defaults = (attribute.default_value for attribute in schema.attributes.values()) if forgets else ()
     return _Description(is_asked=True, defaults=tuple(value for value in defaults if value.name))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.fourier import DftOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
@@ -62,24 +62,24 @@ def stft(node: Node) -> SSAValue:
     if step <= 0 or not 0 < length <= available:
         reason = f"STFT: frames of {length} elements, {step} apart, do not fit a signal of {available}"
         raise ModelError(reason, node=node.name, hint="check frame_step and frame_length")
-    frames = 1 + (available - length) // step
-    value = _frames(node, signal, frames, step, length if window is None else size_of(window))
+    if window is not None and size_of(window) != length:
+        reason = f"STFT: a window of {size_of(window)} elements does not fit frames of {length}"
+        raise ModelError(reason, node=node.name, hint="check window and frame_length")
+    value = _frames(node, signal, 1 + (available - length) // step, step, length)
     if window is not None:
-        value = node.emit(MulOp, value, node.emit(ReshapeOp, window, shape=(size_of(window), 1)))
+        value = node.emit(MulOp, value, node.emit(ReshapeOp, window, shape=(length, 1)))
     return node.emit(DftOp, value, axis=2, length=length, onesided=node.flag("onesided", True))
 
 
 def _frames(node: Node, signal: SSAValue, count: int, step: int, length: int) -> SSAValue:
     """
-    The frames [batch, count, length, parts] of a signal, beyond which are zeros.
+    The frames [batch, count, length, parts] of a signal.
 
     Frames are made of blocks, as long as they can be so that step and length are multiples of them.
     """
-    batch, available, parts = shape_of(signal)
+    batch, _, parts = shape_of(signal)
     block = math.gcd(step, length)
     needed = (count - 1) * step + length
-    if needed > available:
-        signal = node.emit(PadOp, signal, pads=(0, 0, 0, 0, needed - available, 0))
     blocks = node.emit(ReshapeOp, cut(node, signal, {1: (0, needed)}), shape=(batch, needed // block, block * parts))
     starts = np.arange(count)[:, None] * (step // block) + np.arange(length // block)
     frames = node.emit(GatherOp, blocks, node.constant(starts, "frames"), axis=1)

@@ -26,3 +26,10 @@ glow_high.func @wrong(%x: tensor<2x10x2xf32>) {
   // expected-error @below {{a transform has one element or more, not 0}}
   %0 = glow_high.dft %x {axis = 1, length = 0} : tensor<2x0x2xf32>
 }
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x10x2xf32>) {
+  // expected-error @below {{only frequencies of real numbers are told by one half of them}}
+  %0 = glow_high.dft %x {axis = 1, length = 10, onesided = true} : tensor<2x6x2xf32>
+}
