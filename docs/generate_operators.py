@@ -21,16 +21,23 @@ from typing import Any
 
 import onnx
 from onnx import TensorProto, defs, helper
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.test_value import create_ssa_value
 
 from glow_mlir.backends.cpu.backend import WITHOUT_KERNEL, CpuBackend
+from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.selection.kernel import Kernel
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.functions import find_importer, standard_function
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.registry import IMPORTERS, LOWERINGS
+from glow_mlir.ir.registry import EXPORTERS, IMPORTERS, LOWERINGS
 from glow_mlir.ir.text import parse_module
 
 ROOT = Path(__file__).parent.parent
@@ -180,6 +187,59 @@ def execution(operator: type[HighOp], examples: Sequence[HighOp], kernels: Seque
     return ", ".join(names) or "–"
 
 
+ELEMENTS = {str(element): element for element in ELEMENT_TYPES.values()}
+"""Element types by their names in text."""
+
+GROUPS: dict[str, frozenset[str]] = {
+    "floats": frozenset({"bf16", "f16", "f32", "f64"}),
+    "integers": frozenset({"i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}),
+    "i1": frozenset({"i1"}),
+}
+"""What element types are called that an operator takes all of."""
+
+
+def retyped(op: HighOp, element: Attribute) -> HighOp | None:
+    """An operator on operands of another element type, where they had that of the first; `None` if it takes none."""
+    if not op.operands:
+        return None
+    first = element_of(op.operands[0])
+    values = [
+        create_ssa_value(tensor(sizes_of(value), element if element_of(value) == first else element_of(value)))
+        for value in op.operands
+    ]
+    try:
+        copy = type(op).create(
+            operands=values, result_types=[result.type for result in op.results], properties=op.properties
+        )
+        types = copy.infer_types()
+        copy = type(op).create(operands=values, result_types=types, properties=op.properties)
+        copy.verify()
+    except (VerifyException, UnsupportedError, KeyError):
+        return None
+    return copy
+
+
+def element_types(examples: Sequence[HighOp], backend: Backend) -> tuple[str, str]:
+    """The element types that the first operand of an operator may have, and those with which the CPU executes it."""
+    taken: set[str] = set()
+    executed: set[str] = set()
+    for name, element in ELEMENTS.items():
+        copies = [copy for op in examples if (copy := retyped(op, element)) is not None]
+        taken |= {name} if copies else set()
+        runs = (type(copy) in LOWERINGS.all() or backend.supports(copy) for copy in copies)
+        executed |= {name} if any(runs) else set()
+    return grouped(taken), "the same" if taken == executed else grouped(executed)
+
+
+def grouped(names: set[str]) -> str:
+    """Names of element types, those of which there are all by the name of their group."""
+    if len(names) == len(ELEMENTS):
+        return "all"
+    found = [group for group, members in GROUPS.items() if members <= names]
+    rest = [name for name in ELEMENTS if name in names and not any(name in GROUPS[group] for group in found)]
+    return ", ".join([*found, *rest]) or "–"
+
+
 def sentence(operator: type[HighOp]) -> str:
     """The first sentence of an operator's description."""
     paragraph = inspect.cleandoc(operator.__doc__ or "").split("\n\n")[0]
@@ -189,12 +249,17 @@ def sentence(operator: type[HighOp]) -> str:
 def glow_rows(accepts: Callable[[Callable[..., Any]], bool], more: Sequence[Path]) -> list[list[str]]:
     """The rows for the operators of `glow_high`."""
     examples = instances(more)
-    known: Sequence[Kernel] = list(CpuBackend().kernels.values())
-    kernels = [kernel for kernel in known if accepts(type(kernel))]
+    all_kernels: Sequence[Kernel] = list(CpuBackend().kernels.values())
+    kernels = [kernel for kernel in all_kernels if accepts(type(kernel))]
     operators = [op for op in GLOW_HIGH.operations if issubclass(op, HighOp) and accepts(op)]
-    return [
-        [f"`{op.name.split('.')[1]}`", execution(op, examples.get(op, []), kernels), sentence(op)] for op in operators
-    ]
+    backend = CpuBackend()
+    rows: list[list[str]] = []
+    for op in operators:
+        known = examples.get(op, [])
+        types = element_types(known, backend)
+        exported = "yes" if op in EXPORTERS.all() else "–"
+        rows.append([f"`{op.name.split('.')[1]}`", execution(op, known, kernels), *types, exported, sentence(op)])
+    return rows
 
 
 # ---- the page
@@ -222,7 +287,9 @@ GLOW = """\
 *CPU* says how machine code executes an operator: *stacked*, as part of a loop that applies a chain of elementwise
 operators, as a view or as *copies* between views, most of which are eliminated, by one of the kernels named, or
 *lowered* to other operators. With several entries, types and properties
-decide. The interpreter runs all operators as they are.
+decide. The interpreter runs all operators as they are. *Elements* are the types that the first operand may have, and
+*on the CPU* those with which machine code executes or lowers the operator. *To ONNX* says what `glow-import --to-onnx`
+can write.
 """
 
 
@@ -244,7 +311,10 @@ def page(accepts: Callable[[Callable[..., Any]], bool] = is_built_in, more: Sequ
             lines += [f"### {domain or 'ai.onnx'}", "", *table(["operator", "versions", "how", "limits"], rows), ""]
         if rows and missing:
             lines += [f"Not supported: {', '.join(missing)}.", ""]
-    lines += [GLOW, *table(["operator", "CPU", "meaning"], glow_rows(accepts, more))]
+    lines += [
+        GLOW,
+        *table(["operator", "CPU", "elements", "on the CPU", "to ONNX", "meaning"], glow_rows(accepts, more)),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -252,10 +252,6 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
         model_of([node("Tile", "x n", name="tile")], initializers=[numpy_helper.from_array(np.array([2**45]), "n")]),
         "node 'tile': a value of shape (70368744177664,) is too large (hint: check the sizes",
     ),
-    "output of an operator that we do not give": (
-        model_of([node("MaxPool", "x", "y i", "pool", kernel_shape=[2])], [value("x", shape=(1, 1, 4))], ["y", "i"]),
-        "node 'pool': MaxPool: output 1 ('i') is not supported",
-    ),
     "unbound dimension": (
         model_of([RELU], [value("x", shape=("N", 3))]),
         "1 dimension has no size: 'N' of input 'x' (hint: bind it, for example N=1)",
@@ -351,6 +347,12 @@ def test_a_damaged_byte_never_gives_a_traceback(place: int, byte: int, cut: bool
 def test_name_that_is_no_text_is_refused() -> None:
     line = refusal(DAMAGED.replace(b"softmax", b"soft\xff\xffx"), ModelError)
     assert line.startswith("a name of node b'soft\\xff\\xffx' is not text (hint: the model is damaged")
+
+
+def test_name_in_a_function_that_is_no_text_is_refused() -> None:
+    function = helper.make_function("local", "Cut", ["a"], ["b"], [node("Relu", "a", "b", "inner")], [])
+    data = model_of([RELU], functions=[function]).SerializeToString()
+    assert refusal(data.replace(b"inner", b"inn\xff\xff"), ModelError).startswith("a name of node b'inn\\xff\\xff'")
 
 
 def test_errors_inside_a_file_name_file_and_node(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,6 +109,8 @@ def import_model(
     model = open_model(source, in_memory)
     try:
         check_names(model.proto.graph)
+        for function in model.proto.functions:
+            _check_node_names(function.node)
         check_graph(model.proto)
         opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
@@ -132,16 +134,20 @@ def import_model(
 
 def check_names(graph: onnx.GraphProto) -> None:
     """Raise `ModelError` where a name is no text, as in a damaged file: protobuf gives it as bytes."""
-    for node in graph.node:
+    _check_node_names(graph.node)
+    for value in (*graph.input, *graph.output, *graph.initializer):
+        if not _is_text(value.name):
+            raise ModelError(f"the name {value.name!r} is not text", hint=_DAMAGED)
+
+
+def _check_node_names(nodes: Iterable[onnx.NodeProto]) -> None:
+    for node in nodes:
         texts = (node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute))
         if not all(map(_is_text, texts)):
             raise ModelError(f"a name of node {node.name!r} is not text", hint=_DAMAGED)
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 check_names(inner)
-    for value in (*graph.input, *graph.output, *graph.initializer):
-        if not _is_text(value.name):
-            raise ModelError(f"the name {value.name!r} is not text", hint=_DAMAGED)
 
 
 def _is_text(name: object) -> bool:
