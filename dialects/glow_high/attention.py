@@ -14,7 +14,8 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.support.symbols import Sizes
 
 
 @irdl_op_definition
@@ -42,9 +43,9 @@ class AttentionOp(HighOp):
     past = int_prop(0)
     result = result_def(TENSOR)
 
-    def scores_shape(self) -> Shape:
+    def scores_shape(self) -> Sizes:
         """The shape of the scores: batch…, M, N."""
-        query, key, value = shape_of(self.query), shape_of(self.key), shape_of(self.value)
+        query, key, value = sizes_of(self.query), sizes_of(self.key), sizes_of(self.value)
         require(query[-1] == key[-1], f"queries have {query[-1]} elements, keys {key[-1]}")
         require(key[-2] == value[-2], f"there are {key[-2]} keys for {value[-2]} values")
         batch = broadcast(broadcast(query[:-2], key[:-2]), value[:-2])
@@ -58,9 +59,9 @@ class AttentionOp(HighOp):
         for operand in self.inputs()[1:]:
             require(element_of(operand) == element, "operands have different element types")
         if self.mask is not None:
-            mask = shape_of(self.mask)
+            mask = sizes_of(self.mask)
             require(broadcast(mask, scores) == scores, f"a mask of shape {mask} does not broadcast to {scores}")
-        return (tensor((*scores[:-1], shape_of(self.value)[-1]), element),)
+        return (tensor((*scores[:-1], sizes_of(self.value)[-1]), element),)
 
     def arithmetic(self) -> Arithmetic:
         (keys, width), depth = shape_of(self.value)[-2:], shape_of(self.query)[-1]

@@ -22,7 +22,18 @@ from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
-from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    is_empty,
+    normalize_axis,
+    rank_of,
+    require,
+    shape_of,
+    size_of,
+    sizes_of,
+    tensor,
+)
 
 OUT_OF_RANGE = "an index is out of range"
 """Why these operators fail."""
@@ -59,11 +70,11 @@ class GatherOp(DataMovement):
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = shape_of(self.input)
+        shape = sizes_of(self.input)
         require(len(shape) > 0, "gather needs an input with at least one axis")
         axis = normalize_axis(integer(self.axis), len(shape))
-        require(shape[axis] > 0 or size_of(self.indices) == 0, f"axis {axis} has no elements to take")
-        return (tensor((*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)
+        require(shape[axis] != 0 or is_empty(self.indices), f"axis {axis} has no elements to take")
+        return (tensor((*shape[:axis], *sizes_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         axis = normalize_axis(integer(self.axis), len(permutation))

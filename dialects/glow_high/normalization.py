@@ -25,7 +25,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes, described
 
 
 def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[Attribute], ...]:
@@ -193,11 +193,11 @@ def trailing_axes(value: SSAValue, axis: Attribute) -> tuple[int, ...]:
     return tuple(range(normalize_axis(integer(axis), rank), rank))
 
 
-def require_broadcast(operands: tuple[SSAValue, ...], shape: Shape) -> None:
+def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
     """Raise unless each operand broadcasts to `shape`."""
     for operand in operands:
-        fits = broadcast(shape_of(operand), shape) == shape
-        require(fits, f"shape {shape_of(operand)} does not broadcast to {shape}")
+        fits = broadcast(sizes_of(operand), shape) == shape
+        require(fits, f"shape {described(sizes_of(operand))} does not broadcast to {described(shape)}")
 
 
 @irdl_op_definition
@@ -227,7 +227,7 @@ class LayerNormalizationOp(Normalization):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()
-        require_broadcast(self.inputs()[1:], shape_of(self.input))
+        require_broadcast(self.inputs()[1:], sizes_of(self.input))
         return same_as_input(self, self.input, "layer_normalization")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
@@ -256,7 +256,7 @@ class RmsNormalizationOp(Normalization):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()
-        require_broadcast(self.inputs()[1:], shape_of(self.input))
+        require_broadcast(self.inputs()[1:], sizes_of(self.input))
         return same_as_input(self, self.input, "rms_normalization")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:

@@ -57,9 +57,10 @@ from glow_mlir.dialects.glow_high.base import (
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.shapes import require, shape_of, tensor, verify_storable
+from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
+from glow_mlir.support.symbols import Size
 
 
 class StorageOp(IRDLOperation):
@@ -573,11 +574,11 @@ class SplatOp(HighOp):
         shape, value = given.pop("shape"), given.pop("value")
         require(value is not None and not operands and not given, "a splat is made of 'value' and 'shape'")
         attribute = to_attribute(cast("AttributeValue", value))
-        type_ = tensor(cast("Sequence[int]", shape), splat_element(attribute))
+        type_ = tensor(cast("Sequence[Size]", shape), splat_element(attribute))
         return cls.create(properties={"value": attribute}, result_types=[type_], location=location)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        return (tensor(shape_of(self.result), splat_element(self.value)),)
+        return (tensor(sizes_of(self.result), splat_element(self.value)),)
 
 
 def splat_element(value: Attribute) -> Attribute:

@@ -352,7 +352,9 @@ def _verify_run_time_sizes(root: SSAValue, part: SSAValue, noun: str, moved: int
         return
     axes = [list(zip(sizes_of(value), strides_of(value), strict=True)) for value in (root, part)]
     own, kept = (Counter(axis for axis in found if not isinstance(axis[0], int)) for found in axes)
-    require(kept <= own, f"{noun} keeps axes whose size is known at run time only")
+    # Of what nobody writes, some elements may be read.
+    is_constant = isinstance(root.owner, WeightOp) and root.owner.mutable is None
+    require(kept <= own or is_constant, f"{noun} keeps axes whose size is known at run time only")
     fixed = [((size - 1) * stride, stride) for size, stride in axes[1] if isinstance(size, int) and size > 1]
     for size, step in own:
         span = max(1, step * largest(size))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.support.symbols import Size
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,7 @@ def accepted_model(model: Any) -> Any:
 
 def import_any(
     model: Any,
-    dimensions: Mapping[str, int],
+    dimensions: Mapping[str, Size],
     by_content: bool = True,
     in_memory: bool = False,
     values: Mapping[str, np.ndarray] | None = None,

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
@@ -33,7 +33,7 @@ from glow_mlir.dialects.glow_low.loop import WindowOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
-from glow_mlir.dialects.shapes import has_static_shape, sizes_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, sizes_of, tensor
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions
@@ -246,19 +246,25 @@ def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation,
 def _with_numbers(op: Operation, symbols: Mapping[str, int]) -> Generator[Operation]:
     """The operation with numbers in place of the sizes that its properties have."""
     symbolic = {name: value.data for name, value in op.properties.items() if isinstance(value, SizesAttr)}
-    if not symbolic:
+    is_made = not op.operands and not all(map(has_static_shape, op.results))
+    if not symbolic and not is_made:
         yield op
         return
     known = {name: to_attribute(shape_at(sizes, symbols)) for name, sizes in symbolic.items()}
     copy = type(op).create(
         operands=op.operands,
-        result_types=[result.type for result in op.results],
+        result_types=[_type_at(result, symbols) for result in op.results],
         properties={**op.properties, **known},
         attributes=op.attributes,
         location=op.location,
     )
     yield copy
     copy.erase()
+
+
+def _type_at(value: SSAValue, symbols: Mapping[str, int]) -> Attribute:
+    """The type of a tensor where symbols have these values."""
+    return tensor(shape_at(sizes_of(value), symbols), element_of(value))
 
 
 def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:

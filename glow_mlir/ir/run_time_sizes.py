@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.shapes import SHAPED, has_static_shape, sizes_of
-from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions
@@ -38,6 +38,12 @@ def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> Unsupport
     if place is None:
         return UnsupportedError(reason, hint=error.hint)
     return UnsupportedError(reason, file=position_of(place.location), node=location_name(place.location), hint=HINT)
+
+
+def has_run_time_sizes(op: Operation) -> bool:
+    """Whether sizes that are known at run time only decide what an operation gives: of results, or as a property."""
+    told = any(isinstance(value, SizesAttr) for value in op.properties.values())
+    return told or not all(has_static_shape(result) for result in op.results)
 
 
 def require_numbers(op: Operation, user: str) -> None:

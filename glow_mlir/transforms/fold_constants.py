@@ -25,6 +25,7 @@ from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
 LARGEST_SPLATS = 1 << 28
 """Bytes of splats from which on nothing is computed on them: they are small only as long as they are one number."""
@@ -51,7 +52,7 @@ class FoldConstantOperands(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
-        if isinstance(op, SplatOp) or is_typing(op) or (not self.codes and is_expansion(op)):
+        if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
         available = sum(map(bytes_of, op.operands))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))

@@ -14,9 +14,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, WhereOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import PatternPass, Walk
+from glow_mlir.support.symbols import Sizes
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Product, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Recognition
@@ -44,8 +45,8 @@ def _attention(match: Match, emit: Emitter) -> SSAValue | None:
     """The attention of a match, whose operators tell what the formula leaves open."""
     softmax = next(op for op in match.ops if isinstance(op, SoftmaxOp))
     first = next(op for op in match.ops if isinstance(op, MatMulOp) and op is not match.ops[0])
-    scores = shape_of(softmax.input)
-    if integer(softmax.axis) % len(scores) != len(scores) - 1 or shape_of(first.result) != scores:
+    scores = sizes_of(softmax.input)
+    if integer(softmax.axis) % len(scores) != len(scores) - 1 or sizes_of(first.result) != scores:
         return None
     key = match.values["key"]
     if not flag(first.transpose_right):
@@ -81,7 +82,7 @@ def _chosen(match: Match, emit: Emitter) -> SSAValue | None:
     return emit.constant(array.astype(numpy_dtype(element_of(like))), "mask")
 
 
-def _causal(addends: list[SSAValue], scores: Shape, emit: Emitter) -> tuple[list[SSAValue], int | None]:
+def _causal(addends: list[SSAValue], scores: Sizes, emit: Emitter) -> tuple[list[SSAValue], int | None]:
     """The addends that are left, and how many keys precede the first query, where one of them is a causal mask."""
     # Beside another mask, which may hide all keys that are seen, those that are merely far down would count.
     limit = HIDDEN if len(addends) == 1 else -np.inf
@@ -92,13 +93,15 @@ def _causal(addends: list[SSAValue], scores: Shape, emit: Emitter) -> tuple[list
     return addends, None
 
 
-def causal_past(mask: np.ndarray | None, scores: Shape, limit: float) -> int | None:
+def causal_past(mask: np.ndarray | None, scores: Sizes, limit: float) -> int | None:
     """
     How many keys precede the first query of causal attention with that mask; `None` where it is another one.
 
     Keys are hidden by numbers up to the limit.
     """
     queries, keys = scores[-2:]
+    if not isinstance(queries, int) or not isinstance(keys, int):
+        return None
     if mask is None or mask.shape[-2:] != (queries, keys) or mask.size != queries * keys or queries < 2:
         return None
     table = mask.reshape(queries, keys)

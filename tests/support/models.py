@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -224,8 +224,8 @@ class GraphBuilder:
 
     def model(
         self,
-        inputs: dict[str, tuple[int, list[int]]],
-        outputs: dict[str, list[int]],
+        inputs: Mapping[str, tuple[int, Sequence[int | str]]],
+        outputs: Mapping[str, Sequence[int | str]],
         opset: int = 17,
         kind: int = TensorProto.FLOAT,
     ) -> onnx.ModelProto:
@@ -346,21 +346,39 @@ def _attention(g: GraphBuilder, x: str, mask: str, batch: int, length: int, widt
 
 @cache
 def bert_encoder(
-    seed: int = 0, layers: int = 2, width: int = 128, heads: int = 4, length: int = 64, vocabulary: int = 1000
+    seed: int = 0,
+    layers: int = 2,
+    width: int = 128,
+    heads: int = 4,
+    length: int = 64,
+    vocabulary: int = 1000,
+    is_free: bool = False,
 ) -> onnx.ModelProto:
-    """A BERT-like encoder (Devlin et al. 2018): token ids and mask in, hidden states out."""
+    """
+    A BERT-like encoder (Devlin et al. 2018): token ids and mask in, hidden states out.
+
+    It is for one sequence of that length, or `is_free`: for any number of sequences, up to that long.
+    """
     g = GraphBuilder(seed)
     tokens = g.node("Gather", g.weight(g.rng.standard_normal((vocabulary, width)).astype(np.float32)), "ids", axis=0)
-    x = g.node("Add", tokens, g.weight(g.rng.standard_normal((length, width)).astype(np.float32)))
+    positions = g.weight(g.rng.standard_normal((length, width)).astype(np.float32))
+    sizes: Sequence[int | str] = [1, length]
+    batch, kept = 1, length
+    if is_free:
+        sizes, batch, kept = ["batch", "length"], 0, 0
+        zero, one, two = (g.weight(np.array([place], np.int64)) for place in (0, 1, 2))
+        end = g.node("Slice", g.node("Shape", "ids"), one, two)
+        positions = g.node("Slice", positions, zero, end)
+    x = g.node("Add", tokens, positions)
     x = layer_norm(g, x, width)
     mask = g.node("Unsqueeze", g.node("Cast", "mask", to=TensorProto.FLOAT), g.weight(np.array([1, 2], np.int64)))
     mask = g.node("Mul", g.node("Sub", g.weight(np.float32(1.0)), mask), g.weight(np.float32(-10000.0)))
     for _ in range(layers):
-        x = layer_norm(g, g.node("Add", x, _attention(g, x, mask, 1, length, width, heads)), width)
+        x = layer_norm(g, g.node("Add", x, _attention(g, x, mask, batch, kept, width, heads)), width)
         hidden = linear(g, _gelu(g, linear(g, x, width, 4 * width)), 4 * width, width)
         x = layer_norm(g, g.node("Add", x, hidden), width)
     kind = int(TensorProto.INT64)
-    return g.model({"ids": (kind, [1, length]), "mask": (kind, [1, length])}, {x: [1, length, width]})
+    return g.model({"ids": (kind, sizes), "mask": (kind, sizes)}, {x: [*sizes, width]})
 
 
 def _recurrent(kind: str, gates: int, seed: int, layers: int, steps: int, width: int, hidden: int) -> onnx.ModelProto:

@@ -7,6 +7,8 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.errors import ModelError
@@ -14,6 +16,7 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.support.symbols import Sizes, SymbolicSize, product_of
 
 
 @onnx_operator("Constant")
@@ -40,7 +43,7 @@ def constant_of_shape(node: Node) -> SSAValue:
         raise ModelError(f"ConstantOfShape: the value has {value.size} elements, not 1", node=node.name)
     if value.dtype.name not in ELEMENT_TYPES:
         raise node.unsupported(f"element type {value.dtype.name} is not supported")
-    shape = node.integers(0, "the shape")
+    shape = node.told_sizes(0, "the shape")
     fill = scalar_attribute(value.reshape(-1)[0], ELEMENT_TYPES[value.dtype.name])
     return node.emit(SplatOp, value=fill, shape=shape)
 
@@ -48,15 +51,24 @@ def constant_of_shape(node: Node) -> SSAValue:
 @onnx_operator("Shape")
 def shape(node: Node) -> SSAValue:
     """The sizes of the axes from `start` on, up to `end`."""
-    sizes = node.shape()
-    bounds = slice(node.int("start", 0), node.int("end", len(sizes)))
-    return node.constant(np.array(sizes[bounds], np.int64))
+    sizes = node.sizes()[node.int("start", 0) : node.int("end", node.rank())]
+    return _numbers(node, sizes)
+
+
+def _numbers(node: Node, sizes: Sizes) -> SSAValue:
+    """Sizes as a vector: a constant where they are numbers."""
+    if any(isinstance(size, SymbolicSize) for size in sizes):
+        return node.emit(ShapeOp, sizes=sizes)
+    return node.constant(np.array(sizes, np.int64))
 
 
 @onnx_operator("Size")
 def size(node: Node) -> SSAValue:
     """The number of elements."""
-    return node.constant(np.array(np.prod(node.shape()), np.int64))
+    count = product_of(node.sizes())
+    if isinstance(count, int):
+        return node.constant(np.array(count, np.int64))
+    return node.emit(ReshapeOp, node.emit(ShapeOp, sizes=(count,)), shape=())
 
 
 @onnx_operator("Range")

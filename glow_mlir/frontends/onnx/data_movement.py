@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
@@ -17,9 +16,11 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TransposeOp,
 )
 from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, shape_of
+from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size, product_of, quotient
 
 # Shape and order
 
@@ -39,29 +40,39 @@ def reshape_attribute(node: Node) -> SSAValue:
 @onnx_operator("Reshape", since=5)
 def reshape(node: Node) -> SSAValue:
     """The shape as an operand."""
-    return _reshape(node, node.integers(1, "the shape"))
+    return _reshape(node, node.told_sizes(1, "the shape"))
 
 
-def _reshape(node: Node, sizes: Sequence[int]) -> SSAValue:
+def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
     """0 keeps an axis (unless `allowzero`), -1 takes what is left."""
-    wanted, shape = list(sizes), node.shape()
+    wanted, shape = list(sizes), node.sizes()
     if not node.flag("allowzero"):
         wanted = [shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(wanted)]
-    if wanted.count(-1) > 1 or min(wanted, default=0) < -1:
+    if wanted.count(-1) > 1 or min((size for size in wanted if isinstance(size, int)), default=0) < -1:
         raise ModelError(f"Reshape: {wanted} is no shape", node=node.name)
     if -1 in wanted:
-        rest = math.prod(size for size in wanted if size != -1)
-        wanted[wanted.index(-1)] = math.prod(shape) // max(rest, 1)
+        rest = product_of(size for size in wanted if size != -1)
+        wanted[wanted.index(-1)] = _left(product_of(shape), 1 if rest == 0 else rest)
     return node.emit(ReshapeOp, node.input(), shape=wanted)
+
+
+def _left(total: Size, rest: Size) -> Size:
+    """The size that makes up the elements; raises `RunTimeSizeError` where none does for all values of symbols."""
+    if isinstance(total, int) and isinstance(rest, int):
+        return total // rest
+    found = quotient(total, rest)
+    if found is None:
+        raise RunTimeSizeError(f"({total}) / ({rest})")
+    return found
 
 
 @onnx_operator("Flatten")
 def flatten(node: Node) -> SSAValue:
     """Two axes: those before `axis`, and the rest."""
-    shape = node.shape()
+    shape = node.sizes()
     axis = node.int("axis", 1)
     axis += len(shape) if axis < 0 else 0
-    return node.emit(ReshapeOp, node.input(), shape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+    return node.emit(ReshapeOp, node.input(), shape=(product_of(shape[:axis]), product_of(shape[axis:])))
 
 
 def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
@@ -74,7 +85,7 @@ def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
 @onnx_operator("Squeeze")
 def squeeze(node: Node) -> SSAValue:
     """Without the given axes of size one, by default without all of them."""
-    shape, axes = node.shape(), _axes_operand(node)
+    shape, axes = node.sizes(), _axes_operand(node)
     dropped = {axis for axis, size in enumerate(shape) if size == 1}
     if axes is not None:
         chosen = {normalize_axis(axis, len(shape)) for axis in axes}
@@ -93,7 +104,7 @@ def unsqueeze(node: Node) -> SSAValue:
     new = {normalize_axis(axis, rank) for axis in axes}
     if len(new) < len(axes):
         raise ModelError(f"Unsqueeze: axes {list(axes)} name an axis twice", node=node.name)
-    sizes = iter(node.shape())
+    sizes = iter(node.sizes())
     return node.emit(ReshapeOp, node.input(), shape=[1 if axis in new else next(sizes) for axis in range(rank)])
 
 
@@ -176,15 +187,15 @@ def slice_operands(node: Node) -> SSAValue:
     starts = node.integers(1, "the start")
     axes = range(len(starts)) if node.optional(3) is None else node.integers(3, "the axes")
     steps = (1,) * len(starts) if node.optional(4) is None else node.integers(4, "the step")
-    return _slice(node, starts, node.integers(2, "the end"), axes, steps)
+    return _slice(node, starts, node.told_sizes(2, "the end"), axes, steps)
 
 
 def _slice(
-    node: Node, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
+    node: Node, starts: Sequence[int], ends: Sequence[Size], axes: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{node.kind}: starts, ends, axes and steps do not fit each other", node=node.name)
-    shape = node.shape()
+    shape = node.sizes()
     if wrong := [axis for axis in axes if not -len(shape) <= axis < len(shape)]:
         raise ModelError(
             f"{node.kind}: shape {shape} has no axis {wrong[0]}", node=node.name, hint=f"axes are {list(axes)}"
@@ -192,9 +203,27 @@ def _slice(
     first, last, stride = [0] * len(shape), list(shape), [1] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         place = normalize_axis(axis, len(shape))
-        taken = _taken(start, end, step, shape[place])
-        first[place], last[place], stride[place] = taken.start, taken.stop, taken.step
+        first[place], last[place], stride[place] = _part(start, end, step, shape[place])
     return node.emit(SliceOp, node.input(), starts=first, ends=last, steps=stride)
+
+
+def _part(start: int, end: Size, step: int, size: Size) -> tuple[int, Size, int]:
+    """
+    Start, end and step of what a slice takes of an axis.
+
+    Raises `RunTimeSizeError` where that is not the same for all values of symbols, but for how long it is.
+    """
+    if isinstance(end, int) and isinstance(size, int):
+        taken = _taken(start, end, step, size)
+        return taken.start, taken.stop, taken.step
+    if start == 0 and step == 1 and smallest(end) >= largest(size):
+        return 0, size, 1
+    if start == 0 and step == 1 and (end == size or (smallest(end) >= 0 and largest(end) <= smallest(size))):
+        return 0, end, 1
+    if isinstance(end, int) and min(start, end) >= 0 and max(start, end) <= smallest(size):
+        taken = _taken(start, end, step, smallest(size))
+        return taken.start, taken.stop, taken.step
+    raise RunTimeSizeError(end if isinstance(size, int) else size)
 
 
 def _taken(start: int, end: int, step: int, size: int) -> range:
@@ -323,8 +352,8 @@ def center_crop_pad(node: Node) -> SSAValue:
 @onnx_operator("Expand")
 def expand(node: Node) -> SSAValue:
     """Broadcast to what the operand's shape and the given one broadcast to."""
-    shape = broadcast(node.shape(), node.integers(1, "the shape"))
-    return node.input() if shape == node.shape() else node.emit(ExpandOp, node.input(), shape=shape)
+    shape = broadcast(node.sizes(), node.told_sizes(1, "the shape"))
+    return node.input() if shape == node.sizes() else node.emit(ExpandOp, node.input(), shape=shape)
 
 
 @onnx_operator("Tile")

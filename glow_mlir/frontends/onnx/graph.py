@@ -19,16 +19,20 @@ from glow_mlir.constants.storage import Storage, constant_op
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import MOST_AXES, element_of, largest_shape, size_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import RunTimeSizeError
 from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.influences import Influences
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
+from glow_mlir.frontends.onnx.shapes import KnownSizes
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import check_declared, check_values, element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.symbols import Size
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
@@ -57,7 +61,7 @@ class GraphImporter:
 
     graph: onnx.GraphProto
     opsets: Mapping[str, int]
-    dimensions: Mapping[str, int]
+    dimensions: Mapping[str, Size]
     tensors: Tensors = field(default_factory=Tensors)
     places: Places | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
@@ -77,11 +81,14 @@ class GraphImporter:
     """Values that are known to be an array, or to depend on an input (`None`)."""
     influences: Influences = field(default_factory=Influences)
     """What values depend on."""
+    known_sizes: KnownSizes = field(init=False)
+    """What values are that follow from shapes."""
     block: Block = field(init=False)
     """Where operators are inserted: that of the function, or of a region."""
 
     def __post_init__(self) -> None:
         self.block = self.function.block
+        self.known_sizes = KnownSizes(self.fold)
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
@@ -114,7 +121,7 @@ class GraphImporter:
         Raises `UnsupportedError` for results of more than `MOST_ELEMENTS` or `MOST_AXES`.
         """
         for result in op.results:
-            self.check_size(shape_of(result))
+            self.check_size(largest_shape(result))
         self.block.add_op(op)
         if isinstance(op.location, NameLoc):
             hint = value_name(op.location.desc.data)
@@ -211,6 +218,8 @@ class GraphImporter:
         owner = value.owner
         if not isinstance(owner, HighOp) or any(self.folded[item] is None for item in owner.operands):
             return None
+        if has_run_time_sizes(owner):
+            return None
         operands = group_like(owner, (self.folded[item] for item in owner.operands))
         return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]
 
@@ -221,6 +230,8 @@ class GraphImporter:
         for root in self.influences.roots(value):
             if self.fold(root) is not None:
                 continue
+            if isinstance(root.owner, Operation) and has_run_time_sizes(root.owner):
+                return RunTimeSizeError(f"that {what} is computed of")
             if not isinstance(root.owner, GetOp):
                 return UnsupportedError(f"{what} is computed anew in each iteration", node=node)
             if (count := size_of(root)) > MOST_READ:
@@ -262,7 +273,7 @@ class GraphImporter:
             )
         check_declared(output, value, is_sized=not self.dimensions and not self.values)
         symbol = self.storage.unique_name(name)
-        type_ = tensor(shape_of(value), element_of(value))
+        type_ = tensor(sizes_of(value), element_of(value))
         placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))
         if symbol != name:
             placeholder.label = StringAttr(name)

@@ -9,7 +9,7 @@ from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
@@ -26,11 +26,11 @@ def numpy_product(node: Node, left: SSAValue, right: SSAValue) -> SSAValue:
     """The product of two operands: a vector is a matrix of one row or column, whose axis the result lacks."""
     left_vector, right_vector = node.rank(0) == 1, node.rank(1) == 1
     if left_vector:
-        left = node.emit(ReshapeOp, left, shape=(1, *node.shape(0)))
+        left = node.emit(ReshapeOp, left, shape=(1, *node.sizes(0)))
     if right_vector:
-        right = node.emit(ReshapeOp, right, shape=(*node.shape(1), 1))
+        right = node.emit(ReshapeOp, right, shape=(*node.sizes(1), 1))
     result = node.emit(MatMulOp, left, right)
-    shape = list(shape_of(result))
+    shape = list(sizes_of(result))
     if right_vector:
         shape.pop()
     if left_vector:

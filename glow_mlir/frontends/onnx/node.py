@@ -14,8 +14,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.support.symbols import Sizes, SymbolicSize
 
 if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.scope import Scope
@@ -78,9 +79,13 @@ class Node:
         """The shape of the operand at `position`."""
         return shape_of(self.input(position))
 
+    def sizes(self, position: int = 0) -> Sizes:
+        """The sizes of the operand at `position`: numbers, or what is known of them before run time."""
+        return sizes_of(self.input(position))
+
     def rank(self, position: int = 0) -> int:
         """The number of axes of the operand at `position`."""
-        return len(self.shape(position))
+        return rank_of(self.input(position))
 
     def check_rank(self, position: builtins.int, ranks: Collection[builtins.int], hint: str) -> None:
         """Raise `ModelError` where an operand that is there has another number of axes than one of `ranks`."""
@@ -118,6 +123,13 @@ class Node:
     def integers(self, position: int, role: str) -> tuple[int, ...]:
         """Like `array`, as a tuple of integers."""
         return tuple(int(item) for item in self.array(position, role).reshape(-1))
+
+    def told_sizes(self, position: int, role: str) -> Sizes:
+        """Like `integers`, where the operand may follow from sizes that are known at run time only."""
+        value = self.graph.known_sizes.of(self.input(position))
+        if value is None:
+            return self.integers(position, role)
+        return tuple(item if isinstance(item, SymbolicSize) else int(item) for item in value.reshape(-1))
 
     # Attributes
 

@@ -12,10 +12,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.symbols import Size, SymbolicSize
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
@@ -41,7 +42,9 @@ def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
     if value is None:
         return onnx.TypeProto()
     kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(element_of(value)))
-    return helper.make_tensor_type_proto(kind, list(shape_of(value)))
+    return helper.make_tensor_type_proto(
+        kind, [size if isinstance(size, int) else str(size) for size in sizes_of(value)]
+    )
 
 
 def input_sizes(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
@@ -87,7 +90,7 @@ def check_declared(output: onnx.ValueInfoProto, value: SSAValue, is_sized: bool)
         said, found = (_names_of(kind)[0] for kind in (declared.elem_type, actual.elem_type))
         raise ModelError(f"output '{output.name}' is declared as {said}, and is {found}", hint=hint)
     said = [size.dim_value if size.HasField("dim_value") else None for size in declared.shape.dim]
-    shape = shape_of(value)
+    shape = sizes_of(value)
     fits = len(said) == len(shape) and all(size in (None, found) for size, found in zip(said, shape, strict=True))
     if declared.HasField("shape") and not (fits if is_sized else len(said) == len(shape)):
         listed = ", ".join("?" if size is None else str(size) for size in said)
@@ -95,7 +98,7 @@ def check_declared(output: onnx.ValueInfoProto, value: SSAValue, is_sized: bool)
 
 
 def input_types(
-    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, int]
+    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, Size]
 ) -> dict[str, TensorType[Attribute]]:
     """
     The types of a graph's inputs; `dimensions` gives free dimensions their sizes.
@@ -131,7 +134,7 @@ def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str
     }
 
 
-def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, int]) -> dict[str, str]:
+def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, Size]) -> dict[str, str]:
     """
     The free dimensions of inputs with those sizes by name, each with the first input that has it.
 
@@ -146,6 +149,8 @@ def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mappi
         known = ", ".join(f"'{label}'" for label in free) or "none"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
     for label, size in dimensions.items():
+        if isinstance(size, SymbolicSize):
+            continue
         number = whole_number(size)
         if number is None or number < 0:
             raise OptionError(f"dimension '{label}' cannot be {size!r} long")

@@ -1,0 +1,107 @@
+"""
+What operands are that say shapes, where sizes are known at run time only: arrays of numbers and of sizes with symbols.
+
+Models compute them from the shapes of values, by a few operators.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.element_types import is_integer
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high.base import HighOp, group_like
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.reductions import ReduceProdOp
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.properties import sizes
+from glow_mlir.dialects.shapes import element_of, has_static_shape
+from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.support.symbols import Size, quotient
+
+
+def _divided(total: Size, part: Size) -> Size:
+    """The quotient of sizes; raises `ValueError` where it is none for all values of symbols."""
+    if isinstance(total, int) and isinstance(part, int):
+        return total // part
+    found = quotient(total, part)
+    if found is None:
+        raise ValueError(f"{total} / {part} is no size")
+    return found
+
+
+ARITHMETIC: Mapping[type[Operation], Callable[[Any, Any], Any]] = {
+    binary.AddOp: operator.add,
+    binary.SubOp: operator.sub,
+    binary.MulOp: operator.mul,
+    binary.DivOp: _divided,
+}
+"""Elementwise operator → what it does with two sizes."""
+
+MOVEMENT = (ConcatOp, ExpandOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
+"""Operators that move elements, of whatever kind these are."""
+
+
+class KnownSizes:
+    """What values are as far as they follow from shapes; each is looked at once."""
+
+    def __init__(self, fold: Callable[[SSAValue], np.ndarray | None]) -> None:
+        self._fold = fold
+        self._known: dict[SSAValue, np.ndarray | None] = {}
+
+    def of(self, value: SSAValue) -> np.ndarray | None:
+        """The value as an array of integers or sizes; `None` where it depends on more than shapes."""
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            if current in self._known:
+                pending.pop()
+            elif missing := [item for item in _operands(current) if item not in self._known]:
+                pending += missing
+            else:
+                self._known[current] = self._of(current)
+        return self._known[value]
+
+    def _of(self, value: SSAValue) -> np.ndarray | None:
+        """Like `of`, where operands are known."""
+        if (array := self._fold(value)) is not None:
+            return array if array.dtype.kind in "iu" else None
+        owner = value.owner
+        if isinstance(owner, ShapeOp):
+            return np.array([*sizes(owner.sizes), None], dtype=object)[:-1]
+        if not isinstance(owner, HighOp) or not is_integer(element_of(value)) or not has_static_shape(value):
+            return None
+        found = [self._known[item] for item in owner.operands]
+        if not found or any(item is None for item in found):
+            return None
+        try:
+            return _computed(owner, [item.astype(object) for item in found if item is not None])
+        except ValueError:
+            return None
+
+
+def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
+    """What an operator makes of sizes; `None` for one that they are not followed through."""
+    if (function := ARITHMETIC.get(type(op))) is not None:
+        return np.asarray(np.frompyfunc(function, 2, 1)(*operands), dtype=object)
+    if isinstance(op, CastOp):
+        return operands[0]
+    if isinstance(op, ReduceProdOp):
+        return np.asarray(np.multiply.reduce(operands[0], axis=None), dtype=object)
+    if not isinstance(op, MOVEMENT):
+        return None
+    if isinstance(op, GatherOp):
+        operands[1] = operands[1].astype(np.int64)
+    (result,) = apply_semantics(op, group_like(op, operands))
+    return np.asarray(result, dtype=object)
+
+
+def _operands(value: SSAValue) -> list[SSAValue]:
+    return list(value.owner.operands) if isinstance(value.owner, HighOp) else []

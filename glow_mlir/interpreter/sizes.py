@@ -1,0 +1,15 @@
+"""Meaning of operators that tell sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.properties import ints
+from glow_mlir.ir.registry import semantics
+
+
+@semantics(ShapeOp)
+def shape(op: ShapeOp) -> np.ndarray:
+    """The sizes, which are numbers where it is executed."""
+    return np.array(ints(op.sizes), np.int64)
