@@ -47,7 +47,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         default=[],
         type=binding,
         metavar="NAME=SIZE",
-        help="the size of a free dimension, by its name, or as INPUT.AXIS where it has none",
+        help="the size of a free dimension, by its name, or as INPUT.AXIS where it has none; NAME=LEAST..MOST leaves "
+        "it to run time",
     )
     add_value_argument(parser, "the value of an input that fixes shapes, which is then a constant")
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")

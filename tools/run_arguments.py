@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
+from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled, takes_stdout
 from glow_mlir.tools.ladder_arguments import add_disable_argument, names
@@ -81,12 +82,13 @@ def deviations(text: str) -> tuple[float, ...]:
     return found
 
 
-def binding(text: str) -> tuple[str, int]:
-    """`NAME=SIZE`."""
+def binding(text: str) -> tuple[str, Dimension]:
+    """`NAME=SIZE`, or `NAME=LEAST..MOST`."""
     name, _, size = text.rpartition("=")
-    if not name or not size.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected NAME=SIZE, got '{text}'")
-    return name, int(size)
+    least, is_range, most = size.partition("..")
+    if not name or not least.isdecimal() or (is_range and not most.isdecimal()):
+        raise argparse.ArgumentTypeError(f"expected NAME=SIZE or NAME=LEAST..MOST, got '{text}'")
+    return name, (int(least), int(most)) if is_range else int(least)
 
 
 def input_value(text: str) -> tuple[str, tuple[float, ...]]:
@@ -160,7 +162,7 @@ def add_bind_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None:
         default=[],
         type=binding,
         metavar="NAME=SIZE",
-        help="the size of a free dimension of an ONNX model",
+        help="the size of a free dimension of an ONNX model; NAME=LEAST..MOST compiles for all sizes in between",
     )
 
 

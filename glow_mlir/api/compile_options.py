@@ -12,6 +12,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +31,7 @@ class CompileOptions:
 
     backend: str
     threads: int | None = None
-    dimensions: Mapping[str, int] = field(default_factory=dict[str, int])
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     target: str | None = None
     profile: bool = False
     observers: Sequence[Observer] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ def accepted_model(model: Any) -> Any:
 
 def import_any(
     model: Any,
-    dimensions: Mapping[str, Size],
+    dimensions: Mapping[str, Dimension],
     by_content: bool = True,
     in_memory: bool = False,
     values: Mapping[str, np.ndarray] | None = None,

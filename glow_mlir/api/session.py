@@ -20,6 +20,7 @@ from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.signature import missing_sizes
 from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
+from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -68,7 +69,7 @@ class InferenceSession:
         *,
         backend: str | None = None,
         threads: int | None = None,
-        dimensions: Mapping[str, int] | None = None,
+        dimensions: Mapping[str, Dimension] | None = None,
         target: str | None = None,
         profile: bool = False,
         cache: bool = True,

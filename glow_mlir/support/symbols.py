@@ -130,6 +130,9 @@ def _size(factors: Mapping[Product, int], offset: int) -> Size:
     return SymbolicSize(terms, offset) if terms else offset
 
 
+Dimension = int | tuple[int, int]
+"""What a user says of a free dimension: its size, or the smallest and the largest size."""
+
 Size = int | SymbolicSize
 """The number of elements along an axis."""
 

@@ -32,7 +32,7 @@ from glow_mlir.frontends.onnx.types import check_declared, check_values, element
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.ir.value_names import value_name
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Dimension
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
@@ -61,7 +61,7 @@ class GraphImporter:
 
     graph: onnx.GraphProto
     opsets: Mapping[str, int]
-    dimensions: Mapping[str, Size]
+    dimensions: Mapping[str, Dimension]
     tensors: Tensors = field(default_factory=Tensors)
     places: Places | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])

@@ -20,7 +20,7 @@ from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Dimension
 
 WITHOUT_OPSETS = (1, 2)
 """IR versions whose models say nothing of opsets: there was only the first."""
@@ -91,7 +91,7 @@ def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
 @without_collector()
 def import_model(
     source: ModelSource | Model,
-    dimensions: Mapping[str, Size] | None = None,
+    dimensions: Mapping[str, Dimension] | None = None,
     name: str = "main",
     by_content: bool = True,
     in_memory: bool = False,

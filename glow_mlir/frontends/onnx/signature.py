@@ -17,6 +17,7 @@ from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.types import check_dimensions, declared_sizes, element_of_onnx, input_sizes
 from glow_mlir.ir.registry import operator_label
 from glow_mlir.runtime.signature import Argument, Signature
+from glow_mlir.support.symbols import Dimension
 
 
 def free_dimensions(graph: onnx.GraphProto) -> list[str]:
@@ -26,7 +27,7 @@ def free_dimensions(graph: onnx.GraphProto) -> list[str]:
     return list(dict.fromkeys(size for value in given for size in declared_sizes(value) if isinstance(size, str)))
 
 
-def signature_of(model: Model, dimensions: Mapping[str, int]) -> Signature:
+def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature:
     """
     The inputs and outputs of a model; `dimensions` gives free dimensions of inputs their sizes.
 
@@ -41,11 +42,12 @@ def signature_of(model: Model, dimensions: Mapping[str, int]) -> Signature:
         sizes = {value.name: input_sizes(value) for value in given}
         check_dimensions(sizes, dimensions)
         _check_operators(graph.node, opsets)
+        fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
         inputs = [
             Argument(
                 value.name,
                 _dtype(value),
-                tuple(dimensions.get(size, size) if isinstance(size, str) else size for size in sizes[value.name]),
+                tuple(fixed.get(size, size) if isinstance(size, str) else size for size in sizes[value.name]),
             )
             for value in given
         ]

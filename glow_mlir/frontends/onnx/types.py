@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
@@ -16,7 +17,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import whole_number
-from glow_mlir.support.symbols import Size, SymbolicSize
+from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
@@ -98,10 +99,10 @@ def check_declared(output: onnx.ValueInfoProto, value: SSAValue, is_sized: bool)
 
 
 def input_types(
-    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, Size]
+    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, Dimension]
 ) -> dict[str, TensorType[Attribute]]:
     """
-    The types of a graph's inputs; `dimensions` gives free dimensions their sizes.
+    The types of a graph's inputs; `dimensions` gives free dimensions their sizes, or bounds of symbols.
 
     Raises `UnsupportedError` where sizes are missing, all at once, and what `input_sizes` and `check_dimensions` raise.
     """
@@ -110,13 +111,30 @@ def input_types(
     free = check_dimensions(sizes, dimensions)
     if missing := [label for label in free if label not in dimensions]:
         raise missing_sizes({label: free[label] for label in missing})
+    known = symbolic_sizes(dimensions)
     return {
         value.name: tensor(
-            [dimensions[size] if isinstance(size, str) else size for size in sizes[value.name]],
+            [known[size] if isinstance(size, str) else size for size in sizes[value.name]],
             element_of_onnx(value.type.tensor_type.elem_type, f"input '{value.name}'"),
         )
         for value in given
     }
+
+
+def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
+    """Free dimension → its size: a number, or a symbol where there are bounds, with a name that IR can have."""
+    found: dict[str, Size] = {}
+    taken: set[str] = set()
+    for label, given in dimensions.items():
+        if isinstance(given, tuple):
+            name = re.sub(r"^(?![A-Za-z_])|[^\w$.]", "_", label, flags=re.ASCII)
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            found[label] = SymbolicSize.of(Symbol(name, *given))
+        else:
+            found[label] = given
+    return found
 
 
 def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -134,7 +152,7 @@ def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str
     }
 
 
-def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, Size]) -> dict[str, str]:
+def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, Dimension]) -> dict[str, str]:
     """
     The free dimensions of inputs with those sizes by name, each with the first input that has it.
 
@@ -149,9 +167,8 @@ def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mappi
         known = ", ".join(f"'{label}'" for label in free) or "none"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
     for label, size in dimensions.items():
-        if isinstance(size, SymbolicSize):
-            continue
-        number = whole_number(size)
-        if number is None or number < 0:
-            raise OptionError(f"dimension '{label}' cannot be {size!r} long")
+        bounds = size if isinstance(size, tuple) else (size, size)
+        numbers = [number for number in map(whole_number, bounds) if number is not None]
+        if len(bounds) != 2 or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1]:
+            raise OptionError(f"dimension '{label}' cannot be {size!r} long", hint="a number, or two: (least, most)")
     return free

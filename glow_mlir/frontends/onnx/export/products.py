@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulO
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
 from glow_mlir.dialects.properties import flag, floats, integer, number, text
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.frontends.onnx.export.spatial import require_plain
 from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
@@ -68,7 +69,7 @@ def attention(writer: Writer, op: AttentionOp) -> str:
         scores = writer.emit("Add", scores, op.mask)
     if flag(op.causal):
         dtype = numpy_dtype(element_of(op.query))
-        queries, keys = op.scores_shape()[-2:]
+        queries, keys = static(op.scores_shape()[-2:])
         hidden = causal_mask(queries, keys, integer(op.past), dtype)
         scores = writer.emit("Add", scores, writer.constant(hidden, dtype))
     return writer.emit("MatMul", writer.emit("Softmax", scores, axis=-1), op.value)
