@@ -34,6 +34,7 @@ from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
+from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.entries import symbols_in
@@ -406,8 +407,10 @@ def _operands(op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, 
 
 
 def symbols_of(op: Instruction) -> list[str]:
-    """The names of the symbols in the sizes of an instruction's operands, in order."""
-    return sorted({symbol.name for value in op.operands for symbol in symbols_of_sizes(sizes_of(value))})
+    """The names of the symbols in sizes of an instruction, of operands and those that it says, in order."""
+    said = (value.data for value in op.properties.values() if isinstance(value, SizesAttr))
+    found = [*map(sizes_of, op.operands), *said]
+    return sorted({symbol.name for sizes in found for symbol in symbols_of_sizes(sizes)})
 
 
 def _readable(kernel: Kernel, op: Instruction) -> str:

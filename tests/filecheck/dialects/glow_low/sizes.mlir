@@ -28,3 +28,16 @@ glow_low.func @several(@in %x: memref<?x?xf32, #glow.sizes<[batch, length + 1], 
   glow_low.reduce_max @out %y, @in %0 {axes = [1], keepdims = false}
   glow_low.dealloc @out %0
 }
+
+// CHECK: glow_low.func @numbers
+glow_low.func @numbers(@in %x: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>, @out %y: memref<2xi64>) {
+  // CHECK-NEXT: glow_low.shape @out %y {sizes = #glow.sizes<[batch, 4], batch = 1 to 64>}
+  glow_low.shape @out %y {sizes = #glow.sizes<[batch, 4], batch = 1 to 64>}
+}
+
+// CHECK: glow_low.func @prefix
+glow_low.func @prefix(@in %x: memref<64x4xf32>, @out %y: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>) {
+  // CHECK-NEXT: %rows = glow_low.view %x : memref<64x4xf32> to memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  %rows = glow_low.view %x : memref<64x4xf32> to memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  glow_low.copy @out %y, @in %rows
+}

@@ -30,7 +30,7 @@ glow_low.func @f(@in %x: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>)
 
 // -----
 
-glow_low.func @f(@in %x: memref<64x4xf32>) {
+glow_low.func @f(@out %x: memref<64x4xf32>) {
   // expected-error@+1 {{a view keeps axes whose size is known at run time only}}
   %0 = glow_low.view %x : memref<64x4xf32> to memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
 }
