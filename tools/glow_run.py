@@ -75,7 +75,7 @@ class Run:
     def _execute(self) -> int:
         from glow_mlir.api.model_identity import model_backend
         from glow_mlir.api.models import accepted_model
-        from glow_mlir.tools.run_inputs import read_inputs
+        from glow_mlir.tools.run_inputs import largest, read_inputs
         from glow_mlir.tools.run_report import OutputSummary, write_arrays, write_json
 
         args = self.args
@@ -85,7 +85,7 @@ class Run:
         self._check_early()
         given = read_inputs(args)
         session = self._compiled(model)
-        inputs = given.complete(session.get_inputs(), session.shape_inputs)
+        inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
         self.progress.say("running")
         names = [argument.name for argument in session.get_outputs()]
         with watching(self.progress.say):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zipfile
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.dtypes import BFLOAT16, is_float_dtype, named_dtype
+from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.images import Image, Normalization
 
 _TYPE_NAMES = {"float": "float32", "double": "float64"}
@@ -80,6 +81,12 @@ class Inputs:
         missing = [argument for argument in arguments if argument.name not in given]
         _check_drawn(missing, fixed)
         return given | {item.name: random_array(item.shape, dtype_of(item), generator) for item in missing}
+
+
+def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> list[NodeArg]:
+    """Arguments with the largest sizes in place of dimensions that have bounds: those of inputs that are drawn."""
+    most = {label: bounds[1] for label, bounds in bound.items() if isinstance(bounds, tuple)}
+    return [replace(item, shape=tuple(most.get(size, size) for size in item.shape)) for item in arguments]
 
 
 def _check_drawn(arguments: Sequence[NodeArg], fixed: Collection[str]) -> None:

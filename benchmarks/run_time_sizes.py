@@ -1,0 +1,144 @@
+"""
+Sizes that are known at run time only: one compilation beside those for each size, and beside ONNX Runtime.
+
+    python benchmarks/run_time_sizes.py
+    python benchmarks/run_time_sizes.py --rounds 30 --only encoder
+
+An encoder takes one sequence of 8 to 384 tokens, and ResNet-50 1 to 16 images. All take turns, in one process and on
+one core. Results are compared before anything is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnxruntime
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from models import bert_encoder, seeded_light_model
+
+from contest.machine import cores_from, machine, stay_on
+from glow_mlir.api.session import InferenceSession
+from glow_mlir.tools.bounded_numbers import count, natural
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass
+class Case:
+    """A model of free dimensions, their bounds, and the sizes that it is called with."""
+
+    name: str
+    model: onnx.ModelProto
+    bounds: dict[str, tuple[int, int]]
+    sizes: Sequence[dict[str, int]]
+    inputs: Callable[[dict[str, int]], Arrays]
+
+
+def encoder() -> Case:
+    """MiniLM with random weights: one sequence of any length."""
+    generator = np.random.default_rng(0)
+
+    def inputs(sizes: dict[str, int]) -> Arrays:
+        shape = (sizes["batch"], sizes["length"])
+        return {"ids": generator.integers(0, 30522, shape), "mask": np.ones(shape, np.int64)}
+
+    model = bert_encoder(layers=6, width=384, heads=12, length=512, vocabulary=30522, is_free=True)
+    lengths = (8, 16, 32, 47, 64, 100, 128, 200, 256, 311, 384)
+    sizes = [{"batch": 1, "length": length} for length in lengths]
+    return Case("encoder", model, {"batch": (1, 8), "length": (1, 512)}, sizes, inputs)
+
+
+def images() -> Case:
+    """ResNet-50 with random weights: any number of images."""
+    generator = np.random.default_rng(0)
+    model = onnx.ModelProto()
+    model.CopyFrom(seeded_light_model("resnet50"))
+    del model.graph.value_info[:]
+    for value in (*model.graph.input, *model.graph.output):
+        if value.name not in {weight.name for weight in model.graph.initializer}:
+            value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    (name,) = {value.name for value in model.graph.input} - {weight.name for weight in model.graph.initializer}
+
+    def inputs(sizes: dict[str, int]) -> Arrays:
+        return {name: generator.normal(size=(sizes["batch"], 3, 224, 224)).astype(np.float32)}
+
+    return Case("resnet50", model, {"batch": (1, 16)}, [{"batch": batch} for batch in (1, 2, 5, 16)], inputs)
+
+
+CASES = {"encoder": encoder, "resnet50": images}
+
+
+def calls_of(case: Case, sizes: dict[str, int], ours: InferenceSession, theirs: Any) -> list[Callable[[], Any]]:
+    """The calls by the one compilation, by one for these sizes, and by ONNX Runtime; all give the same."""
+    content, inputs = case.model.SerializeToString(), case.inputs(sizes)
+    special = InferenceSession(content, threads=1, dimensions=sizes)
+    calls = [lambda: ours.run(None, inputs), lambda: special.run(None, inputs), lambda: theirs.run(None, inputs)]
+    found, own, wanted = (call() for call in calls)
+    for one, two, three in zip(found, own, wanted, strict=True):
+        np.testing.assert_allclose(one, three, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-3)
+    return calls
+
+
+def measure(case: Case, rounds: int) -> None:
+    """Print a line for each choice of sizes, and one for the mean."""
+    runtime = cast(Any, onnxruntime)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    content = case.model.SerializeToString()
+    ours = InferenceSession(content, threads=1, dimensions=case.bounds)
+    theirs = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    totals: list[list[float]] = [[], [], []]
+    for sizes in case.sizes:
+        calls = calls_of(case, sizes, ours, theirs)
+        seconds: list[list[float]] = [[] for _ in calls]
+        for _ in range(rounds):
+            for taken, call in zip(seconds, calls, strict=True):
+                begin = time.perf_counter()
+                call()
+                taken.append(time.perf_counter() - begin)
+        least = [min(taken) for taken in seconds]
+        for total, value in zip(totals, least, strict=True):
+            total.append(value)
+        words = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        print(row(f"{case.name}, {words}", least, [median(taken) for taken in seconds]), flush=True)
+    means = [mean(total) for total in totals]
+    print(row(f"{case.name}, mean", means, means), flush=True)
+
+
+def row(name: str, least: Sequence[float], middle: Sequence[float]) -> str:
+    """A line of the table."""
+    times = [f"{1e3 * a:.3f} ({1e3 * b:.3f})" for a, b in zip(least, middle, strict=True)]
+    return f"| {name} | {' | '.join(times)} | {least[0] / least[1]:.3f} | {least[2] / least[0]:.2f} |"
+
+
+def main() -> None:
+    """Measure all cases and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=count, default=15, help="calls of each (15)")
+    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    parser.add_argument("--only", default="", choices=["", *CASES], help="the model to measure")
+    options = parser.parse_args()
+    stay_on(cores_from(options.core, 1))
+    print(f"{machine()}, {options.rounds} rounds, least (median) in ms\n")
+    print("| model | one compilation | one for the size | ONNX Runtime | of the size's | ONNX Runtime / ours |")
+    print("|---|---|---|---|---|---|")
+    for name, case in CASES.items():
+        if options.only in ("", name):
+            measure(case(), options.rounds)
+
+
+if __name__ == "__main__":
+    main()
