@@ -414,7 +414,8 @@ def test_binding_of_no_dimension_is_a_mistake() -> None:
     expected = "the model has no free dimension 'M' (hint: free dimensions: 'N')"
     assert refusal(model, OptionError, dimensions={"N": 1, "M": 2}) == expected
     for size in (-2, "1", 1.5, True, None):
-        assert refusal(model, OptionError, dimensions={"N": size}) == f"dimension 'N' cannot be {size!r} long"
+        reason = f"dimension 'N' cannot be {size!r} long (hint: a number, or two: (least, most))"
+        assert refusal(model, OptionError, dimensions={"N": size}) == reason
 
 
 def test_sizes_may_be_numbers_of_numpy() -> None:
