@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
-from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.support.symbols import Size, Sizes, described
 
 Shape = tuple[int, ...]
 
@@ -146,7 +146,7 @@ def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = 
     `reach` is how many elements it spans, where that is not the number of them. Raises `VerifyException`.
     """
     shape, element = largest_shape(value), element_of(value)
-    require(min(shape, default=0) >= 0, f"{noun} has sizes from 0 on")
+    require(min(map(smallest, sizes_of(value)), default=0) >= 0, f"{noun} has sizes from 0 on")
     require(is_storable(element), f"no {noun.split()[-1]} has elements of {element}")
     if isinstance(element, UniformQuantizedType):
         _verify_quantized_axis(shape, element, noun)
@@ -171,7 +171,7 @@ def broadcast(*shapes: SizesT) -> SizesT:
             if size == 1 or size == result[axis]:
                 continue
             if result[axis] != 1:
-                raise VerifyException(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+                raise VerifyException(f"shapes {', '.join(map(described, shapes))} do not broadcast")
             result[axis] = size
     return cast("SizesT", tuple(result))
 

@@ -141,7 +141,8 @@ def _depth_first(program: Program, rank: Callable[[int], int]) -> Order:
     """Finish one child's computation before the next begins; children of the lowest rank come first."""
     order: Order = []
     done = [False] * len(program.steps)
-    stack = [(root, False) for root in reversed(program.roots or [n for n, a in enumerate(program.after) if not a])]
+    ends = (number for number, after in enumerate(program.after) if not after)
+    stack = [(root, False) for root in reversed([*program.roots, *ends])]
     while stack:
         number, is_ready = stack.pop()
         if done[number]:

@@ -115,7 +115,8 @@ class ModelCompiler:
         def learned(names: Sequence[str]) -> None:
             self._keep_template(Template(found.signature, tuple(names)))
 
-        return Specializations(found.signature, found.values, self.specialized, learned, limits), {}
+        bounds = {label: size for label, size in self._options.dimensions.items() if isinstance(size, tuple)}
+        return Specializations(found.signature, found.values, self.specialized, learned, limits, bounds=bounds), {}
 
     def specialized(self, assumptions: Assumptions) -> Loaded:
         """

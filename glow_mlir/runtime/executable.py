@@ -39,7 +39,7 @@ class EntryPoint(ABC):
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """
-        Call the function: its outputs by name, in new arrays.
+        Call the function: its outputs by name, in arrays of their own.
 
         `inputs` are C-contiguous arrays of the declared type, aligned to their elements, used in place; those of sizes
         that symbols decide may have any layout. Outputs of such sizes are parts of larger arrays where that saves a

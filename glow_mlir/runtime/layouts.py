@@ -82,8 +82,8 @@ class Buffers:
 
 
 def result(binding: Binding, part: np.ndarray) -> np.ndarray:
-    """An output that machine code has written to what `Buffers.output` gave."""
-    return np.ascontiguousarray(part).reshape(part.shape) if is_large(binding, part.shape) else part
+    """An output that machine code has written to what `Buffers.output` gave: a copy where that is kept."""
+    return np.array(part, order="C") if is_large(binding, part.shape) else part
 
 
 def is_large(binding: Binding, shape: Sequence[int]) -> bool:
@@ -103,4 +103,4 @@ def made(binding: Binding) -> np.ndarray:
 
 def _part(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """The first elements along each axis."""
-    return array[tuple(slice(size) for size in shape)]
+    return array[(*(slice(size) for size in shape), ...)]  # The ellipsis keeps a single element an array.

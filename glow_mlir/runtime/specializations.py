@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from glow_mlir.errors import GlowError, InputValuesError, OptionError
+from glow_mlir.errors import GlowError, InputError, InputValuesError, OptionError
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument, Signature, sizes_in
 from glow_mlir.runtime.state import State
@@ -115,8 +115,9 @@ class Specializations(Executable):
     This decides which executable serves a call. `compile_` makes one for assumptions, or raises `InputValuesError` for
     inputs whose values it needs, which `learned` is told: from then on they are among the assumptions. A call that
     nothing serves waits for that, unless there is a `general` executable for all sizes: then only sizes that come often
-    are compiled, in a thread beside the calls. Several threads may call at once; what several need is made once.
-    Executables used longest ago are given up where there are more than the limits allow; calls that run keep theirs.
+    are compiled, in a thread beside the calls. Dimensions with `bounds` stay open in all of them. Several threads may
+    call at once; what several need is made once. Executables used longest ago are given up where there are more than
+    the limits allow; calls that run keep theirs.
     """
 
     def __init__(
@@ -127,8 +128,10 @@ class Specializations(Executable):
         learned: Callable[[Sequence[str]], None],
         limits: SpecializationLimits,
         general: Executable | None = None,
+        bounds: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         super().__init__([MAIN], State([]))
+        self._bounds = dict(bounds or {})
         self.signature = signature
         self.limits = limits
         self._names = tuple(names)
@@ -178,7 +181,7 @@ class Specializations(Executable):
         Raises `InputError` where inputs do not agree on a free dimension, and `GlowError` where no executable can be
         made for them.
         """
-        sizes = tuple(sizes_in(self.signature.inputs, inputs).items())
+        sizes = tuple(self._open_sizes(sizes_in(self.signature.inputs, inputs)).items())
         while True:
             names = self._names
             assumptions = Assumptions(sizes, tuple(InputValue.of(name, inputs[name]) for name in names))
@@ -197,6 +200,13 @@ class Specializations(Executable):
             if is_due:
                 self._make_beside(self._general, assumptions, names)
             return self._general.entry
+
+    def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of dimensions without bounds; raises `InputError` where another one is outside of its bounds."""
+        for label, (least, most) in self._bounds.items():
+            if not least <= sizes.get(label, least) <= most:
+                raise InputError(f"dimension '{label}' is {sizes[label]}, which is not in {least} to {most}")
+        return {label: size for label, size in sizes.items() if label not in self._bounds}
 
     def _make_beside(self, general: Often, assumptions: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions in a thread; a mistake of the user's leaves the general one in place."""

@@ -285,6 +285,7 @@ def test_scans_of_opset_8_go_over_each_element_of_a_batch() -> None:
         ("num_scan_inputs = 2", "it goes over tensors of [2, 3] rows"),
         ("num_scan_inputs = 3", "3 of 2 operands are scanned"),
         ("num_scan_inputs = 1, scan_input_directions = [0, 1]", "scan_input_directions has 2 values, not 1"),
+        ("num_scan_inputs = 1, scan_input_directions = [2]", "scan_input_directions of Scan has 2"),
     ],
 )
 def test_scans_that_contradict_themselves_are_refused(attributes: str, words: str) -> None:
@@ -321,3 +322,27 @@ def test_decoding_ends_early() -> None:
 
 def test_points_leave_mandelbrots_set() -> None:
     check(mandelbrot(9, trips=20), {"n": np.array(20)}, {"n": np.array(0)})
+
+
+def test_a_loop_without_trips_computes_nothing() -> None:
+    body = """
+      s, rows = Loop <body = g (int64 i, bool c, float[2,2] a) => (bool d, float[2,2] e, float[2,2] f) {
+        d = Identity(c)
+        h = MatMul(x, w)
+        e = Add(a, h)
+        f = Identity(a)
+      }> (m, t, x)
+    """
+    weights = "<int64 m = {0}, bool t = {1}, float[2, 2] w = {1, 2, 3, 4}>"
+    check(model(f"(float[2, 2] x) => (float[2, 2] s, float[N, 2, 2] rows) {weights}", body), {"x": X[:2]})
+
+
+def test_values_of_branches_may_have_the_names_of_later_ones() -> None:
+    body = """
+      y = If <
+        then_branch = a () => (float[3, 2] t) { y = Add(x, x) t = Neg(y) },
+        else_branch = b () => (float[3, 2] y) { y = Neg(x) }
+      > (c)
+    """
+    source = model("(bool c, float[3, 2] x) => (float[3, 2] y)", body)
+    check(source, {"c": np.array(True), "x": X}, {"c": np.array(False), "x": X})

@@ -13,7 +13,7 @@ from models import bert_encoder
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir import InferenceSession
-from glow_mlir.errors import OptionError, UnsupportedError
+from glow_mlir.errors import InputError, OptionError, UnsupportedError
 
 BOUNDS = {"batch": (1, 4), "length": (1, 16)}
 
@@ -120,3 +120,63 @@ def test_bounds_are_two_numbers(bounds: Any) -> None:
     model = MODELS["sizes as numbers"].SerializeToString()
     with pytest.raises(OptionError, match=r"^dimension 'batch' cannot be"):
         InferenceSession(model, dimensions={"batch": bounds, "length": 4}, cache=False)
+
+
+def session_of(
+    nodes: Sequence[onnx.NodeProto], bounds: Any, shape: Sequence[int | str] = ("batch", 4), **constants: Any
+) -> InferenceSession:
+    return InferenceSession(onnx_model(nodes, shape, **constants), dimensions=bounds, cache=False)
+
+
+def rows(count: int, value: float = 1.0) -> dict[str, np.ndarray]:
+    return {"x": np.full((count, 4), value, np.float32)}
+
+
+def test_outputs_stay_what_they_are_after_further_calls() -> None:
+    session = session_of([node("Relu", "x", "y")], {"batch": (1, 16)})
+    (kept,) = session.run(None, rows(2))
+    session.run(None, rows(2, 7.0))
+    np.testing.assert_array_equal(kept, np.ones((2, 4)))
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_scalars_are_outputs(backend: str) -> None:
+    model = onnx_model([node("ReduceSum", "x", "y", keepdims=0)], ["batch", 4])
+    session = InferenceSession(model, dimensions={"batch": (1, 16)}, cache=False, backend=backend)
+    (total,) = session.run(None, rows(3))
+    assert (total.shape, total.item()) == ((), 12)
+
+
+def test_sizes_that_may_be_negative_are_refused() -> None:
+    less = [node("Shape", "x", "s"), node("Sub", "s five", "t"), node("ConstantOfShape", "t", "y")]
+    with pytest.raises(UnsupportedError, match=r"^node 'constantofshape_y': the size batch - 5 may be negative"):
+        session_of(less, {"batch": (1, 8)}, five=np.array([5, 0]))
+    (found,) = session_of(less, {"batch": (5, 8)}, five=np.array([5, 0])).run(None, rows(7))
+    assert found.shape == (2, 4)
+
+
+def test_bounds_hold_beside_dimensions_without() -> None:
+    session = session_of([node("Relu", "x", "y")], {"batch": (1, 4)}, ("batch", "length"))
+    for batch, length in ((1, 3), (4, 3), (2, 5)):
+        (found,) = session.run(None, {"x": np.ones((batch, length), np.float32)})
+        assert found.shape == (batch, length)
+    assert [item.sizes for item in session.specializations] == [{"length": 3}, {"length": 5}]
+    with pytest.raises(InputError, match=r"^dimension 'batch' is 9, which is not in 1 to 4"):
+        session.run(None, {"x": np.ones((9, 3), np.float32)})
+
+
+def test_equal_bounds_are_a_size() -> None:
+    (found,) = session_of([node("Relu", "x", "y")], {"batch": (0, 0)}).run(None, rows(0))
+    assert found.shape == (0, 4)
+
+
+def test_quotients_of_shapes_are_rounded_towards_zero() -> None:
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Sub", "s seven", "t"),
+        node("Div", "t two", "u"),
+        node("Slice", "x zeros u", "y"),
+    ]
+    constants: dict[str, Any] = {"seven": np.array([0, 7]), "two": np.array([1, 2]), "zeros": np.array([0, 0])}
+    (found,) = session_of(nodes, {"batch": (1, 8)}, **constants).run(None, rows(2))
+    assert found.shape == (2, 3)

@@ -20,7 +20,7 @@ from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, largest_shape, size_of, sizes_of, tensor
-from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.dialects.sizes import RunTimeSizeError, smallest
 from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.influences import Influences
@@ -121,6 +121,9 @@ class GraphImporter:
         Raises `UnsupportedError` for results of more than `MOST_ELEMENTS` or `MOST_AXES`.
         """
         for result in op.results:
+            if negative := [size for size in sizes_of(result) if smallest(size) < 0 and not isinstance(size, int)]:
+                hint = "give bounds for which it is not, or sizes"
+                raise UnsupportedError(f"the size {negative[0]} may be negative", hint=hint)
             self.check_size(largest_shape(result))
         self.block.add_op(op)
         if isinstance(op.location, NameLoc):

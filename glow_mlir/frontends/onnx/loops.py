@@ -293,6 +293,8 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
     """For each tensor whether it is reversed."""
     directions = node.ints(name, [0] * count) if name else [0] * count
     check_number(node, count, len(directions), f"{name} has")
+    if wrong := [direction for direction in directions if direction not in (0, 1)]:
+        raise ModelError(f"{name} of Scan has {wrong[0]}", node=node.name, hint="0 is forwards, 1 is backwards")
     return [bool(direction) for direction in directions]
 
 

@@ -78,10 +78,11 @@ def _producing(node: onnx.NodeProto, producers: Mapping[str, int], is_known: Cal
 
 
 def used_names(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of a node's operands, then those that nodes of its subgraphs use."""
+    """The names of a node's operands, then those that its subgraphs use of what is around them."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-            yield from (value.name for value in graph.output)
-            for inner in graph.node:
-                yield from used_names(inner)
+            own = {value.name for value in (*graph.input, *graph.initializer)}
+            own.update(name for inner in graph.node for name in inner.output)
+            yield from (value.name for value in graph.output if value.name not in own)
+            yield from (name for inner in graph.node for name in used_names(inner) if name not in own)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.dialects.element_types import is_integer
+from glow_mlir.dialects.element_types import byte_width, is_integer
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, SliceOp, TransposeOp
@@ -22,15 +22,17 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.reductions import ReduceProdOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.properties import sizes
-from glow_mlir.dialects.shapes import element_of, has_static_shape
+from glow_mlir.dialects.shapes import element_of, has_one_element, has_static_shape, shape_of
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.interpreter.machine import apply_semantics
-from glow_mlir.support.symbols import Size, quotient
+from glow_mlir.support.symbols import Size, product_of, quotient
 
 
 def _divided(total: Size, part: Size) -> Size:
-    """The quotient of sizes; raises `ValueError` where it is none for all values of symbols."""
-    if isinstance(total, int) and isinstance(part, int):
-        return total // part
+    """The quotient of sizes, towards 0; raises `ValueError` where it is none for all values of symbols."""
+    if isinstance(total, int) and isinstance(part, int) and part:
+        whole = abs(total) // abs(part)
+        return whole if (total < 0) == (part < 0) else -whole
     found = quotient(total, part)
     if found is None:
         raise ValueError(f"{total} / {part} is no size")
@@ -47,6 +49,10 @@ ARITHMETIC: Mapping[type[Operation], Callable[[Any, Any], Any]] = {
 
 MOVEMENT = (ConcatOp, ExpandOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 """Operators that move elements, of whatever kind these are."""
+
+
+MOST_I32 = 1 << 31
+"""Integers of 32 bits are below; sizes that are keep their value whatever they are converted to that is as wide."""
 
 
 class KnownSizes:
@@ -92,9 +98,13 @@ def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
     if (function := ARITHMETIC.get(type(op))) is not None:
         return np.asarray(np.frompyfunc(function, 2, 1)(*operands), dtype=object)
     if isinstance(op, CastOp):
-        return operands[0]
+        fits = all(0 <= smallest(item) <= largest(item) < MOST_I32 for item in operands[0].flat)
+        fits &= byte_width(element_of(op.result)) >= 4
+        return operands[0] if fits else None
     if isinstance(op, ReduceProdOp):
-        return np.asarray(np.multiply.reduce(operands[0], axis=None), dtype=object)
+        if has_one_element(op.result):
+            return np.asarray(product_of(operands[0].flat), dtype=object).reshape(shape_of(op.result))
+        return None
     if not isinstance(op, MOVEMENT):
         return None
     if isinstance(op, GatherOp):

@@ -126,7 +126,9 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
     found: dict[str, Size] = {}
     taken: set[str] = set()
     for label, given in dimensions.items():
-        if isinstance(given, tuple):
+        if isinstance(given, tuple) and given[0] == given[1]:
+            found[label] = given[0]
+        elif isinstance(given, tuple):
             name = re.sub(r"^(?![A-Za-z_])|[^\w$.]", "_", label, flags=re.ASCII)
             while name in taken:
                 name += "_"
