@@ -22,6 +22,7 @@ from typing import Any, cast
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import numpy_helper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -68,6 +69,11 @@ def images() -> Case:
     for value in (*model.graph.input, *model.graph.output):
         if value.name not in {weight.name for weight in model.graph.initializer}:
             value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    shapes = {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
+    for weight in model.graph.initializer:
+        if weight.name in shapes:
+            shape = numpy_helper.to_array(weight)
+            weight.CopyFrom(numpy_helper.from_array(np.array([0, *shape[1:]]), weight.name))
     (name,) = {value.name for value in model.graph.input} - {weight.name for weight in model.graph.initializer}
 
     def inputs(sizes: dict[str, int]) -> Arrays:

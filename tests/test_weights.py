@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,16 @@ def module_with_weights(folder: Path) -> tuple[Path, Path]:
     return folder / "m.mlir", folder / "m.weights"
 
 
+@pytest.fixture
+def young_heap() -> Iterator[None]:
+    """What other tests left is not looked through each time that memory is collected."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_flipped_bits_are_found(in_memory: bool, tmp_path: Path) -> None:
     """Any bit of an element, and of the header: one line that names file and, where it can, the constant."""

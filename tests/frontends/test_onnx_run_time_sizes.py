@@ -18,13 +18,15 @@ from glow_mlir.errors import InputError, OptionError, UnsupportedError
 BOUNDS = {"batch": (1, 4), "length": (1, 16)}
 
 
-def onnx_model(nodes: Sequence[onnx.NodeProto], shape: Sequence[int | str], **constants: Any) -> onnx.ModelProto:
+def onnx_model(
+    nodes: Sequence[onnx.NodeProto], shape: Sequence[int | str], opset: int = 17, **constants: Any
+) -> onnx.ModelProto:
     """A model of one input `x`, whose last node gives `y`."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     weights = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
     graph = helper.make_graph(list(nodes), "graph", [x], [y], weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def node(kind: str, operands: str, result: str, **attributes: Any) -> onnx.NodeProto:
@@ -180,3 +182,11 @@ def test_quotients_of_shapes_are_rounded_towards_zero() -> None:
     constants: dict[str, Any] = {"seven": np.array([0, 7]), "two": np.array([1, 2]), "zeros": np.array([0, 0])}
     (found,) = session_of(nodes, {"batch": (1, 8)}, **constants).run(None, rows(2))
     assert found.shape == (2, 3)
+
+
+def test_softmax_over_several_axes() -> None:
+    model = onnx_model([node("Softmax", "x", "y", axis=1)], ["batch", 4, 2], opset=12)
+    session = InferenceSession(model, dimensions={"batch": (1, 8)}, cache=False)
+    x = np.random.default_rng(0).normal(size=(5, 4, 2)).astype(np.float32)
+    (found,) = session.run(None, {"x": x})
+    np.testing.assert_allclose(found, np.exp(x) / np.exp(x).sum((1, 2), keepdims=True), rtol=1e-5)

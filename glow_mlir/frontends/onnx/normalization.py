@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i1
@@ -19,6 +18,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import product_of
 
 
 def _is_training_by_test(node: Node) -> bool:
@@ -99,12 +99,12 @@ def _over_rows(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
     """The form up to opset 12: all axes from `axis` on are one, for which a reshape is only needed if they are not."""
 
     def coerced(node: Node) -> SSAValue:
-        shape, axis = node.shape(), node.int("axis", 1)
+        shape, axis = node.sizes(), node.int("axis", 1)
         axis += len(shape) if axis < 0 else 0
         wide = [other for other in range(axis, len(shape)) if shape[other] != 1]
         if shape and axis < len(shape) and len(wide) <= 1:
             return node.emit(operator, node.input(), axis=wide[0] if wide else axis)
-        rows = node.emit(ReshapeOp, node.input(), shape=(math.prod(shape[:axis]), math.prod(shape[axis:])))
+        rows = node.emit(ReshapeOp, node.input(), shape=(product_of(shape[:axis]), product_of(shape[axis:])))
         return node.emit(ReshapeOp, node.emit(operator, rows, axis=1), shape=shape)
 
     return coerced
