@@ -7,7 +7,7 @@ scrambled, always: a read of undefined memory gives NaN, not luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -43,8 +43,9 @@ from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import function_of
+from glow_mlir.runtime.layouts import symbol_values
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.symbols import bound_symbols
+from glow_mlir.support.symbols import Sizes
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -353,7 +354,7 @@ def run_function(
     own_name = function.sym_name.data
     bindings: dict[str, np.ndarray] = {}
     written: list[str] = []
-    sizes = _symbol_values(module, function, inputs)
+    sizes = symbol_values(_sized(module, function, inputs), inputs)
     for binding in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, binding)
         assert isinstance(placeholder, high.PlaceholderOp)
@@ -374,21 +375,13 @@ def run_function(
     return {binding: state.bindings[binding] for binding in written}
 
 
-def _symbol_values(module: ModuleOp, function: high.FunctionOp, inputs: Arrays) -> dict[str, int]:
-    """What the symbols in the sizes of inputs and state are; raises `InputError` where arrays do not agree on them."""
-    values: dict[str, int] = {}
+def _sized(module: ModuleOp, function: high.FunctionOp, inputs: Arrays) -> Iterator[tuple[str, Sizes]]:
+    """Names and sizes of the inputs and state that are given and whose sizes symbols decide."""
     for name in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, name)
         assert isinstance(placeholder, high.PlaceholderOp)
-        sizes = sizes_of(placeholder.tensor_type)
-        if all(isinstance(size, int) for size in sizes) or name not in inputs:
-            continue
-        shape = inputs[name].shape
-        if len(shape) != len(sizes):
-            raise InputError(f"input '{name}' has {len(shape)} axes, not {len(sizes)}")
-        if fault := bound_symbols(sizes, shape, values):
-            raise InputError(f"input '{name}': {fault}")
-    return values
+        if name in inputs and not has_static_shape(placeholder.tensor_type):
+            yield name, sizes_of(placeholder.tensor_type)
 
 
 def _bind(placeholder: high.PlaceholderOp, inputs: Arrays, symbols: Mapping[str, int]) -> np.ndarray:

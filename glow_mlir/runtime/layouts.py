@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dtypes import named_dtype
-from glow_mlir.support.symbols import bound_symbols
+from glow_mlir.support.symbols import Sizes, bound_symbols
 
 
-def symbol_values(bindings: Sequence[Binding], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """What symbols are where inputs have the shapes of these arrays; raises `InputError` where they do not agree."""
+def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """
+    What symbols are where inputs, of which names and sizes are `declared`, have the shapes of these arrays.
+
+    Raises `InputError` where they do not agree.
+    """
     values: dict[str, int] = {}
-    for binding in bindings:
-        if binding.role != "input" or not binding.sizes:
-            continue
-        shape = arrays[binding.name].shape
-        if len(shape) != len(binding.sizes):
-            raise InputError(f"input '{binding.name}' has {len(shape)} axes, not {len(binding.sizes)}")
-        if fault := bound_symbols(binding.sizes, shape, values):
-            raise InputError(f"input '{binding.name}': {fault}")
+    for name, sizes in declared:
+        shape = arrays[name].shape
+        if len(shape) != len(sizes):
+            raise InputError(f"input '{name}' has {len(shape)} axes, not {len(sizes)}")
+        if fault := bound_symbols(sizes, shape, values):
+            raise InputError(f"input '{name}': {fault}")
     return values
 
 
@@ -64,12 +66,13 @@ class Buffers:
         part[...] = array
         return part
 
-    def output(self, binding: Binding, shape: Sequence[int]) -> np.ndarray:
+    def output(self, binding: Binding, values: Mapping[str, int]) -> np.ndarray:
         """
-        Room for an output of a shape: a new array, or a part of a buffer that is large against it.
+        Room for an output where symbols have these values: a new array, or a part of a buffer that is large against it.
 
         `result` gives what to hand out of it.
         """
+        shape = shape_of(binding, values)
         if not is_large(binding, shape):
             return _part(made(binding), shape)
         return self._part(binding, shape)

@@ -13,7 +13,7 @@ from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
-from glow_mlir.runtime.layouts import Buffers, made, result, shape_of, symbol_values
+from glow_mlir.runtime.layouts import Buffers, made, result, symbol_values
 from glow_mlir.runtime.loader import Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
@@ -59,44 +59,32 @@ class MachineEntry(EntryPoint):
             look_up(library)
         self._local = threading.local()
         self._buffers = Buffers()
+        self._sized = [(b.name, b.sizes) for b in entry.bindings if b.role == "input" and b.sizes]
         self.stamps = np.zeros(len(entry.steps) + 1, np.int64)
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        if self.entry.symbols:
-            return self._call_sized(inputs, state)
+        values = symbol_values(self._sized, inputs) if self._sized else {}
         outputs: dict[str, np.ndarray] = {}
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
-                outputs[binding.name] = made(binding)
-                bound.append(outputs[binding.name])
-            elif binding.role == "packed":
-                bound.append(self._packed[binding.name].current(self._state))
-            else:
-                bound.append((inputs if binding.role == "input" else state)[binding.name])
-        self._state.change(self.entry.writes)
-        self.call(bound)
-        return outputs
-
-    def _call_sized(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """As `_call`, where symbols decide sizes."""
-        values = symbol_values(self.bindings, inputs)
-        bound: list[np.ndarray] = []
-        for binding in self.bindings:
-            if binding.role == "output":
-                bound.append(self._buffers.output(binding, shape_of(binding, values)))
+                room = self._buffers.output(binding, values) if binding.sizes else made(binding)
+                outputs[binding.name] = room
+                bound.append(room)
             elif binding.role == "packed":
                 bound.append(self._packed[binding.name].current(self._state))
             elif binding.role == "input":
-                bound.append(self._buffers.input(binding, inputs[binding.name]))
+                given = inputs[binding.name]
+                bound.append(self._buffers.input(binding, given) if binding.sizes else given)
             else:
                 bound.append(state[binding.name])
         self._state.change(self.entry.writes)
-        extents = np.array([values[symbol.name] for symbol in self.entry.symbols], np.int64)
-        self.call([*bound, extents])
-        written = zip(self.bindings, bound, strict=True)
-        return {binding.name: result(binding, part) for binding, part in written if binding.role == "output"}
+        if not self.entry.symbols:
+            self.call(bound)
+            return outputs
+        self.call([*bound, np.array([values[symbol.name] for symbol in self.entry.symbols], np.int64)])
+        return {b.name: result(b, outputs[b.name]) for b in self.bindings if b.role == "output"}
 
     def use_constants(self, constants: np.ndarray) -> None:
         """Read the constants from `constants`, which start at a multiple of 64 bytes."""
