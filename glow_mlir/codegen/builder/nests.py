@@ -33,11 +33,7 @@ def collapse(extents: ExtentsT, strides: Sequence[Shape]) -> tuple[ExtentsT, lis
 
     `strides` has one tuple an operand, in elements, 0 where the operand does not move.
     """
-    dims = [
-        (size, [s[axis] for s in strides])
-        for axis, size in enumerate(extents)
-        if not (isinstance(size, int) and size == 1)
-    ]
+    dims = [(size, [s[axis] for s in strides]) for axis, size in enumerate(extents) if size != 1]
     merged: list[tuple[Size | Value, list[int]]] = []
     for size, steps in dims:
         if merged and isinstance(size, int):

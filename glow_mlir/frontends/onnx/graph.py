@@ -22,11 +22,12 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, largest_shape, size_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest
 from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.frontends.onnx.facts import found_out
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.influences import Influences
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
-from glow_mlir.frontends.onnx.shapes import KnownSizes
+from glow_mlir.frontends.onnx.shapes import KnownSizes, operands_of
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import check_declared, check_values, element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
@@ -203,16 +204,7 @@ class GraphImporter:
 
     def fold(self, value: SSAValue) -> np.ndarray | None:
         """The array that `value` always is, or `None` where it depends on an input."""
-        pending = [value]
-        while pending:
-            current = pending[-1]
-            if current in self.folded:
-                pending.pop()
-            elif missing := [item for item in _operands(current) if item not in self.folded]:
-                pending += missing
-            else:
-                self.folded[current] = self._fold(current)
-        return self.folded[value]
+        return found_out(value, self.folded, operands_of, self._fold)
 
     def _fold(self, value: SSAValue) -> np.ndarray | None:
         """Like `fold`, for a value whose operands are folded."""
@@ -283,7 +275,3 @@ class GraphImporter:
         self.storage.add(placeholder)
         self.function.block.add_op(SaveOp.to(value, symbol, named_location(name)))
         return symbol
-
-
-def _operands(value: SSAValue) -> Sequence[SSAValue]:
-    return value.owner.operands if isinstance(value.owner, HighOp) else ()

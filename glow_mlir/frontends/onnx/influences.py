@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.ir import Block, Operation, SSAValue
 
+from glow_mlir.frontends.onnx.facts import found_out
 from glow_mlir.ir.traversal import subtree
 
 Roots = frozenset[SSAValue]
@@ -20,21 +19,11 @@ class Influences:
 
     def roots(self, value: SSAValue) -> Roots:
         """What a value depends on, constants among it; an argument of a body where it is inside of a loop."""
-        pending = [value]
-        while pending:
-            current = pending[-1]
-            if current in self._known:
-                pending.pop()
-                continue
-            operands = _operands(current)
-            if missing := [item for item in operands if item not in self._known]:
-                pending += missing
-            else:
-                self._known[current] = self._of(current, operands)
-        return self._known[value]
+        return found_out(value, self._known, _operands, self._of)
 
-    def _of(self, value: SSAValue, operands: Sequence[SSAValue]) -> Roots:
+    def _of(self, value: SSAValue) -> Roots:
         """What a value depends on whose operands are known."""
+        operands = _operands(value)
         if not operands:
             return frozenset((value,))
         found = Roots().union(*(self._known[item] for item in operands))

@@ -7,7 +7,7 @@ Models compute them from the shapes of values, by a few operators.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.properties import sizes
 from glow_mlir.dialects.shapes import element_of, has_one_element, has_static_shape, shape_of
 from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.frontends.onnx.facts import found_out
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.support.symbols import Size, product_of, quotient
 
@@ -64,16 +65,7 @@ class KnownSizes:
 
     def of(self, value: SSAValue) -> np.ndarray | None:
         """The value as an array of integers or sizes; `None` where it depends on more than shapes."""
-        pending = [value]
-        while pending:
-            current = pending[-1]
-            if current in self._known:
-                pending.pop()
-            elif missing := [item for item in _operands(current) if item not in self._known]:
-                pending += missing
-            else:
-                self._known[current] = self._of(current)
-        return self._known[value]
+        return found_out(value, self._known, operands_of, self._of)
 
     def _of(self, value: SSAValue) -> np.ndarray | None:
         """Like `of`, where operands are known."""
@@ -113,5 +105,6 @@ def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
     return np.asarray(result, dtype=object)
 
 
-def _operands(value: SSAValue) -> list[SSAValue]:
-    return list(value.owner.operands) if isinstance(value.owner, HighOp) else []
+def operands_of(value: SSAValue) -> Sequence[SSAValue]:
+    """The operands of the operator that gives a value; none for any other value."""
+    return value.owner.operands if isinstance(value.owner, HighOp) else ()
