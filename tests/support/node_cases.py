@@ -1,7 +1,7 @@
 """
-The node tests of ONNX's backend suite, run through the importer and the interpreter.
+Node tests of ONNX's backend suite with some operands as constants, run through the importer and the interpreter.
 
-A test module picks cases with `cases_of`, states what is expected to be unsupported and why, and calls `check_case`.
+The suite itself, with all operands as inputs, is in `onnx_suite`.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import find_function, run_function
 from glow_mlir.support.dtypes import is_float_dtype
@@ -110,30 +107,13 @@ def assert_close(actual: np.ndarray, expected: Any, rtol: float, atol: float) ->
         np.testing.assert_array_equal(actual, wanted)
 
 
-def check_case(
-    name: str,
-    unsupported: Mapping[str, str] | None = None,
-    constant_operands: Mapping[str, tuple[int, ...]] | None = None,
-    unchecked_outputs: Mapping[str, tuple[int, ...]] | None = None,
-) -> None:
-    """
-    Run a case and compare its outputs.
-
-    `unsupported` maps patterns of names to the reason why the importer has to refuse them. `constant_operands` names
-    the operands that have to be constants for us. `unchecked_outputs` maps patterns to outputs without a defined value.
-    """
+def check_case(name: str, constant_operands: Mapping[str, tuple[int, ...]]) -> None:
+    """Run a case, with the operands at `constant_operands` as constants, and compare its outputs."""
     case = node_cases()[name]
-    reason = next((text for pattern, text in (unsupported or {}).items() if fnmatchcase(name, pattern)), None)
-    free = {i for pattern, where in (unchecked_outputs or {}).items() if fnmatchcase(name, pattern) for i in where}
     for inputs, expected in case.data_sets:
-        if reason is not None:
-            with pytest.raises(UnsupportedError):
-                import_case(case, inputs, constant_operands or {})
-            continue
-        module, remaining = import_case(case, inputs, constant_operands or {})
+        module, remaining = import_case(case, inputs, constant_operands)
         module.verify()
         results = outputs_of(module, run_function(module, remaining))
         assert len(results) == len(expected)
-        for position, (actual, wanted) in enumerate(zip(results, expected, strict=True)):
-            if position not in free:
-                assert_close(actual, wanted, case.rtol, case.atol)
+        for actual, wanted in zip(results, expected, strict=True):
+            assert_close(actual, wanted, case.rtol, case.atol)

@@ -1,30 +1,41 @@
 """
-ONNX's backend suite on the CPU backend: its tests of all categories, what each gives here, and what is expected of it.
+ONNX's backend suite on both backends: its tests of all categories, what each gives here, and what is expected of it.
 
-A test passes, or the compiler refuses its model with one clean error, or the results miss the tolerances of the suite.
+A test passes, or the compiler refuses its model with one clean error, or the results of machine code, of the
+interpreter or of both miss the tolerances of the suite. Both run what one import made of the model.
 """
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx.backend.test
 from checkout import ROOT
+from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir import onnx_backend
+from glow_mlir import InferenceSession, SpecializationLimits, onnx_backend
+from glow_mlir.backends.interpreter.executable import InterpretedModule
+from glow_mlir.driver.pipelines import IMPORTED, Stage
 from glow_mlir.errors import CompilerBugError, GlowError
 
 FOLDER = ROOT / "tests" / "onnx_backend"
 TIERS_FILE = FOLDER / "tiers.json"
 FAILURES_FILE = FOLDER / "expected_failures.json"
 
-PASSED, REFUSED, MISSED, RAW = "passed", "refused", "missed", "raw"
-"""What a test may give; `RAW` is whatever is no clean error, and expected of none."""
+PASSED, REFUSED, RAW = "passed", "refused", "raw"
+"""What a test may give besides a miss; `RAW` is whatever is no clean error, and expected of none."""
+
+MISSED, MISSED_BY_CODE, MISSED_BY_INTERPRETER = "missed", "missed by machine code", "missed by the interpreter"
+"""Results that differ from the suite's, of both backends or one."""
+
+MISSES = {(True, True): MISSED, (True, False): MISSED_BY_CODE, (False, True): MISSED_BY_INTERPRETER}
+"""Whether machine code missed, and whether the interpreter did → what the test gave."""
 
 TIERS = {"1": "must pass", "2": "wanted", "3": "out of scope"}
 
@@ -38,31 +49,66 @@ CATEGORIES = {
 """The suite's names of its categories → ours."""
 
 Outcome = tuple[str, str]
-"""`PASSED`, `REFUSED` or `MISSED`, and the error in words without names, if there is one."""
+"""What a test gave, and the error in words without names, if there is one."""
 
 
 class MissError(Exception):
-    """Results that differ from those that the suite expects."""
+    """Results that differ from those that the suite expects; `verdict` says whose."""
+
+    def __init__(self, verdict: str, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
 
 
-class UncachedBackend(onnx_backend.GlowBackend):
-    """The backend of `glow_mlir.onnx_backend`; each test compiles its own model."""
+class BothBackends(onnx_backend.GlowBackend):
+    """The backend of `glow_mlir.onnx_backend`, and the interpreter beside it; each test compiles its own model."""
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
-        return super().prepare(model, device, cache=False, **kwargs)
+        imported: list[ModuleOp] = []
+
+        def keep(stage: Stage, module: ModuleOp, seconds: float) -> None:
+            if stage.name == IMPORTED.name:
+                imported[:] = [module.clone()]
+
+        # With one specialization at a time, the one that was imported last is the one that runs.
+        one = SpecializationLimits(number=1)
+        return RanByBoth(InferenceSession(model, cache=False, observers=[keep], limits=one, **kwargs), imported)
+
+
+class RanByBoth(onnx_backend.GlowBackendRep):
+    """A model that runs twice: its results are those of machine code, and behind them those of the interpreter."""
+
+    def __init__(self, session: InferenceSession, imported: Sequence[ModuleOp]) -> None:
+        super().__init__(session)
+        self._imported = imported
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
+        by_code = super().run(inputs)
+        named = zip([arg.name for arg in self.session.get_inputs()], inputs, strict=True)
+        found = InterpretedModule(self._imported[-1]).entry().run(dict(named))
+        return (*by_code, *(found[arg.name] for arg in self.session.get_outputs()))
 
 
 class Suite(onnx.backend.test.BackendTest):
-    """The suite, whose findings are told from assertions within the compiler."""
+    """The suite, which compares the results of both backends, and tells misses from assertions in the compiler."""
 
     @classmethod
-    def assert_similar_outputs(cls, *args: Any, **kwargs: Any) -> None:
-        """Compare results; raises `MissError`."""
+    def assert_similar_outputs(cls, ref_outputs: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
+        """Compare the results of `RanByBoth`; raises `MissError`."""
+        half = len(outputs) // 2
+        reasons = [cls._difference(ref_outputs, found, *args, **kwargs) for found in (outputs[:half], outputs[half:])]
+        by_code, by_interpreter = (reason is not None for reason in reasons)
+        if by_code or by_interpreter:
+            raise MissError(MISSES[by_code, by_interpreter], reasons[0] or reasons[1] or "")
+
+    @classmethod
+    def _difference(cls, *args: Any, **kwargs: Any) -> str | None:
         try:
             super().assert_similar_outputs(*args, **kwargs)
         except AssertionError as error:
-            raise MissError(str(error)) from error
+            return str(error)
+        return None
 
 
 @cache
@@ -70,7 +116,7 @@ def suite_tests() -> Mapping[str, Callable[[None], None]]:
     """The tests for CPUs by category and name, such as `node/test_abs`; the suite computes them, in some seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Some expectations overflow on purpose.
-        suite = Suite(UncachedBackend, __name__)
+        suite = Suite(BothBackends, __name__)
     return {
         f"{CATEGORIES[category]}/{name.removesuffix('_cpu')}": item.func
         for category, items in suite._test_items.items()  # pyright: ignore[reportPrivateUsage]
@@ -88,7 +134,7 @@ def outcome_of(name: str) -> Outcome:
     except GlowError as error:
         return REFUSED, f"{type(error).__name__}: {without_names(error.reason)}"
     except MissError as miss:
-        return MISSED, str(miss)
+        return miss.verdict, str(miss)
     return PASSED, ""
 
 
@@ -119,21 +165,23 @@ def expected_failures() -> dict[str, Outcome]:
 
 def write_expected_failures(outcomes: Mapping[str, Outcome], path: Path = FAILURES_FILE) -> None:
     """Write the table of expected failures; a miss that is known keeps its words, a new one has those of numpy."""
-    table: dict[str, dict[str, list[str]]] = {REFUSED: {}, MISSED: {}}
+    table: dict[str, dict[str, list[str]]] = {verdict: {} for verdict in (REFUSED, *MISSES.values())}
     for name, (verdict, reason) in sorted(outcomes.items()):
         if verdict in table:
-            known = expected_failures().get(name, ("", "")) if verdict == MISSED else ("", "")
-            table[verdict].setdefault(known[1] if known[0] == MISSED else reason.strip(), []).append(name)
-    ordered = {verdict: dict(sorted(reasons.items())) for verdict, reasons in table.items()}
+            known = expected_failures().get(name, ("", ""))
+            is_known_miss = verdict in MISSES.values() and known[0] in MISSES.values()
+            table[verdict].setdefault(known[1] if is_known_miss else reason.strip(), []).append(name)
+    ordered = {verdict: dict(sorted(reasons.items())) for verdict, reasons in table.items() if reasons}
     path.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def counts_by_tier(outcomes: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each tier, of pairs of tests and what they gave: how many passed, were refused, missed, were raw."""
+    """A line for each tier, of pairs of tests and what they gave: how many passed, and how many gave anything else."""
     found = [(tier_of(name), verdict) for name, verdict in outcomes]
     lines: list[str] = []
     for tier, meaning in TIERS.items():
         verdicts = [verdict for other, verdict in found if other == tier]
-        counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (PASSED, REFUSED, MISSED, RAW))
+        given = [verdict for verdict in (REFUSED, *MISSES.values(), RAW) if verdict in verdicts]
+        counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in (PASSED, *given))
         lines.append(f"tier {tier} ({meaning}): {len(verdicts)} tests, {counted}")
     return lines
