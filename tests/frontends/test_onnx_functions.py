@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx import inlining
@@ -67,3 +67,23 @@ def test_functions_up_to_the_bound_are_expanded(monkeypatch: pytest.MonkeyPatch)
 def test_a_function_that_calls_itself_is_refused() -> None:
     with pytest.raises(ModelError, match=r"function '[fg]' of the model calls itself"):
         import_model(model(function("g", "Neg", "f"), function("f", "g")))
+
+
+def test_attributes_of_functions_have_defaults() -> None:
+    """Of a function that is called by another as well, and where a constant is an attribute."""
+    text = """<ir_version: 9, opset_import: ["": 18, "local": 1]>
+        calls (float[2] x) => (y) {
+            a = local.scaled (x)
+            b = local.scaled <by = 3.0> (a)
+            y = local.outer <times = 3.0> (b)
+        }
+        <domain: "local", opset_import: ["": 18]>
+        scaled <by: float = 0.5> (x) => (y) { c = Constant <value_float: float = @by> ()  y = Mul (x, c) }
+        <domain: "local", opset_import: ["": 18, "local": 1]>
+        outer <slope: float = 0.25, times> (x) => (y) {
+            a = LeakyRelu <alpha: float = @slope> (x)
+            b = local.scaled <by: float = @times> (a)
+            y = local.scaled (b)
+        }"""
+    (found,) = run_function(import_model(parser.parse_model(text)), {"x": np.array([8, -8], np.float32)}).values()
+    np.testing.assert_array_equal(found, [18, -4.5])

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
+from onnx_models import refusal
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
-from glow_mlir.errors import ModelError
+from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model, open_model
 from glow_mlir.frontends.onnx.wire import LEAST_LEFT, without_tensors
 from glow_mlir.interpreter.machine import run_function
@@ -184,3 +185,65 @@ def large_constants(model: onnx.ModelProto, by_content: bool) -> list[str]:
     module = import_model(model, by_content=by_content)
     stored = [op for op in module.ops if isinstance(op, ConstantOp) and op.weights is not None]
     return [op.weights.data for op in stored if op.weights is not None and op.tensor_type.get_shape() == (SIDE, SIDE)]
+
+
+def sparse_model(indices: np.ndarray, dims: tuple[int, ...] = (4, 3)) -> onnx.ModelProto:
+    """A product with a sparse matrix, and a branch that adds a sparse vector."""
+    matrix = onnx.SparseTensorProto(
+        values=numpy_helper.from_array(np.array([1, 2, -3], np.float32), "w"),
+        indices=numpy_helper.from_array(indices, "w_indices"),
+        dims=dims,
+    )
+    vector = helper.make_sparse_tensor(
+        numpy_helper.from_array(np.array([5], np.float32), "v"),
+        helper.make_tensor("", TensorProto.INT64, [1], [2]),
+        [3],
+    )
+    text = """<ir_version: 8, opset_import: ["": 17]> sparse (float[2, 4] x, bool c) => (float[2, 3] y) {
+        a = MatMul (x, w)
+        y = If (c) <
+            then_branch = with () => (float[2, 3] b) { b = Add (a, v) },
+            else_branch = without () => (float[2, 3] d) { d = Identity (a) }
+        >
+    }"""
+    model = parser.parse_model(text)
+    model.graph.sparse_initializer.append(matrix)
+    model.graph.node[1].attribute[0].g.sparse_initializer.append(vector)
+    return model
+
+
+FLAT, BY_AXES = np.array([1, 5, 10]), np.array([[0, 1], [1, 2], [3, 1]])
+
+
+@pytest.mark.parametrize("indices", [FLAT, BY_AXES], ids=["flat", "by axes"])
+def test_sparse_weights_are_computed_with_as_dense_ones(indices: np.ndarray) -> None:
+    x = X[:, :4]
+    dense = np.zeros((4, 3), np.float32)
+    dense[tuple(BY_AXES.T)] = 1, 2, -3
+    for chosen in (True, False):
+        (found,) = InferenceSession(sparse_model(indices), cache=False).run(None, {"x": x, "c": np.array(chosen)})
+        np.testing.assert_allclose(found, x @ dense + chosen * np.array([0, 0, 5], np.float32), rtol=1e-5)
+
+
+def test_a_constant_may_be_sparse() -> None:
+    sparse = sparse_model(FLAT).graph.sparse_initializer[0]
+    node = helper.make_node("Constant", [], ["y"], sparse_value=sparse)
+    model = helper.make_model(helper.make_graph([node], "graph", [], [onnx.ValueInfoProto(name="y")]))
+    (found,) = run_function(import_model(model), {}).values()
+    np.testing.assert_array_equal(np.flatnonzero(found), FLAT)
+
+
+@pytest.mark.parametrize(
+    ("indices", "dims", "kind", "reason"),
+    [
+        (np.array([1, 5, 12]), (4, 3), ModelError, "its indices do not fit"),
+        (np.array([1, -5, 10]), (4, 3), ModelError, "its indices do not fit"),
+        (np.array([1, 5]), (4, 3), ModelError, "its indices do not fit"),
+        (BY_AXES, (4, 2), ModelError, "its indices do not fit"),
+        (FLAT, (1 << 20, 1 << 20), UnsupportedError, "is sparse, and of the shape"),
+    ],
+)
+def test_sparse_weights_that_do_not_fit(
+    indices: np.ndarray, dims: tuple[int, ...], kind: type[GlowError], reason: str
+) -> None:
+    assert reason in refusal(sparse_model(indices, dims), kind)

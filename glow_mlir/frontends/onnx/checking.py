@@ -56,7 +56,8 @@ def check_graph(model: onnx.ModelProto) -> None:
     graph = model.graph
     _check_unique("input", (value.name for value in graph.input))
     _check_unique("output", (value.name for value in graph.output))
-    _check_unique("initializer", (tensor.name for tensor in graph.initializer))
+    sparse = (tensor.values for tensor in graph.sparse_initializer)
+    _check_unique("initializer", (tensor.name for tensor in (*graph.initializer, *sparse)))
     if not graph.output:
         raise ModelError("the graph has no outputs", hint="name the values that the model computes as its outputs")
 
@@ -93,13 +94,21 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
 
 
 def _for_inference(model: onnx.ModelProto) -> bytes:
-    """The model for inference, which has to be told that models without opsets are of the first."""
-    if model.opset_import:
+    """
+    The model for inference, which has to be told that models without opsets are of the first.
+
+    It knows no operators of sparse tensors either, which are computed with as dense ones.
+    """
+    if model.opset_import and not any(graph.sparse_initializer for graph in all_graphs(model.graph)):
         return _serialized(model)
-    model.opset_import.append(helper.make_opsetid("", 1))
-    content = _serialized(model)
-    del model.opset_import[:]
-    return content
+    told = onnx.ModelProto()
+    told.CopyFrom(model)
+    if not told.opset_import:
+        told.opset_import.append(helper.make_opsetid("", 1))
+    for graph in all_graphs(told.graph):
+        graph.value_info.extend(_as_dense(tensor) for tensor in graph.sparse_initializer)
+        graph.ClearField("sparse_initializer")
+    return _serialized(told)
 
 
 def _serialized(model: onnx.ModelProto) -> bytes:
@@ -203,6 +212,10 @@ def _bytes_of(data_type: int) -> int:
 
 def _as_input(tensor: onnx.TensorProto) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+
+
+def _as_dense(tensor: onnx.SparseTensorProto) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(tensor.values.name, tensor.values.data_type, list(tensor.dims))
 
 
 def _check_content(tensor: onnx.TensorProto, tensors: Tensors) -> None:

@@ -32,7 +32,9 @@ def constant(node: Node) -> SSAValue:
         return node.constant(np.array(node.int("value_int"), np.int64))
     if node.has("value_ints"):
         return node.constant(np.array(node.ints("value_ints"), np.int64))
-    raise node.unsupported("only dense tensors of numbers are supported")
+    if node.has("sparse_value"):
+        return node.constant(node.sparse_tensor("sparse_value"))
+    raise node.unsupported("only tensors of numbers are supported")
 
 
 @onnx_operator("ConstantOfShape")

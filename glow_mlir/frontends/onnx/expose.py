@@ -11,6 +11,7 @@ from onnx import checker, external_data_helper
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import ModelSource, load_model
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.sparse import initializers_of
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,7 @@ def _load_external_data(model: onnx.ModelProto, folder: str) -> None:
 
 def _layers(graph: onnx.GraphProto) -> dict[str, tuple[str, str]]:
     """Name of each value to compare → name and kind of its node, in topological order."""
-    known = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    known |= {tensor.values.name for tensor in graph.sparse_initializer}
+    known = {value.name for value in graph.input} | initializers_of(graph).keys()
     used = {name for node in graph.node for name in used_names(node)} | {value.name for value in graph.output}
     layers: dict[str, tuple[str, str]] = {}
     for node in sorted_nodes(graph.node, known.__contains__):

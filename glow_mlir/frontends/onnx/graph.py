@@ -28,6 +28,7 @@ from glow_mlir.frontends.onnx.influences import Influences
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.shapes import KnownSizes, operands_of
+from glow_mlir.frontends.onnx.sparse import Initializer, dense_array, initializers_of
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import check_declared, check_values, element_of_onnx, input_types
 from glow_mlir.interpreter.machine import apply_semantics
@@ -93,12 +94,9 @@ class GraphImporter:
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
-        initializers = {proto.name: proto for proto in self.graph.initializer}
+        initializers = initializers_of(self.graph)
         inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
-        if self.graph.sparse_initializer:
-            reason = f"initializer '{self.graph.sparse_initializer[0].values.name}' is sparse"
-            raise UnsupportedError(reason, hint="export the model with dense weights")
         scope = Scope(self, self.opsets, initializers=initializers)
         types = input_types(inputs, self.dimensions)
         values = check_values(types, self.values)
@@ -187,9 +185,11 @@ class GraphImporter:
         self.folded[op.results[0]] = value
         return op.results[0]
 
-    def initializer(self, proto: onnx.TensorProto, location: LocationAttr) -> SSAValue:
+    def initializer(self, name: str, proto: Initializer, location: LocationAttr) -> SSAValue:
         """The constant that an initializer is."""
-        what = f"initializer '{proto.name}'"
+        what = f"initializer '{name}'"
+        if isinstance(proto, onnx.SparseTensorProto):
+            return self.constant(dense_array(proto, self.tensors, what), name, location)
         if proto.data_type in NARROW:
             bits, widened = NARROW[proto.data_type]
             value = self.constant(self.array(proto, what).astype(widened), proto.name, location)

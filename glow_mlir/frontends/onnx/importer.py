@@ -136,7 +136,8 @@ def import_model(
 def check_names(graph: onnx.GraphProto) -> None:
     """Raise `ModelError` where a name is no text, as in a damaged file: protobuf gives it as bytes."""
     _check_node_names(graph.node)
-    for value in (*graph.input, *graph.output, *graph.initializer):
+    sparse = (tensor.values for tensor in graph.sparse_initializer)
+    for value in (*graph.input, *graph.output, *graph.initializer, *sparse):
         if not _is_text(value.name):
             raise ModelError(f"the name {value.name!r} is not text", hint=_DAMAGED)
 

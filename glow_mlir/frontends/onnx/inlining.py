@@ -27,10 +27,24 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
         reason = f"the model's functions expand to {count} nodes, more than {MOST_EXPANDED}"
         raise ModelError(reason, hint="export the model without functions that call one another so often")
     try:
-        return inliner.inline_local_functions(model)
+        return inliner.inline_local_functions(_with_defaults(model))
     except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
         reason = f"the model's functions cannot be inlined: {' '.join(str(error).split())}"
         raise ModelError(reason, hint="export the model without functions of its own") from error
+
+
+def _with_defaults(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the defaults of its functions' attributes at the calls that give no others."""
+    defaults = {_key(item.domain, item.name, item.overload): item.attribute_proto for item in model.functions}
+    if not any(defaults.values()):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for body in (copy.graph.node, *(function.node for function in copy.functions)):
+        for node in all_nodes(body):
+            given = {attribute.name for attribute in node.attribute}
+            node.attribute.extend(item for item in defaults.get(_called(node), ()) if item.name not in given)
+    return copy
 
 
 def expanded_nodes(model: onnx.ModelProto) -> int:

@@ -16,6 +16,7 @@ from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.sparse import dense_array
 from glow_mlir.support.symbols import Sizes, SymbolicSize
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _INT, _FLOAT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING
 _INTS, _FLOATS, _STRINGS = onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS
 _TENSOR, _GRAPH = onnx.AttributeProto.TENSOR, onnx.AttributeProto.GRAPH
+_SPARSE_TENSOR = onnx.AttributeProto.SPARSE_TENSOR
 _LISTS = (_INTS, _FLOATS, _STRINGS)
 
 ONNXRUNTIME = "com.microsoft"
@@ -168,6 +170,11 @@ class Node:
     def tensor(self, name: str) -> np.ndarray:
         """A tensor attribute."""
         return self.graph.array(self._attribute(name, None, _TENSOR), f"attribute '{name}' of node '{self.name}'")
+
+    def sparse_tensor(self, name: str) -> np.ndarray:
+        """The dense form of a sparse tensor attribute."""
+        what = f"attribute '{name}' of node '{self.name}'"
+        return dense_array(self._attribute(name, None, _SPARSE_TENSOR), self.graph.tensors, what)
 
     def subgraph(self, name: str) -> onnx.GraphProto:
         """A graph attribute."""

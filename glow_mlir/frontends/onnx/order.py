@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import onnx
 
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.sparse import initializers_of
 
 
 def node_name(proto: onnx.NodeProto) -> str:
@@ -82,7 +83,7 @@ def used_names(node: onnx.NodeProto) -> Iterator[str]:
     yield from node.input
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-            own = {value.name for value in (*graph.input, *graph.initializer)}
+            own = {value.name for value in graph.input} | initializers_of(graph).keys()
             own.update(name for inner in graph.node for name in inner.output)
             yield from (value.name for value in graph.output if value.name not in own)
             yield from (name for inner in graph.node for name in used_names(inner) if name not in own)

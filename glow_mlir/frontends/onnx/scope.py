@@ -15,6 +15,7 @@ from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.functions import contradiction, has_importer, instantiate, standard_function
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.types import onnx_type
 from glow_mlir.ir.registry import operator_label
 
@@ -41,7 +42,7 @@ class Scope:
     caller: str = ""
     outer: Scope | None = None
     values: dict[str, SSAValue | None] = field(default_factory=dict[str, SSAValue | None])
-    initializers: dict[str, onnx.TensorProto] = field(default_factory=dict[str, onnx.TensorProto])
+    initializers: dict[str, Initializer] = field(default_factory=dict[str, Initializer])
     lacking: dict[str, UnsupportedError | None] = field(default_factory=dict[str, UnsupportedError | None])
     """Names without a value, and the error for who needs one; `None` where it has been reported."""
     block: Block = field(init=False)
@@ -61,7 +62,7 @@ class Scope:
             return self.values[name]
         if name in self.initializers:
             with self.graph.inside(self.block):  # A region that asks first is not all that may use it.
-                value = self.graph.initializer(self.initializers[name], named_location(self.caller or name))
+                value = self.graph.initializer(name, self.initializers[name], named_location(self.caller or name))
             self.values[name] = value
             return value
         if self.outer is not None:
@@ -152,11 +153,8 @@ class Scope:
         `caller` names the node that its nodes belong to, if they have no locations of their own. `None` if something is
         not supported.
         """
-        if graph.sparse_initializer:
-            reason = f"initializer '{graph.sparse_initializer[0].values.name}' is sparse"
-            raise UnsupportedError(reason, hint="export the model with dense weights")
         scope = Scope(self.graph, self.opsets, self.caller or caller, outer=self)
-        scope.initializers = {tensor.name: tensor for tensor in graph.initializer}
+        scope.initializers = initializers_of(graph)
         scope.values.update(zip((value.name for value in graph.input), arguments, strict=True))
         scope.run(graph.node)
         names = [value.name for value in graph.output]

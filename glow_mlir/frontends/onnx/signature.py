@@ -14,6 +14,7 @@ from glow_mlir.frontends.onnx.functions import is_defined
 from glow_mlir.frontends.onnx.importer import Model, check_names, opsets_of
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
+from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.types import check_dimensions, declared_sizes, element_of_onnx, input_sizes
 from glow_mlir.ir.registry import operator_label
 from glow_mlir.runtime.signature import Argument, Signature
@@ -22,7 +23,7 @@ from glow_mlir.support.symbols import Dimension
 
 def free_dimensions(graph: onnx.GraphProto) -> list[str]:
     """The free dimensions of a graph's inputs that are tensors."""
-    initializers = {proto.name for proto in graph.initializer}
+    initializers = initializers_of(graph)
     given = (value for value in graph.input if value.name not in initializers)
     return list(dict.fromkeys(size for value in given for size in declared_sizes(value) if isinstance(size, str)))
 
@@ -37,7 +38,7 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
     try:
         check_names(model.proto.graph)
         opsets, graph = opsets_of(model.proto), inlined(model.proto).graph
-        initializers = {proto.name for proto in graph.initializer}
+        initializers = initializers_of(graph)
         given = [value for value in graph.input if value.name not in initializers]
         sizes = {value.name: input_sizes(value) for value in given}
         check_dimensions(sizes, dimensions)

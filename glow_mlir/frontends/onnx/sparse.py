@@ -1,0 +1,51 @@
+"""Initializers by name, dense or sparse: a sparse one lists its elements that are not 0, and where they are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx
+
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.tensors import Tensors
+
+Initializer = onnx.TensorProto | onnx.SparseTensorProto
+
+MOST_DENSE = 1 << 31
+"""Elements at most of a sparse tensor, which is computed with in its dense form."""
+
+
+def initializers_of(graph: onnx.GraphProto) -> dict[str, Initializer]:
+    """The initializers of a graph by name; the name of a sparse one is that of its values."""
+    dense: dict[str, Initializer] = {tensor.name: tensor for tensor in graph.initializer}
+    return dense | {tensor.values.name: tensor for tensor in graph.sparse_initializer}
+
+
+def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> np.ndarray:
+    """
+    The dense form of a sparse tensor.
+
+    Its indices are [elements], counted through the whole tensor, or [elements, axes]. Raises `ModelError` about `what`
+    for indices that fit neither values nor shape, and `UnsupportedError` for more than `MOST_DENSE` elements.
+    """
+    values, indices = (
+        tensors.array(proto.values, f"values of {what}"),
+        tensors.array(proto.indices, f"indices of {what}"),
+    )
+    shape = tuple(proto.dims)
+    if math.prod(shape) > MOST_DENSE:
+        hint = f"its dense form may have {MOST_DENSE} elements at most"
+        raise UnsupportedError(f"{what} is sparse, and of the shape {list(shape)}", hint=hint)
+    forms = ((len(values),), (len(values), len(shape)))
+    is_inside = indices.shape in forms and bool(np.all((indices >= 0) & (indices < _limits(indices, shape))))
+    if values.ndim != 1 or min(shape, default=0) < 0 or not is_inside:
+        raise ModelError(f"{what} is sparse, and its indices do not fit", hint="the model is damaged, export it again")
+    dense = np.zeros(shape, values.dtype)
+    dense[np.unravel_index(indices, shape) if indices.ndim == 1 else tuple(indices.T)] = values
+    return dense
+
+
+def _limits(indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """What the indices are below."""
+    return np.array(math.prod(shape) if indices.ndim == 1 else shape, np.int64)
