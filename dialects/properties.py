@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.sizes import SizesAttr
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 
 def int_prop(default: int | None = None) -> IntegerAttr[Any]:
@@ -38,6 +38,12 @@ def ints_prop(default: Sequence[int] | None = None) -> DenseArrayBase[Any]:
 def sizes_prop() -> DenseArrayBase[Any] | SizesAttr:
     """Declare the sizes of all axes."""
     return prop_def(base(DenseArrayBase) | base(SizesAttr))
+
+
+def size_prop(default: int) -> IntegerAttr[Any] | DenseArrayBase[Any] | SizesAttr:
+    """Declare one size: a number, or a list of one where it may be known at run time only."""
+    declared = base(IntegerAttr) | base(DenseArrayBase) | base(SizesAttr)
+    return prop_def(declared, default_value=_integer(default))
 
 
 def text_prop(default: str | None = None) -> StringAttr:
@@ -77,9 +83,20 @@ def _ints(value: Sequence[int]) -> DenseArrayBase[Any]:
     return cast("DenseArrayBase[Any]", to_attribute(tuple(value)))
 
 
-def sizes(value: DenseArrayBase[Any] | SizesAttr) -> Sizes:
+def sizes(value: Attribute) -> Sizes:
     """Sizes of all axes as a tuple: numbers, or what is known of them before run time."""
     return value.data if isinstance(value, SizesAttr) else ints(value)
+
+
+def size(value: Attribute) -> Size:
+    """One size: a number, or what is known of it before run time."""
+    (found,) = sizes(value) if value.name in (DenseArrayBase.name, SizesAttr.name) else (integer(value),)
+    return found
+
+
+def size_of_property(given: Size) -> int | Sizes:
+    """A size as `size_prop` has it."""
+    return given if isinstance(given, int) else (given,)
 
 
 def ints(attribute: Attribute | None) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
-from glow_mlir.support.symbols import Size, Sizes, described
+from glow_mlir.support.symbols import Size, Sizes
 
 Shape = tuple[int, ...]
 
@@ -171,7 +171,7 @@ def broadcast(*shapes: SizesT) -> SizesT:
             if size == 1 or size == result[axis]:
                 continue
             if result[axis] != 1:
-                raise VerifyException(f"shapes {', '.join(map(described, shapes))} do not broadcast")
+                raise VerifyException(f"shapes {', '.join(map(str, shapes))} do not broadcast")
             result[axis] = size
     return cast("SizesT", tuple(result))
 

@@ -24,13 +24,16 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize, symbols_of
 
+HINT = "give dimensions numbers instead of bounds"
+"""What to do where something takes no sizes that are known at run time only."""
+
 
 class RunTimeSizeError(UnsupportedError, VerifyException):
     """What needs a number is asked for a size that is known at run time only: `size`."""
 
     def __init__(self, size: object) -> None:
         self.size = size
-        super().__init__(f"the size {size} is known at run time only", hint="give dimensions: numbers for all sizes")
+        super().__init__(f"the size {size} is known at run time only", hint=HINT)
 
 
 def static(sizes: Sizes) -> tuple[int, ...]:

@@ -13,8 +13,9 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
-from glow_mlir.dialects.properties import flag, flag_prop, float_prop, int_prop, integer
+from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.symbols import Sizes
 
 
@@ -40,7 +41,7 @@ class AttentionOp(HighOp):
     mask = opt_operand_def(FLOATS)
     scale = float_prop(1.0)
     causal = flag_prop()
-    past = int_prop(0)
+    past = size_prop(0)
     result = result_def(TENSOR)
 
     def scores_shape(self) -> Sizes:
@@ -53,9 +54,10 @@ class AttentionOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element, scores = element_of(self.query), self.scores_shape()
-        require(integer(self.past) >= 0, "past must not be negative")
+        past = size(self.past)
+        require(smallest(past) >= 0, "past must not be negative")
         # Without it every query sees all keys, those of the past as well.
-        require(not integer(self.past) or flag(self.causal), "past is where causal attention begins: it needs causal")
+        require(past == 0 or flag(self.causal), "past is where causal attention begins: it needs causal")
         for operand in self.inputs()[1:]:
             require(element_of(operand) == element, "operands have different element types")
         if self.mask is not None:

@@ -10,6 +10,7 @@ from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInter
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
 from xdsl.pattern_rewriter import RewritePattern
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -57,8 +58,8 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.support.symbols import Size, described, product_of
+from glow_mlir.dialects.sizes import largest, smallest, static
+from glow_mlir.support.symbols import Size, product_of, quotient
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -107,7 +108,7 @@ class ReshapeOp(DataMovement):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes(self.shape)
         count, given = product_of(shape), product_of(sizes_of(self.input))
-        require(count == given, f"shape {described(shape)} has {count} elements, the input {given}")
+        require(count == given, f"shape {shape} has {count} elements, the input {given}")
         return (tensor(shape, element_of(self.input)),)
 
     def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
@@ -217,7 +218,7 @@ class SliceOp(DataMovement):
     Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
 
     Nothing counts from the back. A negative step walks down from `starts`; its end is -1 where it takes element 0.
-    Ends may be known at run time only, of axes of which every element from 0 on is taken.
+    Starts and ends may be known at run time only; the step then divides what lies between them.
 
     ```mlir
     %y = glow_high.slice %x {starts = [0, 9], ends = [1, -1], steps = [1, -1]} : tensor<1x10xf32>
@@ -227,40 +228,45 @@ class SliceOp(DataMovement):
     name = "glow_high.slice"
 
     input = operand_def(TENSOR)
-    starts = ints_prop()
+    starts = sizes_prop()
     ends = sizes_prop()
     steps = optional_ints_prop()
     result = result_def(TENSOR)
 
-    def ranges(self) -> tuple[range, ...]:
-        """The indices taken along each axis; the most there may be where symbols decide."""
-        starts, ends = ints(self.starts), tuple(map(largest, sizes(self.ends)))
+    def bounds(self) -> tuple[tuple[Size, Size, int], ...]:
+        """Start, end and step along each axis."""
+        starts, ends = sizes(self.starts), sizes(self.ends)
         steps = ints(self.steps) or (1,) * len(starts)
         require(len(starts) == len(ends) == len(steps), "starts, ends and steps differ in length")
         require(0 not in steps, "a step of 0 leads nowhere")
-        return tuple(range(*bounds) for bounds in zip(starts, ends, steps, strict=True))
+        return tuple(zip(starts, ends, steps, strict=True))
+
+    def ranges(self) -> tuple[range, ...]:
+        """
+        The indices taken along each axis; the most there may be where symbols decide.
+
+        Raises `RunTimeSizeError` for a start that is known at run time only.
+        """
+        bounds = self.bounds()
+        firsts = static(tuple(start for start, _, _ in bounds))
+        return tuple(range(first, largest(end), step) for first, (_, end, step) in zip(firsts, bounds, strict=True))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether strides and an offset that are numbers say which elements it takes, with steps forward."""
+        return all(isinstance(start, int) and step > 0 for start, _, step in self.bounds())
 
     def is_identity(self) -> bool:
         return self.moves_nothing() and sizes_of(self.input) == sizes_of(self.result)
 
     def moves_nothing(self) -> bool:
         """Whether it takes the first elements along each axis."""
-        return all(taken.start == 0 and taken.step == 1 for taken in self.ranges())
+        return all(start == 0 and step == 1 for start, _, step in self.bounds())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, ranges, ends = sizes_of(self.input), self.ranges(), sizes(self.ends)
-        require(len(ranges) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
-        taken: list[Size] = []
-        for axis, (size, part, end) in enumerate(zip(shape, ranges, ends, strict=True)):
-            if not isinstance(end, int):
-                require((part.start, part.step) == (0, 1), f"axis {axis} up to {end} is not taken from 0 on, by ones")
-                fits = size == end or end.most <= smallest(size)
-                require(fits, f"[0, {end}) may leave axis {axis} of {size} elements")
-                taken.append(end)
-                continue
-            inside = not part or (0 <= part[0] < smallest(size) and 0 <= part[-1] < smallest(size))
-            require(inside, f"[{part.start}, {part.stop}) leaves axis {axis} of {size} elements")
-            taken.append(len(part))
+        shape, bounds = sizes_of(self.input), self.bounds()
+        require(len(bounds) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
+        taken = [taken_of(axis, size, *part) for axis, (size, part) in enumerate(zip(shape, bounds, strict=True))]
         return (tensor(taken, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
@@ -275,6 +281,24 @@ class SliceOp(DataMovement):
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
+
+
+def taken_of(axis: int, size: Size, start: Size, end: Size, step: int) -> Size:
+    """How many elements of an axis a slice takes; raises `VerifyException` where it may leave the axis."""
+    if isinstance(start, int) and isinstance(end, int):
+        part = range(start, end, step)
+        inside = not part or (0 <= part[0] < smallest(size) and 0 <= part[-1] < smallest(size))
+        require(inside, f"[{start}, {end}) leaves axis {axis} of {size} elements")
+        return len(part)
+    count = quotient(end - start, step)
+    if count is None:
+        raise VerifyException(f"no size is the number of elements from {start} to {end} by {step} along axis {axis}")
+    if step > 0:
+        inside = smallest(start) >= 0 and smallest(size - end) >= 0
+    else:
+        inside = smallest(end) >= -1 and smallest(size - start) >= 1
+    require(inside, f"[{start}, {end}) may leave axis {axis} of {size} elements")
+    return count
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
@@ -362,7 +386,7 @@ class ExpandOp(DataMovement):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given = sizes(self.shape), sizes_of(self.input)
-        require(broadcast(given, shape) == shape, f"shape {described(given)} does not broadcast to {described(shape)}")
+        require(broadcast(given, shape) == shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

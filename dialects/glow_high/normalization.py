@@ -25,7 +25,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.support.symbols import Size, Sizes, described
+from glow_mlir.support.symbols import Size, Sizes
 
 
 def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[Attribute], ...]:
@@ -197,7 +197,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
     """Raise unless each operand broadcasts to `shape`."""
     for operand in operands:
         fits = broadcast(sizes_of(operand), shape) == shape
-        require(fits, f"shape {described(sizes_of(operand))} does not broadcast to {described(shape)}")
+        require(fits, f"shape {sizes_of(operand)} does not broadcast to {shape}")
 
 
 @irdl_op_definition

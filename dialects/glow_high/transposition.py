@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
-from glow_mlir.dialects.properties import integer, ints
+from glow_mlir.dialects.properties import integer, sizes
 from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of
 from glow_mlir.support.symbols import Sizes
 
@@ -81,7 +81,7 @@ def along_axis(op: HighOp, permutation: Shape, *names: str) -> Untransposed:
 
 def along_lists(op: HighOp, permutation: Shape, *names: str) -> Untransposed:
     """The form of an operator whose properties `names`, where present, are lists with one item an axis."""
-    lists = {name: moved(ints(op.properties[name]), permutation) for name in names if name in op.properties}
+    lists = {name: moved(sizes(op.properties[name]), permutation) for name in names if name in op.properties}
     return Untransposed(changed(op, **lists), permutation)
 
 

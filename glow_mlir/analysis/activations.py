@@ -88,7 +88,7 @@ class _Model:
 
     def _views(self) -> None:
         for op in self.ops:
-            if isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and all(taken.step > 0 for taken in op.ranges())):
+            if isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and op.is_view):
                 self.host[op.result] = op.input
             elif isinstance(op, GetOp) or (isinstance(op, SplatOp) and all(map(_takes_number, _users(op.result)))):
                 self.outside.add(op.results[0])

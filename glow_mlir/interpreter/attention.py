@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from glow_mlir.dialects.glow_high.attention import AttentionOp, seen_keys
-from glow_mlir.dialects.properties import flag, integer, number
+from glow_mlir.dialects.properties import flag, number, size
+from glow_mlir.dialects.sizes import static
 from glow_mlir.interpreter.linear import wide
 from glow_mlir.ir.registry import semantics
 
@@ -20,7 +21,8 @@ def attention(
         scores = scores + wide(mask)
     if flag(op.causal):
         queries, keys = scores.shape[-2:]
-        scores = np.where(seen_keys(queries, keys, integer(op.past)), scores, -np.inf)
+        (past,) = static((size(op.past),))
+        scores = np.where(seen_keys(queries, keys, past), scores, -np.inf)
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
     weights = powers / powers.sum(axis=-1, keepdims=True)
     return np.matmul(weights, wide(value)).astype(query.dtype)

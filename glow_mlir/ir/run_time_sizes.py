@@ -8,15 +8,12 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.shapes import SHAPED, has_static_shape, sizes_of
-from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr
+from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, SizesAttr
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import operations
-
-HINT = "give dimensions: a number for each symbol"
-"""What to do where a stage takes no sizes that are known at run time only."""
 
 
 def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:

@@ -25,7 +25,7 @@ Product = tuple[Symbol, ...]
 """A product of symbols, in the order of their names."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SymbolicSize:
     """The sum of `offset` and of products of symbols, each times a number other than 0; in the order of their names."""
 
@@ -123,6 +123,8 @@ class SymbolicSize:
             text += f" {'-' if self.offset < 0 else '+'} {abs(self.offset)}"
         return text.strip()
 
+    __repr__ = __str__  # Tuples of sizes are in messages.
+
 
 def _size(factors: Mapping[Product, int], offset: int) -> Size:
     """The sum of products; a number where none is left."""
@@ -138,11 +140,6 @@ Size = int | SymbolicSize
 
 Sizes = tuple[Size, ...]
 """The sizes of all axes."""
-
-
-def described(sizes: Sizes) -> str:
-    """Sizes in words, as Python writes a tuple."""
-    return str(sizes) if all(isinstance(size, int) for size in sizes) else f"({', '.join(map(str, sizes))})"
 
 
 def product_of(sizes: Iterable[Size]) -> Size:

@@ -30,7 +30,8 @@ def onnx_model(
 
 
 def node(kind: str, operands: str, result: str, **attributes: Any) -> onnx.NodeProto:
-    return helper.make_node(kind, operands.split(), [result], name=f"{kind.lower()}_{result}", **attributes)
+    results = result.split()
+    return helper.make_node(kind, operands.split(), results, name=f"{kind.lower()}_{results[0]}", **attributes)
 
 
 TABLE = np.arange(128, dtype=np.float32).reshape(16, 8)
@@ -72,16 +73,70 @@ MODELS = {
         one=np.array([1]),
         two=np.array([2]),
     ),
+    "parts from the back, and between symbols": onnx_model(
+        [
+            node("Shape", "x", "s"),
+            node("Slice", "s first second", "l"),
+            node("Neg", "l", "back"),
+            node("Slice", "x zero minus first", "most"),
+            node("Slice", "x minus far first", "last"),
+            node("Slice", "table back far", "rows"),
+            node("Slice", "x minus least first minus", "turned"),
+            node("Concat", "most last turned x", "all", axis=1),
+            node("Add", "x rows", "sum"),
+            node("Concat", "all sum", "long", axis=1),
+            node("Concat", "l l l l", "parts", axis=0),
+            node("Split", "long parts", "one two three four", axis=1),
+            node("Sub", "one two", "difference"),
+            node("Mul", "difference four", "y"),
+        ],
+        ["batch", "length", 8],
+        zero=np.array([0]),
+        first=np.array([1]),
+        second=np.array([2]),
+        minus=np.array([-1]),
+        far=np.array([np.iinfo(np.int64).max]),
+        least=np.array([np.iinfo(np.int64).min]),
+        table=TABLE,
+    ),
+    "ranges and triangles": onnx_model(
+        [
+            node("Shape", "x", "s"),
+            node("Gather", "s first", "l"),
+            node("Add", "l l", "end"),
+            node("Range", "l end one", "from"),
+            node("Range", "zero end two", "even"),
+            node("Add", "from even", "sum"),
+            node("Unsqueeze", "sum axis", "column"),
+            node("Cast", "column", "numbers", to=TensorProto.FLOAT),
+            node("Add", "x numbers", "moved"),
+            node("Trilu", "moved one", "upper"),
+            node("Trilu", "x minus", "lower", upper=0),
+            node("Sub", "upper lower", "y"),
+        ],
+        ["batch", "length", 8],
+        first=np.int64(1),
+        zero=np.int64(0),
+        one=np.int64(1),
+        two=np.int64(2),
+        axis=np.array([1]),
+        minus=np.int64(-1),
+    ),
     "expands, constants and concats": onnx_model(
         [
             node("Shape", "x", "s"),
-            node("Expand", "row s", "rows"),
+            node("Equal", "s minus", "open"),
+            node("Where", "open one s", "chosen"),
+            node("Max", "chosen one", "sizes"),
+            node("Expand", "row sizes", "rows"),
             node("ConstantOfShape", "s", "ones", value=numpy_helper.from_array(np.ones(1, np.float32))),
             node("Add", "rows ones", "sum"),
             node("Concat", "x sum x", "y", axis=1),
         ],
         ["batch", "length", 8],
         row=np.arange(8, dtype=np.float32),
+        minus=np.array([-1]),
+        one=np.array([1]),
     ),
 }
 
@@ -155,6 +210,21 @@ def test_sizes_that_may_be_negative_are_refused() -> None:
         session_of(less, {"batch": (1, 8)}, five=np.array([5, 0]))
     (found,) = session_of(less, {"batch": (5, 8)}, five=np.array([5, 0])).run(None, rows(7))
     assert found.shape == (2, 4)
+
+
+UNDECIDED = {
+    "from three before the end": ([np.array([-3]), np.array([9]), np.array([0])], r"between -3 and 9 differs"),
+    "up to the fifth": ([np.array([0]), np.array([5]), np.array([0])], r"between 0 and 5 differs"),
+    "every second": ([np.array([0]), np.array([9]), np.array([0]), np.array([2])], r"every 2 elements of batch"),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_parts_that_differ_with_the_sizes_are_refused(name: str) -> None:
+    operands, reason = UNDECIDED[name]
+    constants: dict[str, Any] = {f"operand{place}": array for place, array in enumerate(operands)}
+    with pytest.raises(UnsupportedError, match=rf"^node 'slice_y': Slice: .*{reason}.* \(hint: .*give dimensions"):
+        session_of([node("Slice", f"x {' '.join(constants)}", "y")], {"batch": (1, 8)}, **constants)
 
 
 def test_bounds_hold_beside_dimensions_without() -> None:

@@ -39,9 +39,10 @@ from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
-from glow_mlir.dialects.properties import flag, integer, number
+from glow_mlir.dialects.properties import flag, number, size
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Size
 
 MATRICES = ("query", "key", "value", "result")
 
@@ -62,7 +63,7 @@ class Plan:
     block: int
     """Most queries of a block."""
     scale: float
-    past: int | None
+    past: Size | None
     """How many keys precede the first query of causal attention."""
     in_place: bool
     """Whether keys and values are read where they are."""
@@ -85,7 +86,7 @@ class Plan:
             width=value[-1],
             block=min(max(2 * tile.rows, fitting), query[-2]),
             scale=float(number(op.properties["scale"])),
-            past=integer(op.properties["past"]) if flag(op.properties["causal"]) else None,
+            past=size(op.properties["past"]) if flag(op.properties["causal"]) else None,
             in_place=query[-2] <= costs.unpacked_queries,
             in_place_width=tile.lanes * costs.independent_vectors,
         )
@@ -131,10 +132,7 @@ class AttentionKernel(Kernel):
         wide = is_float(element) and byte_width(element) >= 4
         filled = all(not is_empty(matrix) for matrix in matrices)
         rows = [*matrices] if mask is None or not sizes_of(mask) else [*matrices, mask]
-        # Which keys a query of causal attention sees is a number, which has to hold for all sizes.
-        depths = [sizes_of(matrix)[-1] for matrix in matrices]
-        depths += sizes_of(matrices[0])[-2:] + sizes_of(matrices[1])[-2:] if flag(op.properties["causal"]) else ()
-        known = all(isinstance(size, int) for size in depths)
+        known = all(isinstance(sizes_of(matrix)[-1], int) for matrix in matrices)
         return wide and filled and known and all(map(has_unit_stride, rows))
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
@@ -154,12 +152,13 @@ class AttentionKernel(Kernel):
         share = call.share("batches")
         places = (0, product(batch)) if share.is_all else share.of(math.prod(numbers(batch)))
         counts = call.one("query").extents[-2], call.one("key").extents[-2]
+        past = None if plan.past is None else call.extents((plan.past,))[0]
         with call.b.loop(*places) as position:
             place = _place(position, batch)
             matrices = {name: _moved(call.one(name), place, batch) for name in MATRICES}
             mask = call.maybe("mask")
             plane = None if mask is None else _plane(mask).moved(linear(place, batch_strides(mask, batch)))
-            _Head(call.b, plan, *counts, matrices, plane, scratch).emit()
+            _Head(call.b, plan, *counts, past, matrices, plane, scratch).emit()
 
 
 def _place(position: Value, sizes: Extents) -> list[Index]:
@@ -198,6 +197,7 @@ class _Head:
     plan: Plan
     queries: Index
     keys: Index
+    past: Index | None
     matrices: Mapping[str, Operand]
     mask: Plane | None
     scratch: Mapping[str, Operand]
@@ -239,11 +239,11 @@ class _Head:
         """The results of `rows` queries from `first` on."""
         b, plan = self.b, self.plan
         limit: Index = self.keys
-        if plan.past is not None:
-            limit = b.min(b.index(first + (rows + plan.past)), self.keys)
+        if self.past is not None:
+            limit = b.min(b.index(first + (rows + self.past)), self.keys)
         self._scores(first, rows, limit)
         scores, factors = self.scratch["scores"].pointer, self.scratch["factors"].pointer
-        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, self.keys, plan.pitch, self.mask, plan.past)
+        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, self.keys, plan.pitch, self.mask, self.past)
         # Two loops: the next query's exponentials need not wait for its peak.
         with b.loop(0, rows) as row:
             factors.at(row, plan.element).store(lines.peak(row, row + first, limit))

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import raw
-from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.nests import Index, linear
 from glow_mlir.codegen.copies import Box, box_steps, broadcast_strides, copy_box, fill_box
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
@@ -41,9 +41,9 @@ class SliceKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         source, result = call.one("input"), call.result
-        taken = cast(ops.SliceOp, call.op).ranges()
-        strides = tuple(r.step * stride for r, stride in zip(taken, source.strides, strict=True))
-        offset = sum(r.start * stride for r, stride in zip(taken, source.strides, strict=True))
+        starts, _, steps = zip(*cast(ops.SliceOp, call.op).bounds(), strict=True)
+        strides = tuple(step * stride for step, stride in zip(steps, source.strides, strict=True))
+        offset = linear(call.extents(starts), source.strides)
         copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides, offset), call.share("lines"))
 
 

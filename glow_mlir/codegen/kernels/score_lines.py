@@ -36,7 +36,7 @@ class ScoreLines:
     keys: Index
     pitch: int
     mask: Plane | None = None
-    past: int | None = None
+    past: Index | None = None
 
     def peak(self, row: Index, query: Index, limit: Index) -> Value:
         """

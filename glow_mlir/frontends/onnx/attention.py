@@ -11,13 +11,16 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
 from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, LessOrEqualOp, WhereOp
 from glow_mlir.dialects.glow_high.linear_attention import LinearAttentionOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
+from glow_mlir.dialects.properties import size_of_property
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, size_along, sizes_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.constants import numbers_of, places
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size, product_of
 
 
 @onnx_operator("Attention", since=23)
@@ -27,16 +30,16 @@ def attention(node: Node) -> Sequence[SSAValue | None] | None:
     if not _is_plain(node):
         return node.expanded()
     query, key, value = (_heads(node, position) for position in range(3))
-    past = 0
+    past: Size = 0
     if (past_key := node.optional(4)) is not None:
-        past = shape_of(past_key)[2]
+        past = sizes_of(past_key)[2]
         key, value = (
             node.emit(ConcatOp, [old, new], axis=2) for old, new in zip((past_key, node.input(5)), (key, value))
         )
-    groups = Groups(shape_of(query)[1], shape_of(key)[1])
-    depth = shape_of(query)[-1]
+    groups = Groups(size_along(query, 1), size_along(key, 1))
+    depth = size_along(query, -1)
     scale = node.float("scale", 0.0) if node.has("scale") else 1 / math.sqrt(depth) if depth else math.inf
-    causal = {"causal": True, "past": past} if node.flag("is_causal") else {}
+    causal = {"causal": True, "past": size_of_property(past)} if node.flag("is_causal") else {}
     mask = _mask(node, query, groups)
     operands = [groups.split(node, query), groups.apart(node, key), groups.apart(node, value), mask]
     result = node.emit(AttentionOp, *operands, scale=scale, **causal)
@@ -44,15 +47,15 @@ def attention(node: Node) -> Sequence[SSAValue | None] | None:
         result = _unseen_is_zero(node, result, mask, past if causal else None)
     result = groups.joined(node, result)
     if node.rank() == 3:
-        batch, _, queries, _ = shape_of(result)
+        batch, _, queries, _ = sizes_of(result)
         result = node.emit(TransposeOp, result, permutation=(0, 2, 1, 3))
-        result = node.emit(ReshapeOp, result, shape=(batch, queries, math.prod(shape_of(result)[2:])))
+        result = node.emit(ReshapeOp, result, shape=(batch, queries, product_of(sizes_of(result)[2:])))
     return result, key, value
 
 
 def _is_plain(node: Node) -> bool:
     """Whether `AttentionOp` is all that the node computes."""
-    keys = node.shape(1)[-2] + (0 if node.optional(4) is None else node.shape(4)[2])
+    keys = node.sizes(1)[-2] + (0 if node.optional(4) is None else node.sizes(4)[2])
     mask = node.optional(3)
     return (
         byte_width(node.element()) >= 4
@@ -61,7 +64,7 @@ def _is_plain(node: Node) -> bool:
         and not node.has("softmax_precision")
         and node.optional(6) is None
         and max(node.int("left_window_size", -1), node.int("right_window_size", -1)) < 0
-        and (mask is None or not shape_of(mask) or shape_of(mask)[-1] in (1, keys))
+        and (mask is None or not sizes_of(mask) or sizes_of(mask)[-1] in (1, keys))
     )
 
 
@@ -70,9 +73,9 @@ def _heads(node: Node, position: int) -> SSAValue:
     value = node.input(position)
     if node.rank(position) == 4:
         return value
-    batch, length, width = node.shape(position)
+    batch, length, _ = node.sizes(position)
     heads = _head_count(node, position)
-    split = node.emit(ReshapeOp, value, shape=(batch, length, heads, width // heads))
+    split = node.emit(ReshapeOp, value, shape=(batch, length, heads, size_along(value, -1) // heads))
     return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
 
 
@@ -104,9 +107,9 @@ def _check_operands(node: Node) -> None:
 def _head_count(node: Node, position: int) -> int:
     """The number of heads of an operand; raises `ModelError` without any, or where they do not divide the elements."""
     if node.rank(position) == 4:
-        heads, width = node.shape(position)[1], 0
+        heads, width = size_along(node.input(position), 1), 0
     else:
-        heads, width = node.int("kv_num_heads" if position else "q_num_heads"), node.shape(position)[2]
+        heads, width = node.int("kv_num_heads" if position else "q_num_heads"), size_along(node.input(position), 2)
     if heads < 1 or width % heads:
         hint = "q_num_heads and kv_num_heads are at least 1, and divide the elements of queries, keys and values"
         reason = f"operand {position} of {node.kind} cannot have {heads} heads"
@@ -130,7 +133,7 @@ class Groups:
         """Heads of queries, or of a mask for them, split into groups."""
         if self.size == 1 or rank_of(value) < 3:
             return value
-        *batch, heads, rows, columns = shape_of(value)
+        *batch, heads, rows, columns = sizes_of(value)
         parts: Shape = (1, 1) if heads == 1 else (self.keys, self.size)
         return node.emit(ReshapeOp, value, shape=(*batch, *parts, rows, columns))
 
@@ -138,14 +141,14 @@ class Groups:
         """Heads of keys or values, each for a group."""
         if self.size == 1:
             return value
-        batch, heads, rows, columns = shape_of(value)
+        batch, heads, rows, columns = sizes_of(value)
         return node.emit(ReshapeOp, value, shape=(batch, heads, 1, rows, columns))
 
     def joined(self, node: Node, value: SSAValue) -> SSAValue:
         """Groups as heads again."""
         if self.size == 1:
             return value
-        batch, _, _, rows, columns = shape_of(value)
+        batch, _, _, rows, columns = sizes_of(value)
         return node.emit(ReshapeOp, value, shape=(batch, self.queries, rows, columns))
 
 
@@ -160,17 +163,25 @@ def _mask(node: Node, query: SSAValue, groups: Groups) -> SSAValue | None:
     return groups.split(node, mask)
 
 
-def _unseen_is_zero(node: Node, result: SSAValue, mask: SSAValue, past: int | None) -> SSAValue:
+def _unseen_is_zero(node: Node, result: SSAValue, mask: SSAValue, past: Size | None) -> SSAValue:
     """The results, 0 for queries to which the mask leaves no key."""
-    if not shape_of(mask):
+    if not sizes_of(mask):
         mask = node.emit(ReshapeOp, mask, shape=(1,))
     if past is not None:
-        queries, keys = shape_of(result)[-2], node.shape(1)[-2] + past
-        hidden = causal_mask(queries, keys, past, numpy_dtype(element_of(mask)))
-        mask = node.emit(AddOp, mask, node.constant(hidden))
+        mask = node.emit(AddOp, mask, _causal_mask(node, mask, sizes_of(result)[-2], node.sizes(1)[-2] + past, past))
     peak = node.emit(ReduceMaxOp, mask, axes=(-1,))
     nothing = node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
     return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)
+
+
+def _causal_mask(node: Node, like: SSAValue, queries: Size, keys: Size, past: Size) -> SSAValue:
+    """What is added to scores so that query i sees no key behind i + `past`, with the element type of `like`."""
+    if isinstance(queries, int) and isinstance(keys, int) and isinstance(past, int):
+        return node.constant(causal_mask(queries, keys, past, numpy_dtype(element_of(like))))
+    first = node.emit(ReshapeOp, places(node, queries), shape=(queries, 1))
+    last = node.emit(AddOp, first, numbers_of(node, (past,)))
+    seen, hidden = (node.constant(number, like=like) for number in (0.0, -math.inf))
+    return node.emit(WhereOp, node.emit(LessOrEqualOp, places(node, keys), last), seen, hidden)
 
 
 @onnx_operator("LinearAttention", since=27)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import normalize_axis
-from glow_mlir.errors import ModelError
+from glow_mlir.dialects.sizes import HINT, largest
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.symbols import Sizes, SymbolicSize, product_of
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of, quotient
 
 
 @onnx_operator("Constant")
@@ -54,10 +60,10 @@ def constant_of_shape(node: Node) -> SSAValue:
 def shape(node: Node) -> SSAValue:
     """The sizes of the axes from `start` on, up to `end`."""
     sizes = node.sizes()[node.int("start", 0) : node.int("end", node.rank())]
-    return _numbers(node, sizes)
+    return numbers_of(node, sizes)
 
 
-def _numbers(node: Node, sizes: Sizes) -> SSAValue:
+def numbers_of(node: Node, sizes: Sizes) -> SSAValue:
     """Sizes as a vector: a constant where they are numbers."""
     if any(isinstance(size, SymbolicSize) for size in sizes):
         return node.emit(ShapeOp, sizes=sizes)
@@ -76,6 +82,10 @@ def size(node: Node) -> SSAValue:
 @onnx_operator("Range")
 def range_(node: Node) -> SSAValue:
     """Numbers from the first operand on, up to the second, by steps of the third."""
+    told = [node.graph.known_sizes.of(node.input(position)) for position in range(3)]
+    bounds = [item.item() for item in told if item is not None and item.size == 1]
+    if len(bounds) == 3 and any(isinstance(bound, SymbolicSize) for bound in bounds):
+        return _run_time_range(node, *bounds)
     start, limit, delta = (node.array(i, role) for i, role in enumerate(("the start", "the limit", "the step")))
     if any(bound.size != 1 for bound in (start, limit, delta)):
         hint = "each bound and the step is one number"
@@ -92,14 +102,36 @@ def range_(node: Node) -> SSAValue:
     return node.constant((start.item() + np.arange(count) * delta.item()).astype(start.dtype))
 
 
+def _run_time_range(node: Node, start: Size, limit: Size, delta: Size) -> SSAValue:
+    """A range with sizes among its bounds: as many places, times the step, behind the start."""
+    count = quotient(limit - start, delta)
+    if count is None:
+        reason = f"Range: from {start} to {limit} by {delta} is no number of steps for all sizes"
+        raise UnsupportedError(reason, node=node.name, hint=HINT)
+    numbers = places(node, count, delta if isinstance(delta, int) else 1, numpy_dtype(node.element()))
+    if not isinstance(delta, int):
+        numbers = node.emit(MulOp, numbers, node.input(2))
+    return numbers if start == 0 else node.emit(AddOp, numbers, node.input(0))
+
+
+def places(node: Node, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
+    """The places of so many elements, from 0 on, times a step."""
+    numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
+    return cut(node, numbers, {0: (0, count)})
+
+
 @onnx_operator("EyeLike")
 def eye_like(node: Node) -> SSAValue:
     """Ones along the `k`-th diagonal of a matrix of the operand's shape."""
     if node.rank() not in (1, 2):
-        raise ModelError(f"EyeLike takes a matrix, not shape {node.shape()}", node=node.name)
-    rows, columns = node.shape()[0], node.shape()[-1]
+        raise ModelError(f"EyeLike takes a matrix, not shape {node.sizes()}", node=node.name)
+    rows, columns = node.sizes()[0], node.sizes()[-1]
     element = element_of_onnx(node.int("dtype"), "the result of EyeLike") if node.has("dtype") else node.element()
-    return node.constant(np.eye(rows, columns, node.int("k", 0), numpy_dtype(element)))
+    if isinstance(rows, int) and isinstance(columns, int):
+        return node.constant(np.eye(rows, columns, node.int("k", 0), numpy_dtype(element)))
+    behind = node.emit(AddOp, places(node, rows), node.constant([node.int("k", 0)]))
+    behind = node.emit(ReshapeOp, behind, shape=(rows, 1))
+    return node.emit(CastOp, node.emit(EqualOp, places(node, columns), behind), to=element)
 
 
 @onnx_operator("NonZero")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -15,12 +15,12 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TileOp,
     TransposeOp,
 )
-from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, shape_of
-from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
-from glow_mlir.errors import ModelError
+from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, sizes_of
+from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, largest, smallest
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import Size, product_of, quotient
+from glow_mlir.support.symbols import Size, Sizes, product_of, quotient
 
 # Shape and order
 
@@ -119,9 +119,9 @@ def depth_to_space(node: Node) -> SSAValue:
     """Blocks of channels become blocks of pixels; the block is the outer part of the channel (CRD: the inner)."""
     block, mode = node.int("blocksize"), node.text("mode", "DCR")
     batch, channels, height, width = _image(node)
-    if mode not in ("DCR", "CRD") or channels % block**2:
+    depth = quotient(channels, block**2)
+    if mode not in ("DCR", "CRD") or depth is None:
         raise ModelError(f"DepthToSpace: mode '{mode}' with blocks of {block} does not fit", node=node.name)
-    depth = channels // block**2
     split, order = {
         "DCR": ((batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)),
         "CRD": ((batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)),
@@ -134,20 +134,21 @@ def space_to_depth(node: Node) -> SSAValue:
     """Blocks of pixels become blocks of channels, the block the outer part of the channel (CRD: the inner)."""
     block, mode = node.int("blocksize"), node.text("mode", "DCR")
     batch, channels, height, width = _image(node)
-    if mode not in ("DCR", "CRD") or height % block or width % block:
+    if mode not in ("DCR", "CRD") or any(isinstance(size, int) and size % block for size in (height, width)):
         raise ModelError(f"SpaceToDepth: mode '{mode}' with blocks of {block} does not fit", node=node.name)
-    split = (batch, channels, height // block, block, width // block, block)
+    rows, columns = _left(height, block), _left(width, block)
+    split = (batch, channels, rows, block, columns, block)
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
-    return _rearranged(node, split, order, (batch, channels * block**2, height // block, width // block))
+    return _rearranged(node, split, order, (batch, channels * block**2, rows, columns))
 
 
-def _image(node: Node) -> Shape:
+def _image(node: Node) -> Sizes:
     if node.rank() != 4:
-        raise ModelError(f"{node.kind} takes [N, C, H, W], not shape {node.shape()}", node=node.name)
-    return node.shape()
+        raise ModelError(f"{node.kind} takes [N, C, H, W], not shape {node.sizes()}", node=node.name)
+    return node.sizes()
 
 
-def _rearranged(node: Node, split: Shape, order: Shape, shape: Shape) -> SSAValue:
+def _rearranged(node: Node, split: Sizes, order: Shape, shape: Sizes) -> SSAValue:
     """The operand with axes split, put in another order, and merged."""
     parts = node.emit(ReshapeOp, node.input(), shape=split)
     return node.emit(ReshapeOp, node.emit(TransposeOp, parts, permutation=order), shape=shape)
@@ -156,10 +157,10 @@ def _rearranged(node: Node, split: Shape, order: Shape, shape: Shape) -> SSAValu
 # Parts
 
 
-def cut(node: Node, value: SSAValue, bounds: dict[int, tuple[int, int]]) -> SSAValue:
+def cut(node: Node, value: SSAValue, bounds: Mapping[int, tuple[Size, Size]]) -> SSAValue:
     """The part of `value` between two places of each given axis; `value` itself where that is all of it."""
-    shape = shape_of(value)
-    whole = [(0, size) for size in shape]
+    shape = sizes_of(value)
+    whole: list[tuple[Size, Size]] = [(0, size) for size in shape]
     wanted = [bounds.get(axis, whole[axis]) for axis in range(len(shape))]
     if wanted == whole:
         return value
@@ -169,7 +170,7 @@ def cut(node: Node, value: SSAValue, bounds: dict[int, tuple[int, int]]) -> SSAV
 
 def part_of(node: Node, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
     """What `value` has at an index of an axis, without that axis."""
-    shape = shape_of(value)
+    shape = sizes_of(value)
     part = cut(node, value, {axis: (number, number + 1)})
     return node.emit(ReshapeOp, part, shape=(*shape[:axis], *shape[axis + 1 :]))
 
@@ -184,14 +185,14 @@ def slice_attributes(node: Node) -> SSAValue:
 @onnx_operator("Slice", since=10)
 def slice_operands(node: Node) -> SSAValue:
     """Bounds as operands."""
-    starts = node.integers(1, "the start")
+    starts = node.told_sizes(1, "the start")
     axes = range(len(starts)) if node.optional(3) is None else node.integers(3, "the axes")
     steps = (1,) * len(starts) if node.optional(4) is None else node.integers(4, "the step")
     return _slice(node, starts, node.told_sizes(2, "the end"), axes, steps)
 
 
 def _slice(
-    node: Node, starts: Sequence[int], ends: Sequence[Size], axes: Sequence[int], steps: Sequence[int]
+    node: Node, starts: Sequence[Size], ends: Sequence[Size], axes: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{node.kind}: starts, ends, axes and steps do not fit each other", node=node.name)
@@ -200,30 +201,50 @@ def _slice(
         raise ModelError(
             f"{node.kind}: shape {shape} has no axis {wrong[0]}", node=node.name, hint=f"axes are {list(axes)}"
         )
-    first, last, stride = [0] * len(shape), list(shape), [1] * len(shape)
+    first: list[Size] = [0] * len(shape)
+    last, stride = list(shape), [1] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         place = normalize_axis(axis, len(shape))
-        first[place], last[place], stride[place] = _part(start, end, step, shape[place])
+        first[place], last[place], stride[place] = _part(node, start, end, step, shape[place])
     return node.emit(SliceOp, node.input(), starts=first, ends=last, steps=stride)
 
 
-def _part(start: int, end: Size, step: int, size: Size) -> tuple[int, Size, int]:
-    """
-    Start, end and step of what a slice takes of an axis.
-
-    Raises `RunTimeSizeError` where that is not the same for all values of symbols, but for how long it is.
-    """
-    if isinstance(end, int) and isinstance(size, int):
+def _part(node: Node, start: Size, end: Size, step: int, size: Size) -> tuple[Size, Size, int]:
+    """Start, end and step of what a slice takes of an axis; an error where that differs with the values of symbols."""
+    if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):
         taken = _taken(start, end, step, size)
         return taken.start, taken.stop, taken.step
-    if start == 0 and step == 1 and smallest(end) >= largest(size):
-        return 0, size, 1
-    if start == 0 and step == 1 and (end == size or (smallest(end) >= 0 and largest(end) <= smallest(size))):
-        return 0, end, 1
-    if isinstance(end, int) and min(start, end) >= 0 and max(start, end) <= smallest(size):
-        taken = _taken(start, end, step, smallest(size))
-        return taken.start, taken.stop, taken.step
-    raise RunTimeSizeError(end if isinstance(size, int) else size)
+    least, most = (0, size) if step > 0 else (-1, size - 1)
+    first = _limited(_from_front(start, size), 0, most)
+    last = _limited(_from_front(end, size), least, most)
+    count = None if first is None or last is None else (last - first) * (1 if step > 0 else -1)
+    if first is None or last is None or count is None or smallest(count) < 0 < largest(count):
+        reason = f"which elements of {size} lie between {start} and {end} differs with the sizes"
+        raise UnsupportedError(f"Slice: {reason}", node=node.name, hint=f"narrower bounds may settle it, or {HINT}")
+    if largest(count) <= 0:
+        return 0, 0, 1
+    if quotient(last - first, step) is None:
+        reason = f"every {abs(step)} elements of {count}, how many that is depends on sizes known at run time only"
+        raise UnsupportedError(f"Slice: {reason}", node=node.name, hint=HINT)
+    return first, last, step
+
+
+def _from_front(bound: Size, size: Size) -> Size | None:
+    """A bound of a slice, which counts from the back where it is negative; `None` where it is not always the same."""
+    if largest(bound) < 0:
+        return bound + size
+    return bound if smallest(bound) >= 0 else None
+
+
+def _limited(bound: Size | None, least: Size, most: Size) -> Size | None:
+    """The nearest size from `least` to `most`; `None` where it is not always the same one of the three."""
+    if bound is None:
+        return None
+    if largest(bound - least) <= 0:
+        return least
+    if smallest(bound - most) >= 0:
+        return most
+    return bound if smallest(bound - least) >= 0 and smallest(most - bound) >= 0 else None
 
 
 def _taken(start: int, end: int, step: int, size: int) -> range:
@@ -245,25 +266,35 @@ def _taken(start: int, end: int, step: int, size: int) -> range:
 def split(node: Node) -> list[SSAValue]:
     """Parts of the given sizes along `axis`, by default equal ones; the last is smaller where they cannot be equal."""
     axis = normalize_axis(node.int("axis", 0), node.rank())
-    size = node.shape()[axis]
-    if node.has("split"):
-        sizes = list(node.ints("split"))
-    elif node.optional(1) is not None:
-        sizes = list(node.integers(1, "the sizes"))
-    else:
-        count = node.int("num_outputs", len(node.proto.output))
-        if count != len(node.proto.output):
-            hint = "num_outputs is the number of the node's outputs"
-            raise ModelError(
-                f"Split: {len(node.proto.output)} outputs cannot take {count} parts", node=node.name, hint=hint
-            )
-        part = -(-size // count)
-        sizes = [max(0, min(part, size - part * position)) for position in range(count)]
-    if sum(sizes) != size or min(sizes, default=0) < 0:
-        raise ModelError(f"Split: parts of {sizes} do not make up {size} elements", node=node.name)
+    size = node.sizes()[axis]
+    sizes = _parts(node, size)
+    if sum(sizes) != size or min(map(smallest, sizes), default=0) < 0:
+        told = ", ".join(map(str, sizes))
+        raise ModelError(f"Split: parts of [{told}] do not make up {size} elements", node=node.name)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
     parts = zip(starts, sizes, strict=True)
     return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in parts]
+
+
+def _parts(node: Node, size: Size) -> list[Size]:
+    """The sizes of the parts that a Split makes of that many elements."""
+    if node.has("split"):
+        return list(node.ints("split"))
+    if node.optional(1) is not None:
+        return list(node.told_sizes(1, "the sizes"))
+    count = node.int("num_outputs", len(node.proto.output))
+    if count != len(node.proto.output):
+        hint = "num_outputs is the number of the node's outputs"
+        raise ModelError(
+            f"Split: {len(node.proto.output)} outputs cannot take {count} parts", node=node.name, hint=hint
+        )
+    if isinstance(size, int):
+        part = -(-size // count)
+        return [max(0, min(part, size - part * position)) for position in range(count)]
+    equal = quotient(size, count)
+    if equal is None:
+        raise UnsupportedError(f"Split: {size} elements in {count} parts are no sizes", node=node.name, hint=HINT)
+    return [equal] * count
 
 
 @onnx_operator("Concat")
@@ -285,9 +316,9 @@ def pad_value(
     node: Node, value: SSAValue, widths: Sequence[tuple[int, int]], mode: str, fill: SSAValue | None
 ) -> SSAValue:
     """`value` within a border of the given width before and after each axis; negative widths cut off."""
-    shape = shape_of(value)
+    shape = sizes_of(value)
     kept = {axis: (max(-before, 0), shape[axis] - max(-after, 0)) for axis, (before, after) in enumerate(widths)}
-    if any(first > last for first, last in kept.values()):
+    if any(smallest(last - first) < 0 for first, last in kept.values()):
         raise ModelError(f"{node.kind} cuts off more than shape {shape} has", node=node.name)
     value = cut(node, value, kept)
     pads = [max(0, before) for before, _ in widths] + [max(0, after) for _, after in widths]

@@ -27,8 +27,9 @@ from glow_mlir.dialects.glow_high.indexing import (
     ScatterElementsOp,
     ScatterNDOp,
 )
-from glow_mlir.dialects.shapes import normalize_axis, shape_of
+from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.constants import places
 from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
@@ -114,10 +115,12 @@ def one_hot(node: Node) -> SSAValue:
 def trilu(node: Node) -> SSAValue:
     """The elements above the `k`-th diagonal (or below it, unless `upper`) and on it, zero elsewhere."""
     if node.rank() < 2:
-        raise ModelError(f"Trilu takes matrices, not shape {node.shape()}", node=node.name)
+        raise ModelError(f"Trilu takes matrices, not shape {node.sizes()}", node=node.name)
+    upper = node.flag("upper", True)
+    if not has_static_shape(node.input()):
+        return node.emit(WhereOp, _triangle(node, upper), node.input(), node.constant(0, like=node.input()))
     rows, columns = node.shape()[-2:]
     diagonal = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    upper = node.flag("upper", True)
     k = np.zeros((), np.int64) if node.optional(1) is None else node.known(1)
     if k is None:
         compare = GreaterOrEqualOp if upper else LessOrEqualOp
@@ -125,6 +128,16 @@ def trilu(node: Node) -> SSAValue:
     else:
         kept = node.constant(diagonal >= k.item() if upper else diagonal <= k.item())
     return node.emit(WhereOp, kept, node.input(), node.constant(0, like=node.input()))
+
+
+def _triangle(node: Node, upper: bool) -> SSAValue:
+    """Which elements Trilu keeps of a matrix whose sizes are known at run time only."""
+    rows, columns = node.sizes()[-2:]
+    first = places(node, rows)
+    if node.optional(1) is not None:
+        first = node.emit(AddOp, first, node.emit(ReshapeOp, node.input(1), shape=(1,)))
+    first = node.emit(ReshapeOp, first, shape=(rows, 1))
+    return node.emit(GreaterOrEqualOp if upper else LessOrEqualOp, places(node, columns), first)
 
 
 @onnx_operator("TensorScatter")

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_integer
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_integer
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, SliceOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.reductions import ReduceProdOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
@@ -40,13 +40,47 @@ def _divided(total: Size, part: Size) -> Size:
     return found
 
 
-ARITHMETIC: Mapping[type[Operation], Callable[[Any, Any], Any]] = {
-    binary.AddOp: operator.add,
-    binary.SubOp: operator.sub,
-    binary.MulOp: operator.mul,
-    binary.DivOp: _divided,
+def _is_less(one: Size, other: Size) -> bool:
+    """Whether a size is below another one; raises `ValueError` where that differs with the values of symbols."""
+    if smallest(other - one) > 0:
+        return True
+    if largest(other - one) <= 0:
+        return False
+    raise ValueError(f"{one} < {other} differs")
+
+
+def _is_equal(one: Size, other: Size) -> bool:
+    """Whether two sizes are the same; raises `ValueError` where that differs with the values of symbols."""
+    difference = one - other
+    if smallest(difference) <= 0 <= largest(difference) and difference != 0:
+        raise ValueError(f"{one} = {other} differs")
+    return difference == 0
+
+
+def _larger(one: Size, other: Size) -> Size:
+    return other if _is_less(one, other) else one
+
+
+def _smaller(one: Size, other: Size) -> Size:
+    return one if _is_less(one, other) else other
+
+
+def _chosen(condition: bool, yes: Size, no: Size) -> Size:
+    return yes if condition else no
+
+
+ARITHMETIC: Mapping[type[Operation], tuple[int, Callable[..., Any]]] = {
+    binary.AddOp: (2, operator.add),
+    binary.SubOp: (2, operator.sub),
+    binary.MulOp: (2, operator.mul),
+    binary.DivOp: (2, _divided),
+    binary.MaxOp: (2, _larger),
+    binary.MinOp: (2, _smaller),
+    binary.EqualOp: (2, _is_equal),
+    binary.WhereOp: (3, _chosen),
+    NegOp: (1, operator.neg),
 }
-"""Elementwise operator → what it does with two sizes."""
+"""Elementwise operator → how many sizes or truth values it takes, and what it does with them."""
 
 MOVEMENT = (ConcatOp, ExpandOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 """Operators that move elements, of whatever kind these are."""
@@ -70,11 +104,11 @@ class KnownSizes:
     def _of(self, value: SSAValue) -> np.ndarray | None:
         """Like `of`, where operands are known."""
         if (array := self._fold(value)) is not None:
-            return array if array.dtype.kind in "iu" else None
+            return array if array.dtype.kind in "iub" else None
         owner = value.owner
         if isinstance(owner, ShapeOp):
             return np.array([*sizes(owner.sizes), None], dtype=object)[:-1]
-        if not isinstance(owner, HighOp) or not is_integer(element_of(value)) or not has_static_shape(value):
+        if not isinstance(owner, HighOp) or not _is_followed(value):
             return None
         found = [self._known[item] for item in owner.operands]
         if not found or any(item is None for item in found):
@@ -85,10 +119,16 @@ class KnownSizes:
             return None
 
 
+def _is_followed(value: SSAValue) -> bool:
+    """Whether a value is of integers or truth values, and as many as are known."""
+    return has_static_shape(value) and (is_integer(element_of(value)) or is_bool(element_of(value)))
+
+
 def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
     """What an operator makes of sizes; `None` for one that they are not followed through."""
-    if (function := ARITHMETIC.get(type(op))) is not None:
-        return np.asarray(np.frompyfunc(function, 2, 1)(*operands), dtype=object)
+    if (known := ARITHMETIC.get(type(op))) is not None:
+        count, function = known
+        return np.asarray(np.frompyfunc(function, count, 1)(*operands), dtype=object)
     if isinstance(op, CastOp):
         fits = all(0 <= smallest(item) <= largest(item) < MOST_I32 for item in operands[0].flat)
         fits &= byte_width(element_of(op.result)) >= 4

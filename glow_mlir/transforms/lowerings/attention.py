@@ -9,7 +9,7 @@ from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
-from glow_mlir.dialects.properties import flag, integer, number
+from glow_mlir.dialects.properties import flag, number, size
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.ir.emitter import Emitter
@@ -25,7 +25,7 @@ def attention(op: AttentionOp, emit: Emitter) -> SSAValue:
     if op.mask is not None:
         scores = emit(AddOp, scores, op.mask)
     if flag(op.causal):
-        queries, keys = static(op.scores_shape()[-2:])
-        hidden = causal_mask(queries, keys, integer(op.past), numpy_dtype(element_of(scores)))
+        queries, keys, past = static((*op.scores_shape()[-2:], size(op.past)))
+        hidden = causal_mask(queries, keys, past, numpy_dtype(element_of(scores)))
         scores = emit(AddOp, scores, emit.constant(hidden, "causal_mask"))
     return emit(MatMulOp, emit(SoftmaxOp, scores), op.value)

@@ -7,7 +7,7 @@ glow_high.placeholder @fine : tensor<4xf32> {input}
 
 // -----
 
-// expected-error@+1 {{the size '?' that no #glow.sizes tells is known at run time only (hint: give dimensions: numbers for all sizes)}}
+// expected-error@+1 {{the size '?' that no #glow.sizes tells is known at run time only (hint: give dimensions numbers instead of bounds)}}
 glow_high.placeholder @x : tensor<?x4xf32> {input}
 
 // -----
@@ -41,7 +41,7 @@ glow_high.func @main(@x, @y) {
 glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>> {input}
 glow_high.func @main(@x) {
   %x = glow_high.get @x : tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
-  // expected-error@+1 {{glow_high.top_k: the size batch is known at run time only (hint: give dimensions: numbers for all sizes)}}
+  // expected-error@+1 {{glow_high.top_k: the size batch is known at run time only (hint: give dimensions numbers instead of bounds)}}
   %v, %i = glow_high.top_k %x {k = 1} : tensor<1x4xf32>, tensor<1x4xi64>
 }
 

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
-from glow_mlir.dialects.properties import flag, floats, integer, number, text
+from glow_mlir.dialects.properties import flag, floats, number, size, text
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.frontends.onnx.export.spatial import require_plain
@@ -69,8 +69,8 @@ def attention(writer: Writer, op: AttentionOp) -> str:
         scores = writer.emit("Add", scores, op.mask)
     if flag(op.causal):
         dtype = numpy_dtype(element_of(op.query))
-        queries, keys = static(op.scores_shape()[-2:])
-        hidden = causal_mask(queries, keys, integer(op.past), dtype)
+        queries, keys, past = static((*op.scores_shape()[-2:], size(op.past)))
+        hidden = causal_mask(queries, keys, past, dtype)
         scores = writer.emit("Add", scores, writer.constant(hidden, dtype))
     return writer.emit("MatMul", writer.emit("Softmax", scores, axis=-1), op.value)
 

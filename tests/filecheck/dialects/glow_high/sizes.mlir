@@ -13,6 +13,10 @@ glow_high.func @sizes(%x: tensor<?x?x8xf32, #glow.sizes<[batch, length], batch =
   %merged = glow_high.reshape %x {shape = #glow.sizes<[batch * length, 8], batch = 1 to 4, length = 1 to 16>} : tensor<?x8xf32, #glow.sizes<[batch * length], batch = 1 to 4, length = 1 to 16>>
   // CHECK-NEXT: %slice = glow_high.slice %w {starts = [0, 0], ends = #glow.sizes<[length, 8], length = 1 to 16>, steps = [1, 1]} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
   %slice = glow_high.slice %w {starts = [0, 0], ends = #glow.sizes<[length, 8], length = 1 to 16>, steps = [1, 1]} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
+  // CHECK-NEXT: %turned = glow_high.slice %w {starts = #glow.sizes<[length - 1, 0], length = 1 to 16>, ends = [-1, 8], steps = [-1, 1]} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
+  %turned = glow_high.slice %w {starts = #glow.sizes<[length - 1, 0], length = 1 to 16>, ends = [-1, 8], steps = [-1, 1]} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
+  // CHECK-NEXT: %attention = glow_high.attention %x, %x, %x {scale = 0.5, causal = true, past = #glow.sizes<[length], length = 1 to 16>} : tensor<?x?x8xf32, #glow.sizes<[batch, length], batch = 1 to 4, length = 1 to 16>>
+  %attention = glow_high.attention %x, %x, %x {scale = 0.5, causal = true, past = #glow.sizes<[length], length = 1 to 16>} : tensor<?x?x8xf32, #glow.sizes<[batch, length], batch = 1 to 4, length = 1 to 16>>
   // CHECK-NEXT: %expand = glow_high.expand %v {shape = #glow.sizes<[length, 8], length = 1 to 16>} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
   %expand = glow_high.expand %v {shape = #glow.sizes<[length, 8], length = 1 to 16>} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
 }
