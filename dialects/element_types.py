@@ -16,8 +16,15 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IntegerType,
+    ReducedPrecisionFloatType,
     Signedness,
     bf16,
+    f4E2M1FN,
+    f8E4M3FN,
+    f8E4M3FNUZ,
+    f8E5M2,
+    f8E5M2FNUZ,
+    f8E8M0FNU,
     f32,
     f64,
     i1,
@@ -37,6 +44,8 @@ ui8 = IntegerType(8, Signedness.UNSIGNED)
 ui16 = IntegerType(16, Signedness.UNSIGNED)
 ui32 = IntegerType(32, Signedness.UNSIGNED)
 ui64 = IntegerType(64, Signedness.UNSIGNED)
+i2, ui2 = IntegerType(2), IntegerType(2, Signedness.UNSIGNED)
+i4, ui4 = IntegerType(4), IntegerType(4, Signedness.UNSIGNED)
 
 NUMPY_NAMES: dict[Attribute, str] = {
     f32: "float32",
@@ -52,8 +61,21 @@ NUMPY_NAMES: dict[Attribute, str] = {
     ui16: "uint16",
     ui32: "uint32",
     ui64: "uint64",
+    f8E4M3FN: "float8_e4m3fn",
+    f8E4M3FNUZ: "float8_e4m3fnuz",
+    f8E5M2: "float8_e5m2",
+    f8E5M2FNUZ: "float8_e5m2fnuz",
+    f8E8M0FNU: "float8_e8m0fnu",
+    f4E2M1FN: "float4_e2m1fn",
+    i4: "int4",
+    ui4: "uint4",
+    i2: "int2",
+    ui2: "uint2",
 }
-"""Element type → name of the numpy dtype that stores it. Signless integers are signed, `i1` is a byte."""
+"""
+Element type → name of the numpy dtype that stores it. Signless integers are signed. An element of less than a byte is
+in one of its own, whose upper bits say nothing; those of an `i1` are 0.
+"""
 
 ELEMENT_TYPES: dict[str, Attribute] = {name: element for element, name in NUMPY_NAMES.items()}
 """Name of a numpy dtype → element type."""
@@ -92,7 +114,9 @@ def _integer_type(element: Attribute) -> IntegerType[int, Signedness] | None:
 
 
 def byte_width(element: Attribute) -> int:
-    """Bytes that one element takes in memory; a bool takes one."""
+    """Bytes that one element takes in memory; what has less bits takes one."""
+    if isinstance(element, ReducedPrecisionFloatType):
+        return 1
     if (integer := _integer_type(element)) is not None:
         return max(1, integer.width.data // 8)
     if isinstance(element, Float16Type | BFloat16Type):
@@ -111,8 +135,32 @@ def bit_width(element: Attribute) -> int:
     return 8 * byte_width(element)
 
 
+def number_width(element: Attribute) -> int:
+    """Bits that tell one element of a type from another: 1 of a bool, 4 of an `i4`."""
+    if isinstance(element, ReducedPrecisionFloatType):
+        return element.bitwidth
+    integer = _integer_type(storage_of(element))
+    return bit_width(element) if integer is None else integer.width.data
+
+
+def is_narrow_float(element: Attribute) -> bool:
+    """Whether `element` is a float of 8 bits or less, which is stored and converted, and not computed with."""
+    return isinstance(element, ReducedPrecisionFloatType)
+
+
+def is_narrow_integer(element: Attribute) -> bool:
+    """Whether `element` is an integer of 2 or 4 bits, which is stored and converted, and not computed with."""
+    integer = _integer_type(element)
+    return integer is not None and 1 < integer.width.data < 8
+
+
+def is_narrow(element: Attribute) -> bool:
+    """Whether elements are stored and converted, and not computed with."""
+    return is_narrow_float(element) or is_narrow_integer(element)
+
+
 def is_float(element: Attribute) -> bool:
-    """Whether `element` is a floating-point type."""
+    """Whether `element` is a floating-point type of 16 bits or more, which operators compute with."""
     return isinstance(element, Float64Type | Float32Type | Float16Type | BFloat16Type)
 
 
@@ -122,13 +170,18 @@ def is_bool(element: Attribute) -> bool:
 
 
 def is_integer(element: Attribute) -> bool:
-    """Whether `element` is an integer other than bool."""
+    """Whether `element` is an integer of 8 bits or more, which operators compute with."""
     integer = _integer_type(element)
-    return integer is not None and integer.width.data > 1
+    return integer is not None and integer.width.data >= 8
 
 
 def is_scalar(element: Attribute) -> bool:
     """Whether `element` is a number or truth value that bodies compute with, and is not quantized."""
+    return element in NUMPY_NAMES and not is_narrow(element)
+
+
+def is_element(element: Attribute) -> bool:
+    """Whether `element` is a number or truth value of any width, and is not quantized."""
     return element in NUMPY_NAMES
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_scalar, storage_of, ui8
+from glow_mlir.dialects.element_types import is_bool, is_element, is_float, is_integer, is_scalar, storage_of, ui8
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
 
 
@@ -30,6 +30,10 @@ def _is_factor(element: Attribute) -> bool:
 
 def _is_code(element: Attribute) -> bool:
     return is_integer(storage_of(element))
+
+
+def _is(wanted: Attribute) -> Callable[[Attribute], bool]:
+    return lambda element: element == wanted
 
 
 def _is_anything(_: Attribute) -> bool:
@@ -77,6 +81,7 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
 TENSOR = TensorConstraint("anything", _is_anything)
 """Any tensor: what moves elements does not look at them."""
 FACTORS = TensorConstraint("numbers and quantized elements", _is_factor)
+ELEMENTS = TensorConstraint("numbers and truth values of any width", is_element)
 SCALARS = TensorConstraint("numbers and truth values", is_scalar)
 NUMBERS = TensorConstraint("numbers", _is_number)
 FLOATS = TensorConstraint("floats", is_float)
@@ -84,7 +89,7 @@ INTEGERS = TensorConstraint("integers", is_integer)
 BOOLS = TensorConstraint("truth values", is_bool)
 INDICES = TensorConstraint("i32 or i64", _is_index)
 CODES = TensorConstraint("quantized elements and integers", _is_code)
-I32 = TensorConstraint("i32", i32.__eq__)
-UI8 = TensorConstraint("ui8", ui8.__eq__)
-F32 = TensorConstraint("f32", f32.__eq__)
-LENGTHS = TensorConstraint("i32", i32.__eq__)
+I32 = TensorConstraint("i32", _is(i32))
+UI8 = TensorConstraint("ui8", _is(ui8))
+F32 = TensorConstraint("f32", _is(f32))
+LENGTHS = I32

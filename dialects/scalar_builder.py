@@ -11,11 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.arith import RemFOp
-from glow_mlir.dialects.element_types import is_bool, is_float, is_unsigned, signless
+from glow_mlir.dialects.element_types import (
+    is_bool,
+    is_float,
+    is_integer,
+    is_narrow,
+    is_narrow_float,
+    is_narrow_integer,
+    is_unsigned,
+    number_width,
+    signless,
+    ui8,
+)
 
 Number = int | float
 
@@ -237,42 +248,69 @@ class ScalarBuilder:
         """
         `x` as another element type.
 
-        Float to integer truncates and saturates, integers wrap, everything but zero is true.
+        Float to integer truncates and saturates, integers wrap, everything but zero is true. Narrow types become wider
+        ones of their kind first; a float becomes an integer of less than 8 bits by way of an i32, which wraps.
         """
         if x.element == to:
             return x
+        if is_narrow(to):
+            return self._narrowed(x, to)
+        x = self.carried(x)
         if is_bool(to):
             return x.differs(0)
         if is_float(x.element) and is_float(to):
-            kind: type[Operation] = arith.ExtFOp if _bits(to) > _bits(x.element) else arith.TruncFOp
+            kind: type[Operation] = arith.ExtFOp if number_width(to) > number_width(x.element) else arith.TruncFOp
         elif is_float(x.element):
             kind = arith.FPToUIOp if is_unsigned(to) else arith.FPToSIOp
         elif is_float(to):
             kind = arith.UIToFPOp if is_unsigned(x.element) else arith.SIToFPOp
-        elif _bits(to) == _bits(x.element):
+        elif number_width(to) == number_width(x.element):
             return Scalar(x.value, to, self)
-        elif _bits(to) < _bits(x.element):
+        elif number_width(to) < number_width(x.element):
             kind = arith.TruncIOp
         else:
             kind = arith.ExtUIOp if is_unsigned(x.element) else arith.ExtSIOp
         return self._build(kind, [x], to)
 
+    def _narrowed(self, x: Scalar, to: Attribute) -> Scalar:
+        """`x` as a narrow type."""
+        if is_narrow_float(to):
+            return self._build(arith.TruncFOp, [self.as_float(x)], to)
+        whole = self.convert(x, i32) if is_float(x.element) or is_narrow_float(x.element) else x
+        if number_width(whole.element) == number_width(to):
+            return Scalar(whole.value, to, self)
+        return self._build(arith.TruncIOp, [whole if is_integer(whole.element) else self.convert(whole, i8)], to)
+
+    def carried(self, x: Scalar) -> Scalar:
+        """`x` in a type that bodies compute in: a narrow integer as one of 8 bits, a narrow float as f32."""
+        if is_narrow_integer(x.element):
+            kind = arith.ExtUIOp if is_unsigned(x.element) else arith.ExtSIOp
+            return self._build(kind, [x], ui8 if is_unsigned(x.element) else i8)
+        if is_narrow_float(x.element):
+            return self._build(arith.ExtFOp, [x], f32)
+        return x
+
+    def as_float(self, x: Scalar) -> Scalar:
+        """`x` as f32 or, where that has too few digits for it, as f64."""
+        wide = self.carried(x)
+        if is_float(wide.element):
+            return wide if wide.element == f64 else self.convert(wide, f32)
+        return self.convert(wide, f32 if number_width(wide.element) <= _MOST_IN_F32 else f64)
+
     def bitcast(self, x: Scalar, to: Attribute) -> Scalar:
         """The bits of `x` as another element type of the same width; a NaN of f16 may become another one."""
-        if is_float(x.element) == is_float(to):
+        if not any(is_float(element) or is_narrow_float(element) for element in (x.element, to)):
             return self.convert(x, to)
-        return self._build(arith.BitcastOp, [x], to)
+        return x if x.element == to else self._build(arith.BitcastOp, [x], to)
 
 
-def _bits(element: Attribute) -> int:
-    from glow_mlir.dialects.element_types import byte_width
-
-    return 1 if is_bool(element) else byte_width(element) * 8
+_MOST_IN_F32 = 16
+"""Bits of the widest integers all of which are numbers of f32."""
 
 
 def _wrapped(value: int, type_: Attribute) -> int:
     """`value` modulo the width of `type_`, in the signed range that signless attributes print in."""
-    width = _bits(type_)
+    width = number_width(type_)
     if width == 1:
         return value & 1
     value &= (1 << width) - 1

@@ -28,7 +28,7 @@ from xdsl.utils.test_value import create_ssa_value
 from glow_mlir.backends.cpu.backend import WITHOUT_KERNEL, CpuBackend
 from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.selection.kernel import Kernel
-from glow_mlir.dialects.element_types import ELEMENT_TYPES
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_narrow
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
@@ -194,6 +194,7 @@ GROUPS: dict[str, frozenset[str]] = {
     "floats": frozenset({"bf16", "f16", "f32", "f64"}),
     "integers": frozenset({"i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}),
     "i1": frozenset({"i1"}),
+    "narrow types": frozenset(name for name, element in ELEMENTS.items() if is_narrow(element)),
 }
 """What element types are called that an operator takes all of."""
 

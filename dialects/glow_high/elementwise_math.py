@@ -8,11 +8,20 @@ from typing import ClassVar
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
-from glow_mlir.dialects.element_types import byte_width, is_float, is_scalar, is_unsigned
+from glow_mlir.dialects.element_types import (
+    byte_width,
+    is_element,
+    is_float,
+    is_narrow,
+    is_narrow_float,
+    is_unsigned,
+    number_width,
+)
 from glow_mlir.dialects.glow_high.elementwise import Unary
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, SIGNED_UNIT, Range
-from glow_mlir.dialects.operand_types import BOOLS, FLOATS, INTEGERS, SCALARS
-from glow_mlir.dialects.properties import flag, flag_prop
+from glow_mlir.dialects.narrow_floats import ROUND_MODES, is_power_of_two, narrowed
+from glow_mlir.dialects.operand_types import BOOLS, ELEMENTS, FLOATS, INTEGERS
+from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require
 
@@ -291,25 +300,41 @@ class CastOp(Unary):
     """
     Conversion to the element type `to` (ONNX Cast).
 
-    Floats to integers truncate and saturate, NaN becomes 0, integers wrap, everything but zero is true.
+    Floats to integers truncate and saturate, NaN becomes 0, integers wrap, everything but zero is true. To floats of 8
+    bits and less, a number is rounded once, to the nearest, ties to even; one beyond the range becomes the end of it,
+    without `saturate` an infinity, or else NaN. To `f8E8M0FNU` it is rounded as `round_mode` says, "nearest", "up" or
+    "down". To integers of 2 and 4 bits, a float becomes an i32 first, which wraps.
+
+    ```mlir
+    %y = glow_high.cast %x {to = f8E4M3FN, saturate = false} : tensor<4xf8E4M3FN>
+    ```
     """
 
     name = "glow_high.cast"
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
 
-    input = operand_def(SCALARS)
+    input = operand_def(ELEMENTS)
     to = prop_def(TypeAttribute)
+    saturate = flag_prop(True)
+    round_mode = text_prop("nearest")
 
     def check_elements(self) -> Attribute:
-        require(is_scalar(self.to), f"there is no conversion to {self.to}")
+        require(is_element(self.to), f"there is no conversion to {self.to}")
+        mode, is_power = text(self.round_mode), is_narrow_float(self.to) and is_power_of_two(self.to)
+        require(mode in ROUND_MODES, f"round_mode is one of {', '.join(ROUND_MODES)}, not '{mode}'")
+        require(mode == "nearest" or is_power, f"a conversion to {self.to} rounds to the nearest, not {mode}")
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        if is_narrow_float(self.to) and x.element != self.to:
+            return narrowed(b, x, self.to, flag(self.saturate), text(self.round_mode))
         return b.convert(x, self.to)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         # Signs stay where a float is on either side; integers among themselves wrap.
         source, target = element_of(self.input), element_of(self.result)
+        if is_narrow(source) or is_narrow(target):
+            return ANY
         return operands[0].sign() if is_float(source) or is_float(target) else ANY
 
 
@@ -325,12 +350,13 @@ class BitCastOp(Unary):
 
     name = "glow_high.bit_cast"
 
-    input = operand_def(SCALARS)
+    input = operand_def(ELEMENTS)
     to = prop_def(TypeAttribute)
 
     def check_elements(self) -> Attribute:
         source = element_of(self.input)
-        require(byte_width(source) == byte_width(self.to), f"{source} and {self.to} differ in width")
+        width = number_width if is_narrow(source) or is_narrow(self.to) else byte_width
+        require(width(source) == width(self.to), f"{source} and {self.to} differ in width")
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:

@@ -19,9 +19,9 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.scalar_body import emit_scalar_body
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
-from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
@@ -107,7 +107,7 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     body = op.epilogue if isinstance(op, DerivedInstruction) else None
     if body is None:
         return None, ()
-    element = signless(call.result.element)
+    element = in_memory(call.result.element)
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
     costs = kernel_costs(call.target)
     is_light = operations(body.block, costs) <= costs.light_operations
@@ -144,7 +144,7 @@ def prologue_of(call: KernelCall) -> Prologue | None:
 def planes_of(operands: Sequence[Operand], body: Body) -> tuple[Plane, ...]:
     """The further operands of a body."""
     return tuple(
-        Plane(operand.pointer, signless(operand.element), strides_over(affine, operand.strides))
+        Plane(operand.pointer, in_memory(operand.element), strides_over(affine, operand.strides))
         for operand, affine in zip(operands, body.maps, strict=True)
     )
 

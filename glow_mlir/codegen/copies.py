@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import lanes_for, load_as, raw
@@ -22,7 +23,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.codegen.walk import Walk
-from glow_mlir.dialects.element_types import is_bool, is_float
+from glow_mlir.dialects.element_types import is_bool, is_float, is_narrow_float, numpy_dtype
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
 
@@ -264,6 +265,8 @@ def fill_box(b: Builder, shape: Extents, target: Box, value: Value, share: Parti
 
 def raw_constant(b: Builder, value: float, element: Attribute) -> Value:
     """A number as the bits of an element."""
+    if is_narrow_float(element):
+        return b.constant(int(np.array(value, numpy_dtype(element)).view(np.uint8)), raw(element))
     if is_float(element):
         return b.bits_of(b.constant(value, element))
     return b.constant(int(bool(value)) if is_bool(element) else int(value), raw(element))

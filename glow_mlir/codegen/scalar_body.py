@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import BFloat16Type, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f32, f64, vector
+from glow_mlir.codegen.builder.types import f64, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.math.half import is_half, narrow, narrow_double, rounded, widen
+from glow_mlir.codegen.math.half import narrow_double
+from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_memory, is_held_as_f32, to_memory
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.rounded_codes import RoundedCode
 from glow_mlir.dialects.arith import RemFOp
-from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
 
 Emit = Callable[[Builder, Operation, list[Value]], Value]
 
@@ -75,19 +77,18 @@ def _method(name: str) -> Emit:
     return lambda b, op, v: getattr(b, name)(*v)
 
 
-def _held(type_: Attribute) -> Attribute:
-    """The type in which a value of a body is held: f32 for f16 and bf16, else its own."""
-    return f32 if is_half(type_) else type_
-
-
 def _convert(signed: bool) -> Emit:
     def convert(b: Builder, op: Operation, v: list[Value]) -> Value:
         value, target = v[0], op.results[0].type
         if isinstance(target, BFloat16Type) and not value.info.is_float and value.info.bits > 16:
             value = b.cast(value, f64, signed=signed)  # All its digits: those that f32 has would be rounded twice.
-        if is_half(target) and value.info.element == f64:
+        if is_held_as_f32(target) and value.info.element == f64:
             return narrow_double(b, value)
-        return b.cast(value, _held(target), signed=signed)
+        if is_narrow_integer(target):
+            return cut(b, value, cast(IntegerType, target))
+        if is_narrow_integer(op.operands[0].type):
+            value = extended(b, value, op.operands[0].type, signed)
+        return b.cast(value, held(target), signed=signed)
 
     return convert
 
@@ -97,11 +98,13 @@ def _to_integer(signed: bool) -> Emit:
 
 
 def _bitcast(b: Builder, op: Operation, v: list[Value]) -> Value:
-    """Values of 16-bit floats, which are held as f32, become their bits or come from them."""
-    source, target = op.operands[0].type, op.results[0].type
-    value = narrow(b, v[0], source) if is_half(source) else v[0]
-    cast = b.bitcast(value, target)
-    return widen(b, cast) if is_half(target) else cast
+    """Values of floats that are held as f32 become their bits or come from them."""
+    return _of_bits(b, to_memory(b, v[0], op.operands[0].type), op.results[0].type)
+
+
+def _of_bits(b: Builder, stored: Value, element: Attribute) -> Value:
+    """What a body has of an element with the bits of another one, as memory has that."""
+    return from_memory(b, b.bitcast(stored, in_memory(element)), element)
 
 
 def _compare_float(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -119,9 +122,9 @@ def _constant(b: Builder, op: Operation, lanes: int) -> Value:
     value = op.value
     assert isinstance(value, FloatAttr | IntegerAttr)
     number = value.value.data
-    if is_half(value.type):
+    if is_held_as_f32(value.type):
         number = float(numpy_dtype(value.type).type(number))
-    return b.constant(number, vector(_held(value.type), lanes))
+    return b.constant(number, vector(held(value.type), lanes))
 
 
 def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -208,12 +211,10 @@ def emit_scalar_body(
     """
     Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`.
 
-    Values of 16-bit floats come and go as such, but are held as f32 that is rounded after each op.
+    Values of floats of 16 bits and less come and go as such, but are held as f32 that is rounded after each op.
     """
-    values: dict[SSAValue, Value] = {
-        argument: widen(b, value) if is_half(argument.type) else value
-        for argument, value in zip(block.args, arguments, strict=True)
-    }
+    loaded: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+    values = {argument: from_memory(b, value, argument.type) for argument, value in loaded.items()}
     stored = set(outputs)
     codes = {op: code for op in block.ops if (code := RoundedCode.of(op)) is not None}
     skipped = {step for code in codes.values() for step in code.steps}
@@ -221,12 +222,17 @@ def emit_scalar_body(
         if (code := codes.get(op)) is not None:
             values[op.results[0]] = code.emit(b, values[code.number], op)
         elif op.results and op not in skipped:
-            value = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
             result = op.results[0]
+            if isinstance(op, arith.BitcastOp) and op.input in loaded:
+                value = _of_bits(b, loaded[op.input], result.type)
+            else:
+                value = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
             # What is stored and not read is rounded when it is stored.
-            held = result in stored and result.has_one_use()
-            values[result] = rounded(b, value, result.type) if is_half(result.type) and not held else value
-    return [narrow(b, values[output], output.type) if is_half(output.type) else values[output] for output in outputs]
+            is_read = result not in stored or not result.has_one_use()
+            if is_read and is_held_as_f32(result.type):
+                value = from_memory(b, to_memory(b, value, result.type), result.type)
+            values[result] = value
+    return [to_memory(b, values[output], output.type) for output in outputs]
 
 
 def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Value:
@@ -240,4 +246,4 @@ def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Va
 def widest(block: Block, elements: Sequence[Attribute]) -> int:
     """Bits of the widest value that a body or its operands hold; it fixes how many lanes fit a register."""
     types = [*elements, *(result.type for op in block.ops for result in op.results)]
-    return max((8 * byte_width(_held(type_)) for type_ in types if not is_bool(type_)), default=8)
+    return max((8 * byte_width(held(type_)) for type_ in types if not is_bool(type_)), default=8)

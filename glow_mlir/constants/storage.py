@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
-from glow_mlir.dialects.element_types import element_type, numpy_dtype
+from glow_mlir.dialects.element_types import element_type, is_narrow_float, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, FunctionOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
@@ -204,6 +204,8 @@ def constant_op(
 
 def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute:
     """The attribute of one element of that type."""
+    if is_narrow_float(element):
+        return FloatAttr(float(value), element)  # pyright: ignore[reportArgumentType, reportCallIssue]
     number_ = value.item() if isinstance(value, np.generic) else value
     if isinstance(number_, float):
         return FloatAttr(number_, element)  # pyright: ignore[reportArgumentType, reportCallIssue]

@@ -48,8 +48,8 @@ def pad(op: PadOp, x: np.ndarray, value: np.ndarray | None) -> np.ndarray:
     """The input within a border."""
     widths = op.widths()
     if text(op.mode) == "constant":
-        fill = 0 if value is None else value.item()
-        return np.pad(x, widths, constant_values=x.dtype.type(fill))
+        fill = np.zeros((), x.dtype) if value is None else value.reshape(())
+        return np.pad(x, widths, constant_values=fill[()])
     mode = cast(Any, text(op.mode))  # numpy wants a literal
     return np.pad(x, widths, mode=mode)
 

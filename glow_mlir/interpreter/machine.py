@@ -44,7 +44,7 @@ from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
-from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.support.dtypes import is_float_dtype, signless_dtype
 from glow_mlir.support.symbols import Sizes
 
 Arrays = Mapping[str, np.ndarray]
@@ -77,7 +77,7 @@ def _result_dtype(op: Operation) -> np.dtype:
 
 
 def _signless(array: np.ndarray) -> np.ndarray:
-    return array.view(array.dtype.str.replace("u", "i")) if array.dtype.kind == "u" else array
+    return array.view(signless_dtype(array.dtype))
 
 
 def _signed(array: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:

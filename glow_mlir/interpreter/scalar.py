@@ -17,13 +17,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.support.dtypes import BFLOAT16
+from glow_mlir.support.dtypes import BFLOAT16, FLOAT4, NARROW_FLOATS, POWERS_OF_TWO, unsigned_dtype
 
 Array = np.ndarray
 
 
 def _unsigned(x: Array) -> Array:
-    return x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
+    return x.view(unsigned_dtype(x.dtype))
 
 
 def _on_unsigned(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -72,15 +72,35 @@ def _to_integer(x: Array, target: np.dtype, unsigned: bool) -> Array:
 
 
 def _to_float(x: Array, target: np.dtype) -> Array:
-    """`x` as a float, rounded once to the nearest; `ml_dtypes` itself would round to f32 on the way to bfloat16."""
-    if target.name != BFLOAT16 or x.dtype.itemsize < 4:
+    """`x` as a float, rounded once to the nearest; `ml_dtypes` itself would round to f32 on the way to its floats."""
+    if target.name == POWERS_OF_TWO:
+        return _to_power_of_two(x.astype(np.float64), target)
+    is_narrow = target.name in NARROW_FLOATS
+    if (target.name != BFLOAT16 and not is_narrow) or x.dtype.itemsize < 4:
         return x.astype(target)
     exact = x.astype(np.float64)
     near = exact.astype(np.float32)
     back = near.astype(np.float64)
     # Rounding to odd: towards zero, and the last bit is set unless the result is exact.
     bits = near.view(np.uint32) - (np.abs(back) > np.abs(exact)) | (back != exact)
-    return np.where(np.isnan(exact), near, bits.astype(np.uint32).view(np.float32)).astype(target)
+    result = np.where(np.isnan(exact), near, bits.astype(np.uint32).view(np.float32))
+    if target.name == FLOAT4:
+        return np.where(np.isnan(result), 0, result).astype(target)
+    return result.astype(target)
+
+
+def _to_power_of_two(x: Array, target: np.dtype) -> Array:
+    """The nearest powers of two from 2⁻¹²⁷ to 2¹²⁷, halves up, as their exponents; NaN for what is beyond."""
+    fraction, exponent = np.frexp(x)
+    code = exponent + 126 + (fraction >= _HALFWAY)
+    within = np.isfinite(x) & (x >= 2.0**-127) & (code <= _LARGEST_POWER)
+    return np.where(within, code, 255).astype(np.uint8).view(target)
+
+
+_HALFWAY = 0.75
+"""The middle between powers of two, of numbers from 1/2 to 1."""
+_LARGEST_POWER = 254
+"""The code of 2¹²⁷."""
 
 
 def _fma(x: Array, y: Array, z: Array) -> Array:

@@ -1,4 +1,4 @@
-"""numpy dtypes by name, also of bfloat16, which numpy itself lacks and `ml_dtypes` adds."""
+"""numpy dtypes by name, also those that numpy itself lacks and `ml_dtypes` adds: bfloat16, and what is narrower."""
 
 from __future__ import annotations
 
@@ -7,21 +7,57 @@ from typing import Any
 import numpy as np
 
 BFLOAT16 = "bfloat16"
-"""The name of the dtype that numpy has only while `ml_dtypes` is loaded."""
+"""The name of the dtype of floats with the upper half of the bits of a float32."""
+
+NARROW_FLOATS = frozenset(
+    {
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "float4_e2m1fn",
+    }
+)
+"""The names of dtypes of floats of 8 bits and less, each in a byte."""
+
+NARROW_INTEGERS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
+"""The names of dtypes of integers of less than a byte, each in one of its own → their bits."""
+
+FLOAT4 = "float4_e2m1fn"
+"""The name of the dtype of floats that has neither infinities nor NaN."""
+
+POWERS_OF_TWO = "float8_e8m0fnu"
+"""The name of the dtype that has exponents alone."""
 
 
 def named_dtype(name: str) -> np.dtype[Any]:
     """The dtype of that name; raises `TypeError` where there is none."""
-    if name == BFLOAT16:
+    if name == BFLOAT16 or is_narrow_name(name):
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
 
 
+def is_narrow_name(name: str) -> bool:
+    """Whether the dtype of that name has elements of less than 16 bits that numpy does not have itself."""
+    return name in NARROW_FLOATS or name in NARROW_INTEGERS
+
+
+def signless_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of integers with a sign that are as wide as those of an unsigned one; any other dtype itself."""
+    return named_dtype(dtype.name.removeprefix("u")) if dtype.name.startswith("uint") else dtype
+
+
+def unsigned_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of integers without a sign that are as wide as those of one with it; any other dtype itself."""
+    return named_dtype(f"u{dtype.name}") if dtype.name.startswith("int") else dtype
+
+
 def is_float_dtype(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is of floats; numpy calls bfloat16 a kind of bytes."""
-    return dtype.kind == "f" or dtype.name == BFLOAT16
+    """Whether a dtype is of floats; numpy calls most of those that it lacks a kind of bytes."""
+    return dtype.kind == "f" or dtype.name == BFLOAT16 or dtype.name in NARROW_FLOATS
 
 
 def float_limits(dtype: np.dtype[Any]) -> tuple[float, float, float]:

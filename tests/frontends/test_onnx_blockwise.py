@@ -226,12 +226,14 @@ def test_other_dequantizations_of_codes_of_four_bits_become_numbers() -> None:
         assert "blockwise" not in operators(model)
 
 
-def test_integers_of_four_bits_are_refused_elsewhere() -> None:
+def test_numbers_become_integers_of_four_bits() -> None:
     constants = [codes_of("int4", "z", ()), numpy_helper.from_array(np.array(0.5, np.float32), "s")]
-    model = graph_of([helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], "codes")], rows(2, 2), constants)
-    with pytest.raises(UnsupportedError) as caught:
-        import_model(model)
-    assert "'codes': QuantizeLinear: integers of 4 bits are not supported" in message(caught.value)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    x = rows(2, 12) * 8
+    check(graph_of(nodes, x, constants), x)
 
 
 @pytest.mark.parametrize("kind", ["int4", "uint4", "uint8"])

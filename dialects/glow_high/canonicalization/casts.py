@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, Signedness
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    ReducedPrecisionFloatType,
+    Signedness,
+)
 from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from glow_mlir.dialects.element_types import is_bool, is_float, is_integer, is_unsigned
+from glow_mlir.dialects.element_types import (
+    is_bool,
+    is_float,
+    is_integer,
+    is_narrow,
+    is_narrow_float,
+    is_narrow_integer,
+    is_unsigned,
+)
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.shapes import element_of
@@ -25,6 +41,8 @@ PRECISIONS: tuple[tuple[type[Attribute], int, int], ...] = (
 
 def precision(element: Attribute) -> tuple[int, int]:
     """Bits of the significand and of the exponent of a float type."""
+    if isinstance(element, ReducedPrecisionFloatType):
+        return element.SEMANTICS.mantissa_bits + 1, element.SEMANTICS.exponent_bits
     return next((digits, exponent) for type_, digits, exponent in PRECISIONS if isinstance(element, type_))
 
 
@@ -36,9 +54,11 @@ def width(element: Attribute) -> int:
 
 def holds(wide: Attribute, narrow: Attribute) -> bool:
     """Whether `wide` has every number of `narrow`, so that a conversion loses nothing."""
-    if is_bool(narrow) or wide == narrow:
+    if is_narrow(wide) or wide == narrow:
+        return wide == narrow
+    if is_bool(narrow):
         return True
-    if is_float(narrow):
+    if is_float(narrow) or is_narrow_float(narrow):
         pairs = zip(precision(wide), precision(narrow), strict=True) if is_float(wide) else ()
         return is_float(wide) and all(more >= less for more, less in pairs)
     if is_float(wide):
@@ -52,10 +72,14 @@ def is_needless(source: Attribute, between: Attribute, target: Attribute) -> boo
 
     Integers wrap into a narrower integer, but floats saturate: an integer as a float is not the same on the way there.
     """
-    if all(is_integer(element) for element in (source, between, target)):
+    if all(map(_is_whole, (source, between, target))):
         return holds(between, source) or _bits(target) <= _bits(between)
-    saturates = is_integer(source) and is_float(between) and is_integer(target)
+    saturates = _is_whole(source) and is_float(between) and _is_whole(target)
     return holds(between, source) and (not saturates or holds(target, source))
+
+
+def _is_whole(element: Attribute) -> bool:
+    return is_integer(element) or is_narrow_integer(element)
 
 
 def _bits(element: Attribute) -> int:
@@ -69,7 +93,7 @@ class CastOfCast(RewritePattern):
     def match_and_rewrite(self, op: CastOp, rewriter: PatternRewriter, /) -> None:
         inner = op.input.owner
         if isinstance(inner, CastOp) and is_needless(element_of(inner.input), element_of(op.input), op.to):
-            rewriter.replace(op, CastOp.make(inner.input, to=op.to, location=op.location))
+            rewriter.replace(op, CastOp.make(inner.input, **op.properties, location=op.location))
 
 
 PATTERNS: Mapping[type[Elementwise], tuple[RewritePattern, ...]] = {CastOp: (CastOfCast(),)}

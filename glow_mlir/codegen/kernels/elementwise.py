@@ -14,11 +14,12 @@ from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.rounded_codes import stores_bytes
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.element_types import byte_width, signless
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -70,12 +71,12 @@ class StackKernel(Kernel):
         def body(outer: list[Index], i: Index, width: int, alignment: int = 0) -> None:
             offsets = [linear([*outer, i], s) for s in strides]
             inputs = [
-                load_as(b, operand, signless(operand.element), offset, s[-1], width)
+                load_as(b, operand, in_memory(operand.element), offset, s[-1], width)
                 for operand, offset, s in list(zip(operands, offsets, strides, strict=True))[targets:]
             ]
             results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width)
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
-                address = operand.pointer.at(offset, signless(operand.element))
+                address = operand.pointer.at(offset, in_memory(operand.element))
                 b.store(value, address, alignment or None, nontemporal=alignment > 0)
 
         def streamed(i: Index, width: int, alignment: int) -> None:

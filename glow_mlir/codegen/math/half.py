@@ -8,21 +8,16 @@ integer arithmetic, and all targets those of bf16, which is the upper half of an
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, FloatSemantics
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import bf16, f16, f32, i16, i32
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.float_bits import decoded, encoded
 from glow_mlir.dialects.element_types import is_unsigned, signless
 
-_SIGN, _MAGNITUDE = 0x8000, 0x7FFFFFFF
-_INFINITY, _HALF_INFINITY, _HALF_NAN = 0x7F800000, 0x7C00, 0x7E00
-_TOO_LARGE = (16 + 127) << 23
-"""Bits of 2¹⁶ as f32: from there on, every f16 is infinite."""
-_NORMAL = (-14 + 127) << 23
-"""Bits of the smallest normal f16 as f32."""
-_REBIAS = (127 - 15) << 23
+_F16 = FloatSemantics(exponent_bits=5, mantissa_bits=10, exponent_bias=15)
 _QUIET = 0x00400000
 """The first digit of an f32, which says that a NaN is a quiet one."""
 
@@ -43,13 +38,7 @@ def widen(b: Builder, x: Value) -> Value:
     if is_f16 and _converts(b):
         return b.cast(x, f32)
     bits = b.cast(b.bitcast(x, i16), i32, signed=False)
-    if not is_f16:
-        return b.bitcast(bits << 16, f32)
-    magnitude = (bits & 0x7FFF) << 13
-    # A product scales the exponent and makes denormal numbers normal.
-    scaled = b.bits_of(b.bitcast(magnitude, f32) * 2.0**112)
-    special = magnitude >= _HALF_INFINITY << 13
-    return b.bitcast(b.select(special, magnitude | _INFINITY, scaled) | ((bits & _SIGN) << 16), f32)
+    return decoded(b, bits, _F16) if is_f16 else b.bitcast(bits << 16, f32)
 
 
 def loaded_as(element: Attribute) -> Attribute:
@@ -70,16 +59,7 @@ def narrow(b: Builder, x: Value, element: Attribute) -> Value:
         return _narrow_bf16(b, x)
     if _converts(b):
         return b.cast(x, f16)
-    bits = b.bits_of(x)
-    magnitude = bits & _MAGNITUDE
-    odd = b.lshr(magnitude, 13) & 1
-    normal = b.lshr(magnitude + (0xFFF - _REBIAS) + odd, 13)
-    # The last digit of a sum with 1/2 is worth the smallest denormal f16: the addition rounds.
-    denormal = b.bits_of(b.bitcast(magnitude, f32) + 0.5) - b.bits_of(b.constant(0.5, x.type))
-    finite = b.select(magnitude < _NORMAL, denormal, normal)
-    infinite = b.select(magnitude > _INFINITY, _HALF_NAN, b.constant(_HALF_INFINITY, magnitude.type))
-    result = b.select(magnitude < _TOO_LARGE, finite, infinite) | (b.lshr(bits, 16) & _SIGN)
-    return b.bitcast(b.cast(result, i16), f16)
+    return b.bitcast(b.cast(encoded(b, x, _F16), i16), f16)
 
 
 def _narrow_bf16(b: Builder, x: Value) -> Value:

@@ -19,6 +19,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dtypes import FLOAT4, NARROW_INTEGERS, is_float_dtype
 
 ROUNDED = 4
 """The `accuracy_level` from which on rows are rounded to codes of 8 bits."""
@@ -107,20 +108,21 @@ def _as_f32(node: Node, value: SSAValue) -> SSAValue:
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
 def gather_block_quantized(node: Node) -> SSAValue:
     """Slices of numbers that blocks of constant codes along the last axis stand for."""
-    narrow = node.graph.narrow.get(node.input(0))
-    bits, block = narrow or node.int("bits", 4), node.int("block_size", 128)
-    if (reason := _fault(bits, block)) is not None:
-        raise node.unsupported(reason)
+    block = node.int("block_size", 128)
     codes, scales = node.content(0, "the table"), node.content(2, "the scales")
     points = None if node.optional(3) is None else node.content(3, "the zero points")
+    is_packed = codes.dtype.name not in NARROW_INTEGERS
+    bits = node.int("bits", 4) if is_packed else NARROW_INTEGERS[codes.dtype.name]
+    if (reason := _fault(bits, block)) is not None:
+        raise node.unsupported(reason)
     axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
     if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
         raise node.unsupported("codes are integers in blocks along the last axis, others are not supported")
-    if narrow is None:
+    if is_packed:
         points = None if points is None else unpack_codes(points, bits)[..., : scales.shape[-1]]
         table = Blocks(unpack_codes(codes, bits), scales, points, bits, block)
     else:
-        table = Blocks.of_integers(codes, scales, points, bits, block)
+        table = Blocks.of_integers(codes, scales, points, block)
     if (reason := table.fault) is not None:
         raise node.unsupported(reason)
     numbers = table.emit(node)
@@ -137,13 +139,20 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
     codes, scales, points = (node.known(position) for position in range(3))
     if not block or codes is None or scales is None or (points is None) != (node.optional(2) is None):
         return None
-    if codes.ndim != 2 or codes.dtype.itemsize > 1 or element_of(node.input(1)) not in (f32, f16, bf16):
+    if codes.dtype.name == FLOAT4 and points is None:
+        codes, scales = _doubled(codes, scales)
+    if (
+        codes.ndim != 2
+        or codes.dtype.itemsize > 1
+        or is_float_dtype(codes.dtype)
+        or element_of(node.input(1)) not in (f32, f16, bf16)
+    ):
         return None
     # Blocks along the first axis are those of rows of the transposed matrix.
     is_turned = normalize_axis(node.int("axis", 1), 2) == 0
     if is_turned:
         codes, scales, points = codes.T, scales.T, None if points is None else points.T
-    found = Blocks.of_integers(codes, scales, points, node.graph.narrow.get(node.input(0), 8), block)
+    found = Blocks.of_integers(codes, scales, points, block)
     if found.fault is not None:
         return None
     result = found.emit(node)
@@ -151,6 +160,13 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
         result = node.emit(TransposeOp, result, permutation=(1, 0))
     element = element_of(node.input(1))
     return result if element == f32 else node.emit(CastOp, result, to=element)
+
+
+def _doubled(codes: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Floats of 4 bits as integers that are twice as large, and half of their scales; both exact, or as they were."""
+    half = (scales * scales.dtype.type(0.5)).astype(scales.dtype)
+    is_exact = bool((half.astype(np.float64) * 2 == scales.astype(np.float64)).all())
+    return ((codes.astype(np.float32) * 2).astype(np.int8), half) if is_exact else (codes, scales)
 
 
 @dataclass(frozen=True)
@@ -164,15 +180,14 @@ class Blocks:
     block: int
 
     @staticmethod
-    def of_integers(
-        codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None, bits: int, block: int
-    ) -> Blocks:
+    def of_integers(codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None, block: int) -> Blocks:
         """Those of integers with a sign or without one, whose zero points are 0 unless there are others."""
+        bits = NARROW_INTEGERS.get(codes.dtype.name, 8)
         if zero_points is None:
             zero_points = np.zeros(scales.shape, codes.dtype)
-        if codes.dtype == np.int8:
-            # Codes without a sign are larger by half of the range.
-            codes, zero_points = ((array + np.int16(1 << bits - 1)).astype(np.uint8) for array in (codes, zero_points))
+        # Codes without a sign are larger by half of the range.
+        half = 0 if codes.dtype.name.startswith("u") else 1 << bits - 1
+        codes, zero_points = ((array.astype(np.int16) + half).astype(np.uint8) for array in (codes, zero_points))
         return Blocks(codes, scales, zero_points, bits, block)
 
     @property

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from math import prod
 
 import onnx
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.element_types import is_narrow_float
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
@@ -220,13 +222,21 @@ def cast_by_name(node: Node) -> SSAValue:
 @onnx_operator("Cast", since=6)
 def cast(node: Node) -> SSAValue:
     """Another element type."""
-    return node.emit(math.CastOp, node.input(), to=element_of_onnx(node.int("to"), "the result of Cast"))
+    return converted(node, node.input(), element_of_onnx(node.int("to"), "the result of Cast"))
 
 
 @onnx_operator("CastLike")
 def cast_like(node: Node) -> SSAValue:
     """The element type of the second operand."""
-    return node.emit(math.CastOp, node.input(), to=element_of(node.input(1)))
+    return converted(node, node.input(), element_of(node.input(1)))
+
+
+def converted(node: Node, value: SSAValue, to: Attribute) -> SSAValue:
+    """A value as another element type, by the attributes of the node that say what becomes of numbers beyond it."""
+    if not is_narrow_float(to):
+        return node.emit(math.CastOp, value, to=to)
+    mode = node.text("round_mode", "up") if is_power_of_two(to) else "nearest"
+    return node.emit(math.CastOp, value, to=to, saturate=node.flag("saturate", True), round_mode=mode)
 
 
 @onnx_operator("BitCast", since=26)

@@ -45,12 +45,6 @@ Elements of an input at most for its value to fix shapes: enough for sizes, axes
 for lists of pieces. Who compiles for the value of a larger one compiles anew for nearly every call.
 """
 
-NARROW: Mapping[int, tuple[int, type[np.generic]]] = {
-    onnx.TensorProto.INT4: (4, np.int8),
-    onnx.TensorProto.UINT4: (4, np.uint8),
-}
-"""ONNX's types of integers of less than a byte → their bits, and the dtype in which importers have them."""
-
 
 @dataclass
 class GraphImporter:
@@ -77,8 +71,6 @@ class GraphImporter:
         default_factory=lambda: cache(find_importer)
     )
     """`find_importer`, which looks through all of them, remembered for this graph."""
-    narrow: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """Constants that are integers of less than a byte in the model, each in a byte here → their bits."""
     folded: dict[SSAValue, np.ndarray | None] = field(default_factory=dict[SSAValue, np.ndarray | None])
     """Values that are known to be an array, or to depend on an input (`None`)."""
     influences: Influences = field(default_factory=Influences)
@@ -190,11 +182,6 @@ class GraphImporter:
         what = f"initializer '{name}'"
         if isinstance(proto, onnx.SparseTensorProto):
             return self.constant(dense_array(proto, self.tensors, what), name, location)
-        if proto.data_type in NARROW:
-            bits, widened = NARROW[proto.data_type]
-            value = self.constant(self.array(proto, what).astype(widened), proto.name, location)
-            self.narrow[value] = bits
-            return value
         element_of_onnx(proto.data_type, what)
         return self.constant(self.array(proto, what), proto.name, location)
 
@@ -262,10 +249,6 @@ class GraphImporter:
         value = scope.lookup(name) if scope.knows(name) else None
         if value is None:
             raise ModelError(f"output '{name}' is computed by no node", hint="the model is cut off or edited wrongly")
-        if value in self.narrow:
-            raise UnsupportedError(
-                f"output '{name}' is of integers of {self.narrow[value]} bits, which is not supported"
-            )
         check_declared(output, value, is_sized=not self.dimensions and not self.values)
         symbol = self.storage.unique_name(name)
         type_ = tensor(sizes_of(value), element_of(value))

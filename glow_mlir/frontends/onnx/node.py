@@ -31,9 +31,6 @@ _LISTS = (_INTS, _FLOATS, _STRINGS)
 ONNXRUNTIME = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
-READS_NARROW = frozenset({"DequantizeLinear", "GatherBlockQuantized"})
-"""Operators that take constants of integers of less than a byte, which are bytes here."""
-
 
 class Node:
     """
@@ -55,9 +52,6 @@ class Node:
         self.kind: str = proto.op_type
         self.name = name
         self.inputs: list[SSAValue | None] = [scope.lookup(operand) if operand else None for operand in proto.input]
-        narrow = {self.graph.narrow[value] for value in self.inputs if value is not None and value in self.graph.narrow}
-        if narrow and self.kind not in READS_NARROW:
-            raise self.unsupported(f"integers of {min(narrow)} bits are not supported")
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
 
     # Operands
@@ -222,8 +216,8 @@ class Node:
         if found is None:
             return None
         values = [value for value in found if value is not None]
-        if len(values) < len(found) or any(value in self.graph.narrow for value in values):
-            raise self.unsupported("a graph inside of it gives a value that is absent, or of less than a byte")
+        if len(values) < len(found):
+            raise self.unsupported("a graph inside of it gives a value that is absent")
         return values
 
     def expanded(self) -> Sequence[SSAValue | None] | None:

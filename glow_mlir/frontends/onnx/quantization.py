@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.builtin import IntegerType, f32, f64, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_integer, ui8
+from glow_mlir.dialects.element_types import (
+    byte_width,
+    is_float,
+    is_integer,
+    is_narrow_float,
+    is_narrow_integer,
+    is_unsigned,
+    ui8,
+)
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MaxOp, MinOp, MulOp, SubOp
@@ -14,9 +24,10 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp, RoundOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
-from glow_mlir.dialects.quant import uniform
+from glow_mlir.dialects.quant import integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
+from glow_mlir.frontends.onnx.elementwise import converted
 from glow_mlir.frontends.onnx.linear import numpy_product
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
@@ -31,14 +42,14 @@ def quantize_linear(node: Node) -> SSAValue:
     element = ui8 if zero_point is None else element_of(zero_point)
     if kind := node.int("output_dtype", 0):
         element = element_of_onnx(kind, "the result of QuantizeLinear")
-    _check_integer(node, element)
+    _check_codes(node, element)
     return quantized(node, node.input(0), 1, 2, element)
 
 
 @onnx_operator("DequantizeLinear", since=10)
 def dequantize_linear(node: Node) -> SSAValue:
     """The numbers that codes stand for."""
-    _check_integer(node, node.element(0))
+    _check_codes(node, node.element(0))
     result = numbers_of_blocks(node)
     if result is None:
         result = dequantized(node, 0, 1, 2)
@@ -50,27 +61,85 @@ def quantized(
     node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None = None
 ) -> SSAValue:
     """
-    The codes of a value, as integers of a type; `scale` and `zero_point` are positions of operands.
+    The codes of a value, as integers or narrow floats of a type; `scale` and `zero_point` are positions of operands.
 
     Lists of these are for `axis`, by default that of the node.
     """
-    known = _known_type(node, scale, zero_point, element)
+    if is_narrow_float(element):
+        return _rounded(node, value, scale, zero_point, element, axis)
+    whole = _in_bytes(element)
+    known = _known_type(node, scale, zero_point, whole)
     if known is not None:
-        return node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=element)
-    return node.emit(QuantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point), to=element)
+        codes = node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=whole)
+    else:
+        codes = node.emit(QuantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point), to=whole)
+    if whole == element:
+        return codes
+    limits = [node.constant(bound, like=codes) for bound in integer_bounds(cast("IntegerType", element))]
+    return node.emit(CastOp, node.emit(ClipOp, codes, *limits), to=element)
 
 
 def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | None = None) -> SSAValue:
-    """The numbers that integers stand for; all three are positions of operands. `axis` is that of `quantized`."""
+    """The numbers that codes stand for; all three are positions of operands. `axis` is that of `quantized`."""
     value = node.input(code)
+    if is_narrow_float(element_of(value)):
+        return _scaled(node, value, scale, zero_point, axis)
+    value = _as_computed(node, value)
     known = _known_type(node, scale, zero_point, element_of(value))
     if known is not None:
         return node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known))
     return node.emit(DequantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point))
 
 
-def _check_integer(node: Node, element: Attribute) -> None:
-    if not is_integer(element):
+def _rounded(
+    node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None
+) -> SSAValue:
+    """A value in parts of the scale, as narrow floats; a zero point is added first."""
+    shape = shape_of(value)
+    ratio, offset = _operands(node, shape, axis, scale, zero_point)
+    assert ratio is not None
+    computed = f64 if f64 in (element_of(value), element_of(ratio)) else f32
+    number = node.emit(DivOp, *(_as(node, operand, computed) for operand in (value, ratio)))
+    if offset is not None and not _is_zero(node, zero_point):
+        number = node.emit(AddOp, number, _as(node, offset, computed))
+    return converted(node, number, element)
+
+
+def _scaled(node: Node, value: SSAValue, scale: int, zero_point: int, axis: int | None) -> SSAValue:
+    """The numbers that narrow floats stand for: themselves, less a zero point, times the scale."""
+    ratio, offset = _operands(node, shape_of(value), axis, scale, zero_point)
+    assert ratio is not None
+    number = node.emit(CastOp, value, to=f32)
+    if offset is not None and not _is_zero(node, zero_point):
+        number = node.emit(SubOp, number, _as(node, offset, f32))
+    return _as(node, node.emit(MulOp, number, _as(node, ratio, f32)), element_of(ratio))
+
+
+def _is_zero(node: Node, position: int) -> bool:
+    """Whether an operand is known to be 0."""
+    known = node.known(position)
+    return known is not None and not known.astype(np.float32).any()
+
+
+def _as(node: Node, value: SSAValue, element: Attribute) -> SSAValue:
+    return value if element_of(value) == element else node.emit(CastOp, value, to=element)
+
+
+def _in_bytes(element: Attribute) -> Attribute:
+    """The integers of a byte that an integer of less bits is computed as; any other type itself."""
+    if not is_narrow_integer(element):
+        return element
+    return ui8 if is_unsigned(element) else i8
+
+
+def _as_computed(node: Node, value: SSAValue) -> SSAValue:
+    """An operand in a type that is computed with: narrow integers as bytes, narrow floats as f32."""
+    element = element_of(value)
+    return _as(node, value, f32 if is_narrow_float(element) else _in_bytes(element))
+
+
+def _check_codes(node: Node, element: Attribute) -> None:
+    if not is_integer(_in_bytes(element)) and not is_narrow_float(element):
         raise node.unsupported(f"codes of {element} are not supported")
 
 
@@ -81,7 +150,8 @@ def _known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> 
         return None
     ratio, zero = float(number.reshape(())), 0 if offset is None else int(offset.reshape(()))
     is_scale = 0 < ratio < np.inf and byte_width(element) in (1, 2, 4)
-    return uniform(element, element_of(node.input(scale)), ratio, zero) if is_scale else None
+    expressed = element_of(node.input(scale))
+    return uniform(element, expressed if is_float(expressed) else f32, ratio, zero) if is_scale else None
 
 
 def _operands(
@@ -96,9 +166,9 @@ def _operands(
 
 def _spread(node: Node, position: int, shape: tuple[int, ...], axis: int) -> SSAValue:
     """A parameter for a whole tensor, for each index of an axis, or for each block of `block_size` along it."""
-    value = node.input(position)
+    value = _as_computed(node, node.input(position))
     given = shape_of(value)
-    if given == () or (given == (1,) and len(shape) != 1):
+    if given in ((), (1,)):
         return node.emit(ReshapeOp, value, shape=()) if given else value
     axis, block = normalize_axis(axis, len(shape)), node.int("block_size", 0)
     if not block and len(given) == len(shape) > 1:

@@ -15,6 +15,7 @@ from glow_mlir.constants.deferred import FileMap, is_beside
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.wire import INSIDE
+from glow_mlir.support.dtypes import FLOAT4, NARROW_INTEGERS
 
 _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
 _COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
@@ -126,7 +127,8 @@ def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
 def _array(proto: onnx.TensorProto, data: memoryview) -> np.ndarray:
     """The elements in the bytes of a tensor."""
     dtype = helper.tensor_dtype_to_np_dtype(proto.data_type)
-    if dtype.name not in ELEMENT_TYPES or sys.byteorder == "big":
+    is_packed = dtype.name == FLOAT4 or dtype.name in NARROW_INTEGERS
+    if dtype.name not in ELEMENT_TYPES or is_packed or sys.byteorder == "big":
         whole = onnx.TensorProto(name=proto.name, data_type=proto.data_type, dims=proto.dims, raw_data=bytes(data))
         return numpy_helper.to_array(whole)
     expected = math.prod(proto.dims) * dtype.itemsize

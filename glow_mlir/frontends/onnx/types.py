@@ -32,7 +32,7 @@ def element_of_onnx(kind: int, what: str) -> Attribute:
 def _names_of(kind: int) -> tuple[str, str]:
     """The name of an ONNX data type, and that of its numpy dtype, empty where it has none."""
     names = {number: name for name, number in onnx.TensorProto.DataType.items()}
-    # Strings and packed types have a numpy type as well, but one that says nothing to the user.
+    # Strings have a numpy type as well, but one that says nothing to the user.
     name = names.get(kind, f"number {kind}").lower()
     unknown = name == "string" or kind not in names or not kind
     return name, "" if unknown else helper.tensor_dtype_to_np_dtype(kind).name

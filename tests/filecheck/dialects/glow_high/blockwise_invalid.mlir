@@ -62,3 +62,11 @@ glow_high.func @main(%x: tensor<2x48xf32>, %c: tensor<5x24xui8>, %s: tensor<5x3x
   // expected-error@+1 {{bias must have shape (5,), not (4,)}}
   %y = glow_high.blockwise_matmul %x, %c, %s, none, %b {bits = 4, block = 16} : tensor<2x5xf32>
 }
+
+// -----
+
+glow_high.func @codes_of_floats(%codes: tensor<2x16xf32>, %scales: tensor<2x1xf32>) {
+  // expected-error@+1 {{takes ui8, not f32}}
+  %y = glow_high.blockwise_dequantize %codes, %scales {bits = 8, block = 16} : tensor<2x16xf32>
+  glow_high.return
+}

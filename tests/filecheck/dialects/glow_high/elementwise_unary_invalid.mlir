@@ -73,3 +73,35 @@ glow_high.func @main() {
 glow_high.func @fine() {
   %x = glow_high.splat {value = 1.0} : tensor<2x3xf32>
 }
+
+// -----
+
+glow_high.func @round_mode(%x: tensor<2xf32>) {
+  // expected-error@+1 {{a conversion to f8E4M3FN rounds to the nearest, not up}}
+  %y = glow_high.cast %x {to = f8E4M3FN, round_mode = "up"} : tensor<2xf8E4M3FN>
+  glow_high.return
+}
+
+// -----
+
+glow_high.func @round_mode_word(%x: tensor<2xf32>) {
+  // expected-error@+1 {{round_mode is one of nearest, up, down, not 'odd'}}
+  %y = glow_high.cast %x {to = f8E8M0FNU, round_mode = "odd"} : tensor<2xf8E8M0FNU>
+  glow_high.return
+}
+
+// -----
+
+glow_high.func @arithmetic(%x: tensor<2xf8E4M3FN>) {
+  // expected-error@+1 {{takes numbers, not f8E4M3FN}}
+  %y = glow_high.abs %x : tensor<2xf8E4M3FN>
+  glow_high.return
+}
+
+// -----
+
+glow_high.func @narrow_bits(%x: tensor<2xi4>) {
+  // expected-error@+1 {{i4 and i8 differ in width}}
+  %y = glow_high.bit_cast %x {to = i8} : tensor<2xi8>
+  glow_high.return
+}

@@ -1,0 +1,89 @@
+"""
+Conversions between f32 and floats of 16 bits and less by integer arithmetic, from what the format is alone.
+
+A format is a `FloatSemantics`: widths of exponent and mantissa, bias, and which codes are infinities and NaN. Codes are
+the low bits of an i32, or of a vector of them; those above are not looked at.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import FloatNanEncoding, FloatNonfiniteBehavior, FloatSemantics
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import f32
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.dialects.narrow_floats import largest_code
+
+_MANTISSA, _BIAS = 23, 127
+_MAGNITUDE, _INFINITY, _NAN = 0x7FFFFFFF, 0x7F800000, 0x7FC00000
+_LEAST_POWER = 0x00400000
+"""Bits of 2⁻¹²⁷, which is denormal."""
+_NO_POWER = 0xFF
+
+
+def decoded(b: Builder, code: Value, semantics: FloatSemantics) -> Value:
+    """Return the f32 that a code stands for, exactly."""
+    if not semantics.has_zero:
+        return _decoded_power(b, code)
+    shift, bias = _MANTISSA - semantics.mantissa_bits, semantics.exponent_bias
+    sign = 1 << semantics.sign_shift
+    magnitude = (code & (sign - 1)) << shift
+    normal = magnitude + ((_BIAS - bias) << _MANTISSA)
+    # Denormal numbers get a leading digit, which is taken away again: no operand is denormal, which may be slow.
+    step = b.bitcast(magnitude + ((_BIAS + 1 - bias) << _MANTISSA), f32)
+    denormal = b.bits_of(step - 2.0 ** (1 - bias))
+    value = b.select(magnitude < (1 << _MANTISSA), denormal, normal)
+    if semantics.nonfinite is FloatNonfiniteBehavior.IEEE:
+        value = b.select(magnitude >= semantics.max_exponent << _MANTISSA, magnitude | _INFINITY, value)
+    elif semantics.nonfinite is FloatNonfiniteBehavior.NAN_ONLY:
+        if semantics.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
+            value = b.select((code & (2 * sign - 1)).eq(sign), _NAN, value)
+        else:
+            value = b.select(magnitude.eq((sign - 1) << shift), _NAN, value)
+    return b.bitcast(value | ((code & sign) << (31 - semantics.sign_shift)), f32)
+
+
+def encoded(b: Builder, x: Value, semantics: FloatSemantics) -> Value:
+    """
+    Return the code of an f32, rounded to the nearest, ties to even.
+
+    Beyond the range it is an infinity, or NaN where there is none, or the largest number where there is neither; there,
+    NaN becomes 0.
+    """
+    if not semantics.has_zero:
+        return _encoded_power(b, x)
+    digits, bias = semantics.mantissa_bits, semantics.exponent_bias
+    shift, rebias = _MANTISSA - digits, (_BIAS - bias) << _MANTISSA
+    bits = b.bits_of(x)
+    magnitude = bits & _MAGNITUDE
+    odd = b.lshr(magnitude, shift) & 1
+    normal = b.lshr(magnitude + ((1 << shift - 1) - 1 - rebias) + odd, shift)
+    # The last digit of a sum with this number is worth the smallest denormal one: the addition rounds.
+    last = 2.0 ** (1 - bias + shift)
+    denormal = b.bits_of(b.bitcast(magnitude, f32) + last) - b.bits_of(b.constant(last, x.type))
+    code = b.select(magnitude < (_BIAS + 1 - bias) << _MANTISSA, denormal, normal)
+    most, is_finite = largest_code(semantics), semantics.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY
+    code = b.min(code, most if is_finite else most + 1)
+    sign = b.lshr(bits, 31 - semantics.sign_shift) & (1 << semantics.sign_shift)
+    if semantics.nonfinite is FloatNonfiniteBehavior.IEEE:
+        quiet = most + 1 + (1 << digits - 1)
+        return b.select(magnitude > _INFINITY, quiet, code) | sign
+    if semantics.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO:
+        return b.select(code.eq(0), 0, code | sign)
+    return b.select(magnitude > _INFINITY, 0, code | sign) if is_finite else code | sign
+
+
+def _decoded_power(b: Builder, code: Value) -> Value:
+    """The power of two with this exponent; the smallest one is denormal."""
+    low = code & _NO_POWER
+    power = b.select(low.eq(0), _LEAST_POWER, low << _MANTISSA)
+    return b.bitcast(b.select(low.eq(_NO_POWER), _NAN, power), f32)
+
+
+def _encoded_power(b: Builder, x: Value) -> Value:
+    """The exponent of the nearest power of two, halves up; NaN for what is negative, or below the smallest one."""
+    bits = b.bits_of(x)
+    # Among denormal numbers, half a power is half of the smallest one.
+    half = b.select(bits < 1 << _MANTISSA, b.constant(_LEAST_POWER >> 1, bits.type), _LEAST_POWER)
+    code = b.lshr(bits + half, _MANTISSA)
+    return b.select((bits < _LEAST_POWER) | (code > _NO_POWER), _NO_POWER, code)
