@@ -72,8 +72,8 @@ BUILTIN = OperatorPackage(
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "elementwise convolution linear attention pooling normalization data_movement constants control_flow loops "
-        "indexing resize sampling fourier ngrams embedding reductions recurrent quantization integer_operators "
-        "blockwise quantized_attention quantized_lstm quantized_embedding",
+        "indexing selection resize sampling fourier ngrams embedding reductions recurrent quantization "
+        "integer_operators blockwise quantized_attention quantized_lstm quantized_embedding",
     ),
     exporters=_modules("glow_mlir.frontends.onnx.export", "elementwise data_movement spatial products"),
     lowerings=_modules(

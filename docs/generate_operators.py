@@ -47,13 +47,10 @@ NEWEST_OPSET = 28
 """The newest version of ONNX's own operators that the page covers; a newer onnx package changes nothing on it."""
 
 LIMITS = {
-    "Compress": "the condition is a constant",
     "Constant": "numbers only",
     "Dropout": "no training",
     "If": "the condition is a constant",
     "MaxPool": "no second output",
-    "NonZero": "the operand is a constant",
-    "Unique": "the operand is a constant",
 }
 """What an importer does not do, besides what holds for all."""
 

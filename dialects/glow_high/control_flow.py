@@ -28,6 +28,7 @@ from glow_mlir.dialects.glow_high.base import (
     parse_optional_value,
     to_segments,
 )
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
@@ -111,7 +112,7 @@ class RegionOp(ControlFlowOp):
         if isinstance(op, GetOp):
             require(op.mutable is None, f"state @{op.storage_name} is read in the function itself")
             return
-        fits = isinstance(op, HighOp | RegionOp) or op is block.last_op
+        fits = isinstance(op, HighOp | RegionOp | BindSymbolOp) or op is block.last_op
         require(fits, f"a region of operators does not hold {op.name}")
 
     def print_types(self, printer: Printer) -> None:

@@ -30,10 +30,11 @@ from glow_mlir.dialects.shapes import (
     rank_of,
     require,
     shape_of,
-    size_of,
     sizes_of,
     tensor,
 )
+from glow_mlir.dialects.sizes import largest, smallest, static
+from glow_mlir.support.symbols import Sizes
 
 OUT_OF_RANGE = "an index is out of range"
 """Why these operators fail."""
@@ -120,7 +121,7 @@ class GatherElementsOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         check_elements_shape(self.input, self.indices, integer(self.axis))
-        return (tensor(shape_of(self.indices), element_of(self.input)),)
+        return (tensor(sizes_of(self.indices), element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
@@ -131,12 +132,13 @@ class GatherElementsOp(HighOp):
 
 def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int) -> None:
     """Raise `VerifyException` unless `indices` fits into `input_` along all axes but `axis`."""
-    shape, taken = shape_of(input_), shape_of(indices)
+    shape, taken = sizes_of(input_), sizes_of(indices)
     require(len(shape) == len(taken) > 0, f"input and indices must have as many axes, at least one: {shape}, {taken}")
     axis = normalize_axis(axis, len(shape))
-    fits = all(b <= a for position, (a, b) in enumerate(zip(shape, taken, strict=True)) if position != axis)
+    pairs = [(a, b) for position, (a, b) in enumerate(zip(shape, taken, strict=True)) if position != axis]
+    fits = all(a == b or largest(b) <= smallest(a) for a, b in pairs)
     require(fits, f"indices of shape {taken} exceed the input of shape {shape} outside axis {axis}")
-    require(shape[axis] > 0 or size_of(indices) == 0, f"axis {axis} has no elements")
+    require(shape[axis] != 0 or is_empty(indices), f"axis {axis} has no elements")
 
 
 @irdl_op_definition
@@ -160,22 +162,23 @@ class GatherNDOp(HighOp):
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, indices, batch = shape_of(self.input), shape_of(self.indices), integer(self.batch_dims)
+        shape, indices, batch = sizes_of(self.input), sizes_of(self.indices), integer(self.batch_dims)
         require(() not in (shape, indices), "gather_nd needs operands with at least one axis")
         require(0 <= batch < min(len(shape), len(indices)), f"batch_dims {batch} is out of range")
         require(shape[:batch] == indices[:batch], "the batch axes of input and indices differ")
-        check_rows(indices, shape[batch:])
-        return (tensor((*indices[:-1], *shape[batch + indices[-1] :]), element_of(self.input)),)
+        depth = check_rows(indices, shape[batch:])
+        return (tensor((*indices[:-1], *shape[batch + depth :]), element_of(self.input)),)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
 
 
-def check_rows(indices: Shape, shape: Shape) -> None:
-    """Raise `VerifyException` unless rows of `indices` can index a tensor of `shape`."""
-    require(0 < indices[-1] <= len(shape), f"rows of {indices[-1]} indices do not fit an input of {len(shape)} axes")
-    some = all(size > 0 for size in indices[:-1])
-    require(not some or all(shape[: indices[-1]]), "an indexed axis has no elements")
+def check_rows(indices: Sizes, shape: Sizes) -> int:
+    """How many axes of a tensor of `shape` rows of `indices` index; raises `VerifyException` where they cannot."""
+    (depth,) = static(indices[-1:])
+    require(0 < depth <= len(shape), f"rows of {depth} indices do not fit an input of {len(shape)} axes")
+    require(0 in indices[:-1] or 0 not in shape[:depth], "an indexed axis has no elements")
+    return depth
 
 
 class Scatter(HighOp):
@@ -216,9 +219,9 @@ class ScatterElementsOp(Scatter):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
-        require(shape_of(self.indices) == shape_of(self.updates), "indices and updates must have one shape")
+        require(sizes_of(self.indices) == sizes_of(self.updates), "indices and updates must have one shape")
         check_elements_shape(self.input, self.indices, integer(self.axis))
-        return (tensor(shape_of(self.input), element_of(self.input)),)
+        return (tensor(sizes_of(self.input), element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
@@ -241,11 +244,10 @@ class ScatterNDOp(Scatter):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
-        shape, indices = shape_of(self.input), shape_of(self.indices)
+        shape, indices, updates = sizes_of(self.input), sizes_of(self.indices), sizes_of(self.updates)
         require(() not in (shape, indices), "scatter_nd needs operands with at least one axis")
-        check_rows(indices, shape)
-        expected = (*indices[:-1], *shape[indices[-1] :])
-        require(shape_of(self.updates) == expected, f"updates must have shape {expected}, not {shape_of(self.updates)}")
+        expected = (*indices[:-1], *shape[check_rows(indices, shape) :])
+        require(updates == expected, f"updates must have shape {expected}, not {updates}")
         return (tensor(shape, element_of(self.input)),)
 
 

@@ -1,20 +1,24 @@
 """
 Operators whose results have as many elements as their operands say.
 
-Results are as large as they can become. What is there comes first along the axis that varies, zeros are behind it, and
-the last result, a single i64, says how many there are.
+Results are as large as they can become for any number of a symbol. What is there comes first along the axis that
+varies, zeros are behind it, and the last result, a single i64, says how many there are: a symbol is bound to it
+(`bind_symbol`), and a slice takes as many.
 """
 
 from __future__ import annotations
+
+import math
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
-from glow_mlir.dialects.operand_types import BOOLS, F32, INDICES, SCALARS, TENSOR
+from glow_mlir.dialects.operand_types import F32, INDICES, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag_prop, int_prop, integer
-from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import element_of, has_one_element, largest_shape, rank_of, require, sizes_of, tensor
+from glow_mlir.dialects.sizes import largest
 
 COUNT = tensor((), i64)
 """How many there are."""
@@ -37,33 +41,7 @@ class NonZeroOp(HighOp):
     count = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        return (tensor((rank_of(self.input), size_of(self.input)), i64), COUNT)
-
-
-@irdl_op_definition
-class CompressOp(HighOp):
-    """
-    The slices of `input` along `axis` for which `condition`, which may be shorter than the axis, holds (ONNX Compress).
-
-    The result is as long as the condition.
-    """
-
-    name = "glow_high.compress"
-
-    input = operand_def(TENSOR.from_rank(1))
-    condition = operand_def(BOOLS.of_rank(1))
-    axis = int_prop(0)
-    result = result_def(TENSOR)
-    count = result_def(TENSOR)
-
-    def along(self) -> int:
-        """The axis, counted from the front."""
-        return normalize_axis(integer(self.axis), rank_of(self.input))
-
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, axis, (length,) = shape_of(self.input), self.along(), shape_of(self.condition)
-        require(length <= shape[axis], f"a condition of {length} elements is longer than axis {axis} of {shape}")
-        return (tensor((*shape[:axis], length, *shape[axis + 1 :]), element_of(self.input)), COUNT)
+        return (tensor((rank_of(self.input), math.prod(largest_shape(self.input))), i64), COUNT)
 
 
 @irdl_op_definition
@@ -71,8 +49,9 @@ class UniqueOp(HighOp):
     """
     The different rows of `input` [N, M] (ONNX Unique), in order if `sorted`, else in that of their first places.
 
-    Beside them, [N] each: `indices`, the first place of each; `inverse`, which of them each row of the input is; and
-    `occurrences`, how often each comes. Rows are compared element by element; NaN is equal to NaN, and comes last.
+    Beside them, a number for each: `indices`, the first place of each; `inverse`, which of them each row of the input
+    is; and `occurrences`, how often each comes. Rows are compared element by element; NaN is equal to NaN, and comes
+    last.
     """
 
     name = "glow_high.unique"
@@ -86,9 +65,9 @@ class UniqueOp(HighOp):
     count = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = shape_of(self.input)
-        numbers = tensor(shape[:1], i64)
-        return (tensor(shape, element_of(self.input)), numbers, numbers, numbers, COUNT)
+        rows, width = sizes_of(self.input)
+        most = tensor((largest(rows),), i64)
+        return (tensor((largest(rows), width), element_of(self.input)), most, tensor((rows,), i64), most, COUNT)
 
 
 @irdl_op_definition
@@ -116,10 +95,10 @@ class NonMaxSuppressionOp(HighOp):
     count = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        boxes, scores, limit = shape_of(self.boxes), shape_of(self.scores), integer(self.limit)
+        boxes, scores, limit = sizes_of(self.boxes), sizes_of(self.scores), integer(self.limit)
         fits = boxes[0] == scores[0] and boxes[1] == scores[2] and boxes[2] == 4
         require(fits, f"scores of shape {scores} do not fit boxes of shape {boxes}")
-        require(0 <= limit <= boxes[1], f"the limit is at most the number of boxes, {boxes[1]}, not {limit}")
+        require(0 <= limit <= largest(boxes[1]), f"the limit is at most the number of boxes, {boxes[1]}, not {limit}")
         for operand in (self.max_output_boxes_per_class, self.iou_threshold, self.score_threshold):
-            require(operand is None or size_of(operand) == 1, "limits and thresholds are single numbers")
-        return (tensor((scores[0] * scores[1] * limit, 3), i64), COUNT)
+            require(operand is None or has_one_element(operand), "limits and thresholds are single numbers")
+        return (tensor((largest(scores[0]) * largest(scores[1]) * limit, 3), i64), COUNT)

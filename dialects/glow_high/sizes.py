@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import TensorType, i64
-from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, result_def
+from typing import Self
 
-from glow_mlir.dialects.glow_high.base import HighOp
+from xdsl.dialects.builtin import LocationAttr, TensorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+
+from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
+from glow_mlir.dialects.glow_high.base import HighOp, parse_defined_value, split_known, visible_properties
+from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import sizes, sizes_prop
 from glow_mlir.dialects.shapes import tensor
+from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.dialects.symbol_binding import SymbolBinding
+from glow_mlir.support.symbols import Symbol, SymbolicSize
 
 
 @irdl_op_definition
@@ -29,3 +39,50 @@ class ShapeOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         return (tensor((len(sizes(self.sizes)),), i64),)
+
+
+class _BindingEffect(MemoryEffect):
+    """What comes behind depends on the number of the symbol."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.WRITE)}
+
+
+@irdl_op_definition
+class BindSymbolOp(SymbolBinding):
+    """
+    From here on, a symbol in sizes is the only element of `count`, cut to the symbol's range.
+
+    ```mlir
+    glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 6>}
+    %0 = glow_high.shape {sizes = #glow.sizes<[found, 2], found = 0 to 6>} : tensor<2xi64>
+    ```
+    """
+
+    name = "glow_high.bind_symbol"
+
+    count = operand_def(TENSOR)
+    symbol = prop_def(SizesAttr)
+
+    traits = traits_def(_BindingEffect(), KnownAttributes())
+
+    @classmethod
+    def to(cls, symbol: Symbol, count: SSAValue, location: LocationAttr | None = None) -> BindSymbolOp:
+        """Bind a symbol to a number."""
+        properties = {"symbol": SizesAttr((SymbolicSize.of(symbol),))}
+        return cls.create(operands=[count], properties=properties, location=location)
+
+    def verify_(self) -> None:
+        self.verify_binding()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.count)
+        print_properties(printer, visible_properties(self))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        count = parse_defined_value(parser)
+        known, rest = split_known(parse_properties(parser), cls.get_irdl_definition().properties)
+        return cls.create(operands=[count], properties=known, attributes=rest)

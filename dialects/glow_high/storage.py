@@ -55,12 +55,14 @@ from glow_mlir.dialects.glow_high.base import (
     visible_properties,
 )
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
+from glow_mlir.dialects.symbol_binding import verify_bound
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, symbols_of
 
 
 class StorageOp(IRDLOperation):
@@ -241,6 +243,8 @@ class FunctionOp(IRDLOperation):
 
     IS_QUALIFIED: ClassVar[bool] = False
     """Whether arguments are written with qualifiers, as those of instructions."""
+    SIZED: ClassVar[type[Operation]] = Operation
+    """The ops that need to know what the symbols in the sizes of their values are."""
 
     sym_name = prop_def(SymbolNameConstraint())
     bindings = prop_def(base(ArrayAttr))
@@ -305,6 +309,7 @@ class FunctionOp(IRDLOperation):
         storage = self.storage()
         self._verify_bindings(storage)
         self.verify_storage(storage)
+        self._verify_symbols(storage)
 
     def _verify_bindings(self, storage: Mapping[str, StorageOp]) -> None:
         callers: set[tuple[str, str]] = set()
@@ -321,6 +326,13 @@ class FunctionOp(IRDLOperation):
             callers |= names
             if bound.packed_by is not None:
                 self._verify_packed(bound, storage)
+
+    def _verify_symbols(self, storage: Mapping[str, StorageOp]) -> None:
+        """Check that symbols are those of inputs and state, or bound by an op in front of all that uses them."""
+        bound = (storage[name] for name in self.binding_names)
+        types = [op.tensor_type for op in bound if isinstance(op, PlaceholderOp) and op.role != "output"]
+        given = {symbol.name: symbol for type_ in types for symbol in symbols_of(sizes_of(type_))}
+        verify_bound(self.block, given, self.SIZED)
 
     def _verify_packed(self, bound: PlaceholderOp, storage: Mapping[str, StorageOp]) -> None:
         """Check that packed state is made by a function that is bound to it and to state, which this one knows too."""
@@ -387,7 +399,7 @@ class FuncOp(FunctionOp):
     name = "glow_high.func"
 
     def holds(self, op: Operation) -> bool:
-        return isinstance(op, GetOp | SaveOp | HighOp | ControlFlowOp)
+        return isinstance(op, GetOp | SaveOp | HighOp | ControlFlowOp | BindSymbolOp)
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
         saved: set[str] = set()

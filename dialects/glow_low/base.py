@@ -118,6 +118,8 @@ class QualifiedOp(IRDLOperation, ABC):
 class Instruction(QualifiedOp):
     """An instruction on addresses. Operands are declared in the order out, inout, in, scratch."""
 
+    NEEDS_KERNEL: ClassVar[bool] = True
+    """Whether machine code of its own executes it."""
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Pairs (@out operand, @in operand) that may be the same buffer; `*` stands for every @in operand."""
     BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset()

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -197,6 +197,7 @@ class FuncOp(FunctionOp):
 
     name = "glow_low.func"
     IS_QUALIFIED: ClassVar[bool] = True
+    SIZED: ClassVar[type[Operation]] = Instruction
 
     activations = opt_prop_def(base(IntegerAttr))
     activations_bound = opt_prop_def(base(IntegerAttr))
@@ -309,6 +310,7 @@ class DeallocOp(Instruction):
     """The life of an allocation ends here (Glow's DeallocActivation)."""
 
     name = "glow_low.dealloc"
+    NEEDS_KERNEL: ClassVar[bool] = False
     QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"buffer": Qualifier.OUT}
 
     buffer = operand_def(BUFFER)
@@ -352,15 +354,24 @@ def _verify_run_time_sizes(root: SSAValue, part: SSAValue, noun: str, moved: int
         return
     axes = [list(zip(sizes_of(value), strides_of(value), strict=True)) for value in (root, part)]
     own, kept = (Counter(axis for axis in found if not isinstance(axis[0], int)) for found in axes)
-    # Of what nobody writes, some elements may be read.
+    # Some elements may be read where all are there; who wrote some would seem to have written the most there may be.
     is_constant = isinstance(root.owner, WeightOp) and root.owner.mutable is None
-    require(kept <= own or is_constant, f"{noun} keeps axes whose size is known at run time only")
-    fixed = [((size - 1) * stride, stride) for size, stride in axes[1] if isinstance(size, int) and size > 1]
+    added = list((kept - own).elements())  # Parts of what has other sizes.
+    is_read = is_constant or not (own or any(map(_is_write, part.uses)))
+    require(not added or is_read, f"{noun} keeps axes whose size is known at run time only")
+    steps = [*added, *((size, stride) for size, stride in axes[1] if isinstance(size, int))]
+    fixed = [((largest(size) - 1) * stride, stride) for size, stride in steps if largest(size) > 1]
     for size, step in own:
         span = max(1, step * largest(size))
         reach = (offset_of(part) + moved) % span + sum(length for length, stride in fixed if stride % span)
         always = step if (size, step) in kept else step * smallest(size)
         require(reach < always, f"{noun} stays in what is always there of an axis whose size is known at run time only")
+
+
+def _is_write(use: Use) -> bool:
+    """Whether an instruction writes the buffer that is one of its operands."""
+    op = use.operation
+    return isinstance(op, QualifiedOp) and list(op.uses())[use.index][0].writes
 
 
 def _verify_layout(value: SSAValue, noun: str) -> None:

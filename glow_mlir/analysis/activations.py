@@ -28,6 +28,7 @@ from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.scalar_body import is_elementwise
 from glow_mlir.dialects.shapes import bytes_of, element_of
+from glow_mlir.dialects.symbol_binding import SymbolBinding, used_symbols
 from glow_mlir.ir.traversal import own_operations, subtree
 
 
@@ -54,9 +55,9 @@ class _Model:
         owners = [result for op in self.ops for result in op.results if self._root(result) is result]
         kept = [value for value in owners if value not in self.outside]
         buffers: dict[SSAValue, int] = {value: number for number, value in enumerate(kept)}
-        order = state_order(self.ops)
+        order, binding = state_order(self.ops), symbol_order(self.ops)
         return Program(
-            steps=[self._step(op, buffers, order.get(op, [])) for op in self.ops],
+            steps=[self._step(op, buffers, [*order.get(op, []), *binding.get(op, [])]) for op in self.ops],
             sizes=[bytes_of(value) for value in kept],
             roots=[self.place[op] for op in roots_of(self.ops)],
             preferences=list(self._preferences(order)),
@@ -172,6 +173,15 @@ def operands_of(op: Operation) -> Iterator[OpResult]:
         for value in inner.operands:
             if isinstance(value, OpResult) and value.owner.parent_block() is block:
                 yield value
+
+
+def symbol_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:
+    """For each op that uses symbols, also inside, the ops among all that bind them."""
+    binding = {op.bound: op for op in ops if isinstance(op, SymbolBinding)}
+    if not binding:
+        return {}
+    used = {op: {symbol for inner in subtree(op) for symbol in used_symbols(inner)} for op in ops}
+    return {op: [binding[symbol] for symbol in symbols if symbol in binding] for op, symbols in used.items()}
 
 
 def state_order(ops: list[Operation]) -> dict[Operation, list[Operation]]:

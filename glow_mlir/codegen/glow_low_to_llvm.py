@@ -32,16 +32,16 @@ from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
+from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
-from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.dialects.shapes import element_of, largest_shape
+from glow_mlir.dialects.symbol_binding import used_symbols
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.entries import symbols_in
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import Scope, operations, own_operations
-from glow_mlir.support.symbols import symbols_of as symbols_of_sizes
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,10 @@ class FunctionEmission:
     callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
     """Instruction → the function that executes it, or those of its parts."""
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
+    slots: dict[str, Value] = field(default_factory=dict[str, Value])
+    """Where callers give and get what symbols are, by name."""
     extents: dict[str, Value] = field(default_factory=dict[str, Value])
-    """What the symbols in sizes are, by name."""
+    """What the symbols in sizes are, by name, that are known so far."""
     indices: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     """Number of the trip of each loop around."""
     status: Value | None = None
@@ -152,7 +154,7 @@ class FunctionEmission:
     def run(self) -> None:
         """Emit the entry and the functions of its instructions."""
         for op in operations(self.function):
-            if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+            if isinstance(op, Instruction) and op.NEEDS_KERNEL:
                 self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((_values_of(op) for op in cut), default=0)
@@ -161,7 +163,10 @@ class FunctionEmission:
         with define_function(self.module, self.function.sym_name.data, parameters, result=i32) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1) if most else b.null()
-            self.extents = self._emit_symbols(b, arguments[1])
+            self.slots = self._symbol_slots(b, arguments[1])
+            bound = {op.bound.name for op in operations(self.function) if isinstance(op, BindSymbolOp)}
+            given = {name: slot for name, slot in self.slots.items() if name not in bound}
+            self.extents = {name: b.index(slot.load(i64)) for name, slot in given.items()}
             if self.statuses:
                 self.status = b.stack(i32, 1)
                 self.status.store(b.constant(0, i32))
@@ -185,6 +190,9 @@ class FunctionEmission:
         if isinstance(op, LoopOp):
             self._loop(b, op, run)
             return
+        if isinstance(op, BindSymbolOp):
+            self._bind_symbol(b, op)
+            return
         assert isinstance(op, Instruction)
         callee = self.callees[op]
         pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
@@ -199,6 +207,18 @@ class FunctionEmission:
         self._run_tasks(b, callee, [*pointers, *extents, *flags], data, parallel)
         if failed is not None:
             self._keep_status(b, failed.load(i32), self.statuses[op])
+
+    def _bind_symbol(self, b: Builder, op: BindSymbolOp) -> None:
+        """
+        Make a number that is computed that of a symbol, for callers too where they ask for it.
+
+        It is cut to the range of the symbol: what a failed instruction leaves may be any number.
+        """
+        symbol = op.bound
+        number = b.max(b.min(self._pointer(b, op.count).load(i64), symbol.most), symbol.least)
+        if (slot := self.slots.get(symbol.name)) is not None:
+            slot.store(number)
+        self.extents[symbol.name] = b.index(number)
 
     def _keep_status(self, b: Builder, failed: Value, status: int) -> None:
         """Keep the status of an instruction that has failed, if it is the first."""
@@ -279,13 +299,13 @@ class FunctionEmission:
                 else:
                     self.pointers[op.result] = bindings.at(_offset(op.offset), ptr).load(ptr)
 
-    def _emit_symbols(self, b: Builder, bindings: Value) -> dict[str, Value]:
-        """What the symbols in sizes are: an i64 each, by name, in the array behind the bindings."""
+    def _symbol_slots(self, b: Builder, bindings: Value) -> dict[str, Value]:
+        """Where the symbols in sizes of bindings are: an i64 each, by name, in the array behind the bindings."""
         names = [symbol.name for symbol in symbols_in(self.function)]
         if not names:
             return {}
         extents = bindings.at(len(self.function.binding_names), ptr).load(ptr)
-        return {name: b.index(extents.at(number, i64).load(i64)) for number, name in enumerate(names)}
+        return {name: extents.at(number, i64) for number, name in enumerate(names)}
 
     def _pointer(self, b: Builder, value: SSAValue) -> Value:
         """The address of a buffer's first element."""
@@ -301,7 +321,7 @@ class FunctionEmission:
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:
-            behind = len(self.function.binding_names) + bool(self.extents)
+            behind = len(self.function.binding_names) + bool(self.slots)
             stamps = bindings.at(behind, ptr).load(ptr)
             cycles = b.intrinsic("llvm.readcyclecounter", [], i64)
             stamps.at(position, i64).store(cycles)
@@ -408,9 +428,7 @@ def _operands(op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, 
 
 def symbols_of(op: Instruction) -> list[str]:
     """The names of the symbols in sizes of an instruction, of operands and those that it says, in order."""
-    said = (value.data for value in op.properties.values() if isinstance(value, SizesAttr))
-    found = [*map(sizes_of, op.operands), *said]
-    return sorted({symbol.name for sizes in found for symbol in symbols_of_sizes(sizes)})
+    return sorted(symbol.name for symbol in used_symbols(op))
 
 
 def _readable(kernel: Kernel, op: Instruction) -> str:

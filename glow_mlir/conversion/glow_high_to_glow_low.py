@@ -21,6 +21,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.samples import Samples
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
@@ -39,6 +40,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
 )
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
+from glow_mlir.dialects.glow_low.sizes import BindSymbolOp as LowBindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
@@ -108,6 +110,8 @@ class FunctionConversion:
             self._get(op)
         elif isinstance(op, SaveOp):
             self._save(op)
+        elif isinstance(op, BindSymbolOp):
+            self.program.append(LowBindSymbolOp.to(op.symbol, self.buffers[op.count], op.location))
         elif isinstance(op, HighOp) and op.IS_VIEW:
             self._view(op)
         elif isinstance(op, HighOp):

@@ -25,11 +25,13 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.loop import WindowOp
+from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import integer, ints, number, text
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
@@ -45,7 +47,7 @@ from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
 from glow_mlir.support.dtypes import is_float_dtype, signless_dtype
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Sizes, Symbol
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -93,7 +95,14 @@ class State:
         self.bindings = bindings
         self.arena: np.ndarray | None = None
         self.symbols: dict[str, int] = {}
-        """What symbols in sizes are."""
+        """What symbols in sizes are that are known so far."""
+        self.sized: dict[str, Buffer] = {}
+        """The buffers of storage whose sizes symbols decide, by name."""
+
+    @property
+    def content(self) -> Arrays:
+        """What is in all storage that was read or written."""
+        return {**self.bindings, **{name: buffer.array for name, buffer in self.sized.items()}}
 
     def read(self, name: str) -> np.ndarray:
         """The present content of storage `name`."""
@@ -103,6 +112,11 @@ class State:
         if not isinstance(op, high.ConstantOp):
             raise CompilerBugError(f"storage @{name} has no content")
         return self.bindings.setdefault(name, constant_array(op))
+
+
+def _bind_symbol(state: State, symbol: Symbol, count: np.ndarray) -> None:
+    """Make the only element of an array the number of a symbol, cut to its range."""
+    state.symbols[symbol.name] = min(max(int(count.item()), symbol.least), symbol.most)
 
 
 def _state(interpreter: Interpreter) -> State:
@@ -172,14 +186,23 @@ class GlowFunctions(InterpreterFunctions):
     @impl(low.WeightOp)
     def run_weight(self, interpreter: Interpreter, op: low.WeightOp, args: PythonValues) -> PythonValues:
         state, type_ = _state(interpreter), op.result.type
-        array = state.read(op.storage_name)
         assert isinstance(type_, MemRefType)
         if has_static_shape(type_):
-            return (wrap(array),)
-        buffer = allocate(low.buffer_at(type_, state.symbols), None, 0)
-        buffer.array[...] = array
-        state.bindings[op.storage_name] = buffer.array
+            return (wrap(state.read(op.storage_name), type_),)
+        buffer = state.sized[op.storage_name] = allocate(type_, state.symbols)
+        if op.storage_name in state.bindings:
+            buffer.array[...] = state.bindings[op.storage_name]
         return (buffer,)
+
+    @impl(HighBindSymbolOp)
+    def run_high_binding(self, interpreter: Interpreter, op: HighBindSymbolOp, args: PythonValues) -> PythonValues:
+        _bind_symbol(_state(interpreter), op.bound, args[0])
+        return ()
+
+    @impl(BindSymbolOp)
+    def run_binding(self, interpreter: Interpreter, op: BindSymbolOp, args: PythonValues) -> PythonValues:
+        _bind_symbol(_state(interpreter), op.bound, args[0].array)
+        return ()
 
     @impl(low.AllocOp)
     def run_alloc(self, interpreter: Interpreter, op: low.AllocOp, args: PythonValues) -> PythonValues:
@@ -187,7 +210,7 @@ class GlowFunctions(InterpreterFunctions):
         assert isinstance(type_, MemRefType)
         offset = op.offset.value.data if isinstance(op.offset, IntegerAttr) else 0
         arena = _state(interpreter).arena if op.offset is not None else None
-        return (allocate(low.buffer_at(type_, _state(interpreter).symbols), arena, offset),)
+        return (allocate(type_, _state(interpreter).symbols, arena, offset),)
 
     @impl(low.DeallocOp)
     def run_dealloc(self, interpreter: Interpreter, op: low.DeallocOp, args: PythonValues) -> PythonValues:
@@ -198,7 +221,7 @@ class GlowFunctions(InterpreterFunctions):
     def run_view(self, interpreter: Interpreter, op: low.ViewOp, args: PythonValues) -> PythonValues:
         type_ = op.result.type
         assert isinstance(type_, MemRefType)
-        return (args[0].view(low.buffer_at(type_, _state(interpreter).symbols)),)
+        return (args[0].view(type_),)
 
     @impl(WindowOp)
     def run_window(self, interpreter: Interpreter, op: WindowOp, args: PythonValues) -> PythonValues:
@@ -206,7 +229,7 @@ class GlowFunctions(InterpreterFunctions):
         type_ = op.result.type
         assert isinstance(type_, MemRefType)
         moved = sum(index * step for index, step in zip(indices, ints(op.steps), strict=True))
-        return (buffer.view(low.buffer_at(type_, _state(interpreter).symbols), moved),)
+        return (buffer.view(type_, moved),)
 
     @impl(low.CopyOp)
     def run_copy(self, interpreter: Interpreter, op: low.CopyOp, args: PythonValues) -> PythonValues:
@@ -362,7 +385,8 @@ def run_function(
         if packing not in (None, own_name):
             bindings[binding] = run_function(module, inputs, packing)[binding]
             continue
-        bindings[binding] = _bind(placeholder, inputs, sizes)
+        if placeholder.role != "output" or has_static_shape(placeholder.tensor_type):
+            bindings[binding] = _bind(placeholder, inputs, sizes)
         if placeholder.is_mutable or packing is not None:
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
@@ -372,7 +396,8 @@ def run_function(
         assert isinstance(size, IntegerAttr)
         state.arena = np.empty(size.value.data, np.uint8)
     interpreter.run_ssacfg_region(function.body, (), own_name)
-    return {binding: state.bindings[binding] for binding in written}
+    content = state.content
+    return {binding: content[binding] for binding in written}
 
 
 def _sized(module: ModuleOp, function: high.FunctionOp, inputs: Arrays) -> Iterator[tuple[str, Sizes]]:

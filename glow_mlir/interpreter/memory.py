@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,15 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_low.memory import byte_size, offset_of, strides_of
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.glow_low.memory import buffer_at, byte_size, offset_of, strides_of
+from glow_mlir.dialects.shapes import has_static_shape, shape_of
 from glow_mlir.support.dtypes import is_float_dtype
 
 _GARBAGE = 0x5A
+
+
+Symbols = Mapping[str, int]
+"""What symbols in sizes are, by name."""
 
 
 @dataclass
@@ -22,12 +27,27 @@ class Buffer:
 
     storage: np.ndarray
     """All bytes of the allocation, as uint8."""
-    array: np.ndarray
-    """The elements, a strided view of `storage`."""
+    type: MemRefType[Attribute]
+    symbols: Symbols
+    """What symbols are when it is used; some of them may be found out later."""
+    moved: int = 0
+    """How many elements it is further than the type says."""
+    elements: np.ndarray | None = None
+    """The elements, where they are known once and for all."""
+
+    @property
+    def array(self) -> np.ndarray:
+        """The elements, a strided view of `storage`."""
+        if self.elements is not None:
+            return self.elements
+        array = select(self.storage, buffer_at(self.type, self.symbols), self.moved)
+        if has_static_shape(self.type):
+            self.elements = array
+        return array
 
     def view(self, type_: MemRefType[Attribute], moved: int = 0) -> Buffer:
         """The same allocation under another type, `moved` elements further than that says."""
-        return Buffer(self.storage, select(self.storage, type_, moved))
+        return Buffer(self.storage, type_, self.symbols, moved)
 
 
 def select(storage: np.ndarray, type_: MemRefType[Attribute], moved: int = 0) -> np.ndarray:
@@ -46,21 +66,22 @@ def poison(array: np.ndarray) -> None:
         array.fill(array.dtype.type(True) if array.dtype.kind == "b" else array.dtype.type(_GARBAGE))
 
 
-def allocate(type_: MemRefType[Attribute], arena: np.ndarray | None, offset: int) -> Buffer:
+def allocate(
+    type_: MemRefType[Attribute], symbols: Symbols, arena: np.ndarray | None = None, offset: int = 0
+) -> Buffer:
     """A poisoned buffer: at a byte offset of the arena, or of its own where there is none."""
     size = byte_size(type_)
     storage = np.empty(size, np.uint8) if arena is None else arena[offset : offset + size]
-    buffer = Buffer(storage, select(storage, type_))
-    whole = storage[: size - size % buffer.array.dtype.itemsize].view(buffer.array.dtype)
-    poison(whole)
-    return buffer
+    dtype = numpy_dtype(type_.element_type)
+    poison(storage[: size - size % dtype.itemsize].view(dtype))
+    return Buffer(storage, type_, symbols)
 
 
 def scramble(buffer: Buffer) -> None:
     """Overwrite a dead allocation, so that a later read gives a wrong result."""
-    poison(buffer.storage.view(buffer.array.dtype))
+    poison(buffer.storage.view(numpy_dtype(buffer.type.element_type)))
 
 
-def wrap(array: np.ndarray) -> Buffer:
-    """A dense array as a buffer that shares its bytes."""
-    return Buffer(array.reshape(-1).view(np.uint8), array)
+def wrap(array: np.ndarray, type_: MemRefType[Attribute]) -> Buffer:
+    """A dense array as a buffer of static shape that shares its bytes."""
+    return Buffer(array.reshape(-1).view(np.uint8), type_, {}, elements=array)

@@ -6,33 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.selection import CompressOp, NonMaxSuppressionOp, NonZeroOp, UniqueOp
+from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp, NonZeroOp, UniqueOp
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.ir.registry import semantics
 
 
-def _padded(op: HighOp, number: int, found: np.ndarray) -> np.ndarray:
-    """A result of an operator with `found` in its corner, and zeros behind it."""
-    result = op.outputs()[number]
-    whole = np.zeros(shape_of(result), numpy_dtype(element_of(result)))
-    whole[tuple(slice(size) for size in found.shape)] = found
-    return whole
+def _padded(op: HighOp, number: int, found: np.ndarray, axis: int = 0) -> np.ndarray:
+    """A result of an operator that is `found`, and zeros behind it along an axis."""
+    behind = largest_shape(op.outputs()[number])[axis] - found.shape[axis]
+    return np.pad(found, [(0, behind if place == axis else 0) for place in range(found.ndim)])
 
 
 @semantics(NonZeroOp)
 def non_zero(op: NonZeroOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """NaN is not zero."""
     places = np.stack(np.nonzero(x))
-    return _padded(op, 0, places), np.array(places.shape[1])
-
-
-@semantics(CompressOp)
-def compress(op: CompressOp, x: np.ndarray, condition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The slices that are chosen."""
-    return _padded(op, 0, np.compress(condition, x, op.along())), np.array(condition.sum())
+    return _padded(op, 0, places, axis=1), np.array(places.shape[1])
 
 
 def _key(row: list[Any]) -> tuple[tuple[bool, Any], ...]:
@@ -51,7 +42,8 @@ def unique(op: UniqueOp, x: np.ndarray) -> tuple[np.ndarray, ...]:
     inverse = np.array([numbers[key] for key in keys], np.int64)
     occurrences = np.bincount(inverse, minlength=len(order))
     results = (x[indices], indices, inverse, occurrences)
-    return (*(_padded(op, number, found) for number, found in enumerate(results)), np.array(len(order)))
+    padded = (found if found is inverse else _padded(op, number, found) for number, found in enumerate(results))
+    return (*padded, np.array(len(order)))
 
 
 @semantics(NonMaxSuppressionOp)

@@ -78,7 +78,8 @@ class Entry:
     steps: tuple[Step, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     """
-    The symbols in the sizes of bindings. A pointer behind those of the bindings has their values, an int64 each.
+    The symbols in the sizes of bindings. A pointer behind those of the bindings has their values, an int64 each; the
+    function stores there what those are that only outputs have.
     """
     failures: tuple[Failure, ...] = ()
     """What the statuses from 1 on mean."""

@@ -16,7 +16,7 @@ import numpy as np
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dtypes import named_dtype
-from glow_mlir.support.symbols import Sizes, bound_symbols
+from glow_mlir.support.symbols import Sizes, SymbolicSize, bound_symbols
 
 
 def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -36,8 +36,16 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
 
 
 def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a binding where symbols have these values."""
-    return tuple(size if isinstance(size, int) else size.at(values) for size in binding.declared)
+    """The shape of a binding where symbols have these values; the largest along axes of others, which a call finds."""
+    return tuple(
+        size if isinstance(size, int) else size.at(values) if is_known(size, values) else largest
+        for size, largest in zip(binding.declared, binding.shape, strict=True)
+    )
+
+
+def is_known(size: SymbolicSize, values: Mapping[str, int]) -> bool:
+    """Whether there are values of all symbols in a size."""
+    return all(symbol.name in values for symbol in size.symbols)
 
 
 def is_laid_out(array: np.ndarray, binding: Binding) -> bool:
@@ -84,9 +92,15 @@ class Buffers:
         return _part(kept[binding.name], shape)
 
 
-def result(binding: Binding, part: np.ndarray) -> np.ndarray:
-    """An output that machine code has written to what `Buffers.output` gave: a copy where that is kept."""
-    return np.array(part, order="C") if is_large(binding, part.shape) else part
+def result(binding: Binding, room: np.ndarray, values: Mapping[str, int]) -> np.ndarray:
+    """
+    An output that machine code has written to what `Buffers.output` gave, where all symbols are known.
+
+    It is a copy where what holds it is kept, or is large against it.
+    """
+    shape = shape_of(binding, values)
+    part = _part(room, shape)
+    return np.array(part, order="C") if is_large(binding, shape) else part
 
 
 def is_large(binding: Binding, shape: Sequence[int]) -> bool:

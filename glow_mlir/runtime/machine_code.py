@@ -83,8 +83,10 @@ class MachineEntry(EntryPoint):
         if not self.entry.symbols:
             self.call(bound)
             return outputs
-        self.call([*bound, np.array([values[symbol.name] for symbol in self.entry.symbols], np.int64)])
-        return {b.name: result(b, outputs[b.name]) for b in self.bindings if b.role == "output"}
+        numbers = np.array([values.get(symbol.name, symbol.most) for symbol in self.entry.symbols], np.int64)
+        self.call([*bound, numbers])
+        values = {symbol.name: int(number) for symbol, number in zip(self.entry.symbols, numbers, strict=True)}
+        return {b.name: result(b, outputs[b.name], values) for b in self.bindings if b.role == "output"}
 
     def use_constants(self, constants: np.ndarray) -> None:
         """Read the constants from `constants`, which start at a multiple of 64 bytes."""

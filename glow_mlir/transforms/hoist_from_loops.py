@@ -15,9 +15,11 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import bytes_of, has_static_shape
+from glow_mlir.dialects.symbol_binding import SymbolBinding, used_symbols
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_dead, high_functions
 from glow_mlir.ir.traversal import operations, own_operations
+from glow_mlir.support.symbols import Symbol
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Hoisting:
     loop: LoopOp
     inside: set[SSAValue] = field(default_factory=set[SSAValue])
     """What may differ from trip to trip."""
+    bound: set[Symbol] = field(default_factory=set[Symbol])
+    """The symbols that the body binds."""
     whole: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """A row of a trip → the tensor in front of the loop that has those of all trips."""
 
@@ -58,6 +62,8 @@ class Hoisting:
         self.inside.update(block.args)
         is_changed = False
         for op in own_operations(block):
+            if isinstance(op, SymbolBinding):
+                self.bound.add(op.bound)
             if self._is_same(op):
                 self._move(op)
                 is_changed = True
@@ -72,6 +78,7 @@ class Hoisting:
         if not isinstance(op, HighOp) or isinstance(op, SplatOp):
             return False
         varies = any(value in self.inside and not isinstance(value.owner, SplatOp) for value in op.operands)
+        varies |= not self.bound.isdisjoint(used_symbols(op))
         return not varies and (not op.FAILURE or self._surely_runs())
 
     def _surely_runs(self) -> bool:

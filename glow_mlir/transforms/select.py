@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
+from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
@@ -47,7 +47,7 @@ class SelectPass(ModulePass):
             instruction
             for instruction in operations(function)
             if isinstance(instruction, Instruction)
-            and not isinstance(instruction, DeallocOp)
+            and instruction.NEEDS_KERNEL
             and "kernel" not in instruction.properties
         ]
         for number, instruction in enumerate(waiting, 1):

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import backend_of
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import DeallocOp, FuncOp
+from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import low_functions
@@ -45,4 +45,4 @@ class VerifySelectedPass(ModulePass):
 def _instructions(function: FuncOp) -> list[Instruction]:
     """What a function does, in its loops too."""
     found = operations(function)
-    return [inner for inner in found if isinstance(inner, Instruction) and not isinstance(inner, DeallocOp)]
+    return [inner for inner in found if isinstance(inner, Instruction) and inner.NEEDS_KERNEL]

@@ -18,12 +18,10 @@ CONSTANT_OPERANDS: Mapping[str, tuple[int, ...]] = {
     "AffineGrid": (1,),
     "BlackmanWindow": (0,),
     "CenterCropPad": (1,),
-    "Compress": (1,),
     "ConstantOfShape": (0,),
     "Expand": (1,),
     "HammingWindow": (0,),
     "HannWindow": (0,),
-    "NonZero": (0,),
     "OneHot": (1,),
     "Pad": (1, 3),
     "Range": (0, 1, 2),
@@ -33,7 +31,6 @@ CONSTANT_OPERANDS: Mapping[str, tuple[int, ...]] = {
     "Split": (1,),
     "Squeeze": (1,),
     "Tile": (1,),
-    "Unique": (0,),
     "Unsqueeze": (1,),
     "Upsample": (1,),
 }
@@ -277,7 +274,6 @@ def test_a_run_time_operand_that_fixes_no_shape_is_accepted() -> None:
         (SingleNode("Slice", [counted(2, 3), ints(0), ints(1)], 13), "the start of Slice depends on an input"),
         (SingleNode("Tile", [counted(2, 3), ints(1, 1)], 13), "the number of copies of Tile depends on an input"),
         (SingleNode("Split", [counted(2, 3), ints(1, 1)], 13, outputs=2), "the sizes of Split depends on an input"),
-        (SingleNode("NonZero", [counted(2, 3)], 13), "the operand of NonZero depends on an input"),
     ],
     ids=lambda item: item.kind if isinstance(item, SingleNode) else "",
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from single_node import SingleNode
 from single_operator import run_operator, single_operator
 
-from glow_mlir.dialects.glow_high.selection import CompressOp, NonMaxSuppressionOp, NonZeroOp, UniqueOp
+from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp, NonZeroOp, UniqueOp
 
 
 def assert_padded(padded: np.ndarray, wanted: np.ndarray) -> None:
@@ -29,16 +29,6 @@ def test_non_zero(dtype: str) -> None:
     (wanted,) = SingleNode("NonZero", [x], 13).by_reference()
     assert count == wanted.shape[1]
     assert_padded(places, wanted)
-
-
-@pytest.mark.parametrize("axis", [0, 1, -1])
-def test_compress(axis: int) -> None:
-    operands = [np.random.default_rng(0).normal(size=(3, 4)), np.array([True, False, True])]
-    module, _ = single_operator(CompressOp, operands, axis=axis)
-    slices, count = run_operator(module, operands)
-    (wanted,) = SingleNode("Compress", operands, 11, {"axis": axis}).by_reference()
-    assert count == wanted.shape[axis]
-    assert_padded(slices, wanted)
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import load, load_raw, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, linear, nest
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.copies import Box, copy_box
@@ -23,7 +23,7 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
 from glow_mlir.dialects.properties import integer, text
-from glow_mlir.dialects.shapes import Shape, normalize_axis
+from glow_mlir.dialects.shapes import Shape, normalize_axis, size_along
 
 
 def from_front(b: Builder, index: Value, size: Index) -> Value:
@@ -99,9 +99,14 @@ class GatherElementsKernel(Kernel):
         nest(b, indices.extents, take)
 
 
+def depth_of(indices: Operand) -> int:
+    """How many indices each row has."""
+    return size_along(indices.value, -1)
+
+
 def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value]:
     """The tuple of indices at a place of all axes but the last."""
-    count, step = indices.shape[-1], indices.strides[-1]
+    count, step = depth_of(indices), indices.strides[-1]
     start = linear(place, indices.strides[:-1])
     return [read_index(b, indices, start + position * step) for position in range(count)]
 
@@ -111,6 +116,7 @@ class GatherNDKernel(Kernel):
     """One copy of a slice for each tuple of indices."""
 
     name = "gather-nd"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.GatherNDOp
@@ -118,17 +124,17 @@ class GatherNDKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
         batch = integer(cast(ops.GatherNDOp, call.op).batch_dims)
-        rank = batch + indices.shape[-1]
-        outer = len(indices.shape) - 1
+        rank = batch + depth_of(indices)
+        outer = len(indices.sizes) - 1
         into, out_of = Box(result, result.strides[outer:]), Box(source, source.strides[rank:])
 
         def take(place: list[Index]) -> None:
             row = read_row(b, indices, place)
-            chosen = [checked(call, index, source.shape[batch + axis]) for axis, index in enumerate(row)]
+            chosen = [checked(call, index, source.extents[batch + axis]) for axis, index in enumerate(row)]
             target = into.moved(place, result.strides[:outer])
-            copy_box(b, source.shape[rank:], target, out_of.moved([*place[:batch], *chosen], source.strides[:rank]))
+            copy_box(b, source.extents[rank:], target, out_of.moved([*place[:batch], *chosen], source.strides[:rank]))
 
-        nest(b, indices.shape[:-1], take)
+        nest(b, indices.extents[:-1], take)
 
 
 def combination(reduction: str, operand: Operand) -> Choose | None:
@@ -147,7 +153,7 @@ def start_from_input(call: KernelCall) -> None:
     """Copy the input to the result, unless they are one buffer."""
     b, source, result = call.b, call.one("input"), call.result
     with b.when(b.address(source.pointer).ne(b.address(result.pointer))):
-        copy_box(b, result.shape, Box.all_of(result), Box.all_of(source))
+        copy_box(b, result.extents, Box.all_of(result), Box.all_of(source))
 
 
 def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
@@ -161,9 +167,10 @@ def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
         store(b, result, into, combine(b, load(b, result, into, 1, 1), load(b, updates, out_of, 1, 1)))
 
 
-def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Shape, update: Callable[[], None]) -> None:
+def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update: Callable[[], None]) -> None:
     """Emit an update where all indices are in range; the instruction fails with one that is not."""
-    fits, *rest = (call.b.compare("ult", index, size) for index, size in zip(indices, sizes, strict=True))
+    b = call.b
+    fits, *rest = (b.compare("ult", index, as_i64(b, size)) for index, size in zip(indices, sizes, strict=True))
     for check in rest:
         fits = fits & check
 
@@ -175,7 +182,7 @@ def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Shape, update: 
         call.fail()
         return ()
 
-    call.b.either(fits, updated, failed)
+    b.either(fits, updated, failed)
 
 
 @kernel("scatter-elements")
@@ -183,14 +190,15 @@ class ScatterElementsKernel(Kernel):
     """A copy of the input, then one update after the other."""
 
     name = "scatter-elements"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ScatterElementsOp
 
     def emit(self, call: KernelCall) -> None:
         b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
-        axis = normalize_axis(integer(cast(ops.ScatterElementsOp, call.op).axis), len(result.shape))
-        size = result.shape[axis]
+        axis = normalize_axis(integer(cast(ops.ScatterElementsOp, call.op).axis), len(result.sizes))
+        size = result.extents[axis]
         start_from_input(call)
 
         def update(place: list[Index]) -> None:
@@ -199,7 +207,7 @@ class ScatterElementsKernel(Kernel):
             out_of = linear(place, updates.strides)
             if_inside(call, [index], (size,), lambda: update_element(call, into, out_of))
 
-        nest(b, indices.shape, update)
+        nest(b, indices.extents, update)
 
 
 @kernel("scatter-nd")
@@ -207,19 +215,20 @@ class ScatterNDKernel(Kernel):
     """A copy of the input, then one slice after the other."""
 
     name = "scatter-nd"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ScatterNDOp
 
     def emit(self, call: KernelCall) -> None:
         b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
-        depth, outer = indices.shape[-1], len(indices.shape) - 1
-        inner = result.shape[depth:]
+        depth, outer = depth_of(indices), len(indices.sizes) - 1
+        inner, sizes = result.extents[depth:], result.extents
         overwrites = text(cast(ops.ScatterNDOp, call.op).reduction) == "none"
         start_from_input(call)
 
         def update(place: list[Index]) -> None:
-            row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), result.shape, strict=False)]
+            row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), sizes, strict=False)]
             into = Box(result, result.strides[depth:]).moved([b.index(i) for i in row], result.strides[:depth])
             out_of = Box(updates, updates.strides[outer:]).moved(place, updates.strides[:outer])
 
@@ -229,9 +238,9 @@ class ScatterNDKernel(Kernel):
                 else:
                     nest(b, inner, lambda p: update_element(call, into.offset_of(p), out_of.offset_of(p)))
 
-            if_inside(call, row, result.shape[:depth], replace)
+            if_inside(call, row, sizes[:depth], replace)
 
-        nest(b, indices.shape[:-1], update)
+        nest(b, indices.extents[:-1], update)
 
 
 @kernel("reverse-sequence")

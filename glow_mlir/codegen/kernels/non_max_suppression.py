@@ -20,7 +20,7 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import is_empty, largest_shape
 from glow_mlir.dialects.target import Target
 
 _LOW_X, _LOW_Y, _HIGH_X, _HIGH_Y, _AREA = range(5)
@@ -36,22 +36,23 @@ class NonMaxSuppressionKernel(Kernel):
     """
 
     name = "non-max-suppression"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is NonMaxSuppressionOp
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        boxes = max(1, shape_of(op.inputs()[0])[1])
+        boxes = max(1, largest_shape(op.inputs()[0])[1])
         return [((_AREA + 1, boxes), f32), ((boxes,), f32)]
 
     def emit(self, call: KernelCall) -> None:
         b, scores, most = call.b, call.one("scores"), call.maybe("max_output_boxes_per_class")
         clear(call, "result", "count")
-        batches, classes, boxes = scores.shape
-        if most is None or boxes == 0:
+        batches, classes, boxes = scores.extents
+        if most is None or is_empty(scores.value):
             return
         limit = b.max(b.min(b.index(read_index(b, most, 0)), integer(cast(NonMaxSuppressionOp, call.op).limit)), 0)
-        image = _Boxes(call, boxes)
+        image = _Boxes(call, boxes, largest_shape(scores.value)[2])
         with b.loop(0, batches) as batch:
             image.read(batch)
             with b.loop(0, classes) as number:
@@ -64,10 +65,12 @@ class _Boxes:
     """The boxes of one image and their scores in one class, in scratch memory."""
 
     call: KernelCall
-    count: int
+    count: Index
+    most: int
+    """How many boxes there may be."""
 
     def _row(self, row: int, box: Index) -> Value:
-        return self.call.many("scratch")[0].pointer.at(self.call.b.index(box) + row * self.count, f32)
+        return self.call.many("scratch")[0].pointer.at(self.call.b.index(box) + row * self.most, f32)
 
     def _left(self, box: Index) -> Value:
         return self.call.many("scratch")[1].pointer.at(box, f32)

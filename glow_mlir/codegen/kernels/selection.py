@@ -20,10 +20,10 @@ from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernels.top_k import goes_before
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.glow_high.selection import CompressOp, NonZeroOp, UniqueOp
+from glow_mlir.dialects.glow_high.selection import NonZeroOp, UniqueOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.dialects.target import Target
 
 
@@ -31,7 +31,7 @@ def clear(call: KernelCall, *names: str) -> None:
     """Fill results with zeros."""
     for operand in map(call.one, names):
         zero = raw_constant(call.b, 0, operand.element)
-        fill_box(call.b, operand.shape, Box.all_of(operand), zero)
+        fill_box(call.b, operand.extents, Box.all_of(operand), zero)
 
 
 def counted(call: KernelCall) -> Value:
@@ -47,6 +47,7 @@ class NonZeroKernel(Kernel):
     """One element after the other."""
 
     name = "non-zero"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is NonZeroOp
@@ -62,29 +63,7 @@ class NonZeroKernel(Kernel):
                 for axis, index in enumerate(place):
                     store(b, result, linear([axis, column], result.strides), b.cast(b.index(index), i64))
 
-        nest(b, source.shape, element)
-
-
-@kernel("compress")
-class CompressKernel(Kernel):
-    """One copy for each slice that is chosen."""
-
-    name = "compress"
-
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is CompressOp
-
-    def emit(self, call: KernelCall) -> None:
-        b, source, condition, result = call.b, call.one("input"), call.one("condition"), call.result
-        axis = cast(CompressOp, call.op).along()
-        others = [other for other in range(len(source.shape)) if other != axis]
-        shape = tuple(source.shape[other] for other in others)
-        into, out_of = (Box(operand, tuple(operand.strides[o] for o in others)) for operand in (result, source))
-        clear(call, "result", "count")
-        with b.loop(0, condition.shape[0]) as i, b.when(load(b, condition, i * condition.strides[0], 1, 1).ne(0)):
-            place = counted(call)
-            target = into.moved([place], (result.strides[axis],))
-            copy_box(b, shape, target, out_of.moved([i], (source.strides[axis],)))
+        nest(b, source.extents, element)
 
 
 @kernel("unique")
@@ -96,12 +75,13 @@ class UniqueKernel(Kernel):
     """
 
     name = "unique"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is UniqueOp
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        return [((max(1, shape_of(op.inputs()[0])[0]),), i64)] * 4
+        return [((max(1, largest_shape(op.inputs()[0])[0]),), i64)] * 4
 
     def emit(self, call: KernelCall) -> None:
         clear(call, "result", "indices", "occurrences", "inverse", "count")
@@ -120,9 +100,9 @@ class _Rows:
     source: Operand
 
     @property
-    def count(self) -> int:
+    def count(self) -> Index:
         """How many there are."""
-        return self.source.shape[0]
+        return self.source.extents[0]
 
     def _at(self, list_: Value, position: Index) -> Value:
         return self.call.b.index(list_.at(position, i64).load(i64))
@@ -141,7 +121,7 @@ class _Rows:
             return column + 1, less, ~(less | more)
 
         def goes_on(column: Value, _: Value, same: Value) -> Value:
-            return same & (column < source.shape[1])
+            return same & (column < source.extents[1])
 
         no, yes = one < 0, one >= 0
         _, less, same = b.repeat([b.index(0), no, yes], step, goes_on)
@@ -152,14 +132,19 @@ class _Rows:
         b, count = self.call.b, self.count
         with b.loop(0, count) as i:
             self._put(order, i, i)
-        width = 1
-        while width < count:
-            with b.loop(0, count, 2 * width) as start:
-                middle, end = (b.min(start + reach, count) for reach in (width, 2 * width))
+
+        def merge(width: Value) -> Sequence[Value]:
+            with b.loop(0, count, width * 2) as start:
+                middle, end = (b.min(start + reach, count) for reach in (width, width * 2))
                 self._merge(order, other, start, middle, end)
             with b.loop(0, count) as i:
                 self._put(order, i, self._at(other, i))
-            width *= 2
+            return (width * 2,)
+
+        def goes_on(width: Value) -> Value:
+            return width < count
+
+        b.repeat([b.index(1)], merge, goes_on)
 
     def _merge(self, order: Value, other: Value, start: Value, middle: Value, end: Value) -> None:
         b = self.call.b
@@ -203,4 +188,4 @@ class _Rows:
         self._put(numbers, row, number)
         store(call.b, indices, number * indices.strides[0], call.b.cast(row, i64))
         into = Box(result, result.strides[1:]).moved([number], result.strides[:1])
-        copy_box(call.b, source.shape[1:], into, Box(source, source.strides[1:]).moved([row], source.strides[:1]))
+        copy_box(call.b, source.extents[1:], into, Box(source, source.strides[1:]).moved([row], source.strides[:1]))

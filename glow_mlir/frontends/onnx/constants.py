@@ -14,7 +14,6 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, MulO
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.shapes import normalize_axis
 from glow_mlir.dialects.sizes import HINT, largest
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.data_movement import cut
@@ -132,26 +131,3 @@ def eye_like(node: Node) -> SSAValue:
     behind = node.emit(AddOp, places(node, rows), node.constant([node.int("k", 0)]))
     behind = node.emit(ReshapeOp, behind, shape=(rows, 1))
     return node.emit(CastOp, node.emit(EqualOp, places(node, columns), behind), to=element)
-
-
-@onnx_operator("NonZero")
-def non_zero(node: Node) -> SSAValue:
-    """The places of all elements of a constant that are not 0, one a column."""
-    places = np.nonzero(np.atleast_1d(node.content(0, "the operand")))
-    return node.constant(np.array(places, np.int64).reshape(len(places), -1))
-
-
-@onnx_operator("Unique")
-def unique(node: Node) -> list[SSAValue]:
-    """The different elements (or slices along `axis`) of a constant, where they first are, where each is, how often."""
-    array = node.content(0, "the operand")
-    axis = normalize_axis(node.int("axis"), array.ndim) if node.has("axis") else None
-    values, first, inverse, counts = np.unique(
-        array, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
-    inverse = inverse.reshape(-1)
-    if not node.flag("sorted", True):
-        order = np.argsort(first)
-        values = np.take(values, order, axis=axis or 0)
-        first, counts, inverse = first[order], counts[order], np.argsort(order)[inverse]
-    return [node.constant(item) for item in (values, *(part.astype(np.int64) for part in (first, inverse, counts)))]

@@ -25,16 +25,24 @@ from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, Uns
 from glow_mlir.frontends.onnx.facts import found_out
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.influences import Influences
+from glow_mlir.frontends.onnx.numbering import ValueNumbers
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.scope import Scope, named_location
 from glow_mlir.frontends.onnx.shapes import KnownSizes, operands_of
 from glow_mlir.frontends.onnx.sparse import Initializer, dense_array, initializers_of
 from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.types import check_declared, check_values, element_of_onnx, input_types
+from glow_mlir.frontends.onnx.types import (
+    check_declared,
+    check_values,
+    element_of_onnx,
+    input_types,
+    symbol_name,
+    symbolic_sizes,
+)
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.ir.value_names import value_name
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import Dimension, Symbol, symbols_of
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
@@ -77,12 +85,18 @@ class GraphImporter:
     """What values depend on."""
     known_sizes: KnownSizes = field(init=False)
     """What values are that follow from shapes."""
+    emitted: ValueNumbers = field(init=False)
+    """What has been emitted of which value, for what is emitted once of equal ones."""
+    symbols: set[str] = field(default_factory=set[str])
+    """The names of symbols in sizes."""
     block: Block = field(init=False)
     """Where operators are inserted: that of the function, or of a region."""
 
     def __post_init__(self) -> None:
         self.block = self.function.block
         self.known_sizes = KnownSizes(self.fold)
+        self.emitted = ValueNumbers(self.fold)
+        self.symbols.update(symbol.name for symbol in symbols_of(symbolic_sizes(self.dimensions).values()))
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
@@ -156,6 +170,10 @@ class GraphImporter:
         if math.prod(size for size in shape if size) > MOST_ELEMENTS:
             hint = "check the sizes of inputs, and constants that say how large a value is"
             raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
+
+    def new_symbol(self, label: str, most: int) -> Symbol:
+        """A symbol from 0 to `most`; its name is the label, as far as IR can have that and it is free."""
+        return Symbol(symbol_name(label, self.symbols), 0, most)
 
     def constant(
         self,

@@ -75,20 +75,6 @@ def reverse_sequence(node: Node) -> SSAValue:
     return node.emit(ReverseSequenceOp, node.input(0), node.input(1), **axes)
 
 
-@onnx_operator("Compress")
-def compress(node: Node) -> SSAValue:
-    """The slices along `axis`, by default the elements, for which a constant condition holds."""
-    chosen = np.flatnonzero(node.content(1, "the condition")).astype(np.int64)
-    value, axis = node.input(), 0
-    if node.has("axis"):
-        axis = normalize_axis(node.int("axis"), node.rank())
-    else:
-        value = node.emit(ReshapeOp, value, shape=(int(np.prod(node.shape())),))
-    if chosen.size and chosen[-1] >= shape_of(value)[axis]:
-        raise ModelError(f"Compress: the condition is longer than axis {axis}", node=node.name)
-    return node.emit(GatherOp, value, node.constant(chosen), axis=axis)
-
-
 @onnx_operator("OneHot")
 def one_hot(node: Node) -> SSAValue:
     """`on` where the position along a new axis equals the index, else `off`; the depth is a constant."""

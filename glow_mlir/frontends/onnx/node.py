@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.sparse import dense_array
-from glow_mlir.support.symbols import Sizes, SymbolicSize
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
 if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.scope import Scope
@@ -204,6 +205,21 @@ class Node:
     ) -> tuple[SSAValue, ...]:
         """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
         return tuple(self.graph.insert(operator.make(*operands, location=self.location, **properties)).results)
+
+    def once(self, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
+        """What `emit` emits; where nodes of this kind have emitted it for an equal value here, what that was."""
+        return self.graph.emitted.once((self.kind, self.graph.block), value, emit)
+
+    def bind_symbol(self, count: SSAValue, most: builtins.int) -> Size:
+        """
+        A size that is the only element of `count`, from 0 to `most`: a number where that is known, else a new symbol.
+        """
+        known = self.graph.fold(count)
+        if not most or known is not None:
+            return 0 if known is None else int(known.item())
+        symbol = self.graph.new_symbol(f"{next(filter(None, self.proto.output), self.kind)}.count", most)
+        self.graph.block.add_op(BindSymbolOp.to(symbol, count, self.location))
+        return SymbolicSize.of(symbol)
 
     def region(self, name: str, block: Block, arguments: Sequence[SSAValue] = ()) -> list[SSAValue] | None:
         """Import a graph attribute, whose inputs are `arguments`, into a block: its outputs, `None` if unsupported."""

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import whole_number
@@ -92,7 +93,9 @@ def check_declared(output: onnx.ValueInfoProto, value: SSAValue, is_sized: bool)
         raise ModelError(f"output '{output.name}' is declared as {said}, and is {found}", hint=hint)
     said = [size.dim_value if size.HasField("dim_value") else None for size in declared.shape.dim]
     shape = sizes_of(value)
-    fits = len(said) == len(shape) and all(size in (None, found) for size, found in zip(said, shape, strict=True))
+    pairs = zip(said, shape, strict=False)
+    may_be = all(size is None or smallest(found) <= size <= largest(found) for size, found in pairs)
+    fits = len(said) == len(shape) and may_be
     if declared.HasField("shape") and not (fits if is_sized else len(said) == len(shape)):
         listed = ", ".join("?" if size is None else str(size) for size in said)
         raise ModelError(f"output '{output.name}' is declared with shape ({listed}), and has {shape}", hint=hint)
@@ -129,14 +132,19 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
         if isinstance(given, tuple) and given[0] == given[1]:
             found[label] = given[0]
         elif isinstance(given, tuple):
-            name = re.sub(r"^(?![A-Za-z_])|[^\w$.]", "_", label, flags=re.ASCII)
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            found[label] = SymbolicSize.of(Symbol(name, *given))
+            found[label] = SymbolicSize.of(Symbol(symbol_name(label, taken), *given))
         else:
             found[label] = given
     return found
+
+
+def symbol_name(label: str, taken: set[str]) -> str:
+    """The name of a symbol that goes by any label outside, and is none of those that are `taken`, which get it."""
+    name = re.sub(r"^(?![A-Za-z_])|[^\w$.]", "_", label, flags=re.ASCII)
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

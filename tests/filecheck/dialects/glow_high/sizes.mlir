@@ -20,3 +20,19 @@ glow_high.func @sizes(%x: tensor<?x?x8xf32, #glow.sizes<[batch, length], batch =
   // CHECK-NEXT: %expand = glow_high.expand %v {shape = #glow.sizes<[length, 8], length = 1 to 16>} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
   %expand = glow_high.expand %v {shape = #glow.sizes<[length, 8], length = 1 to 16>} : tensor<?x8xf32, #glow.sizes<[length], length = 1 to 16>>
 }
+
+// CHECK-LABEL: glow_high.func @bound(
+glow_high.func @bound(%x: tensor<9x4xf32>, %count: tensor<1xi64>, %holds: tensor<i1>) {
+  // CHECK-NEXT: glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 9>}
+  glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 9>}
+  %slice = glow_high.slice %x {starts = [0, 0], ends = #glow.sizes<[found, 4], found = 0 to 9>, steps = [1, 1]} : tensor<?x4xf32, #glow.sizes<[found], found = 0 to 9>>
+  // CHECK: glow_high.if %holds {
+  %sum = glow_high.if %holds {
+    // CHECK-NEXT: glow_high.bind_symbol %count {symbol = #glow.sizes<[inner], inner = 2 to 9>}
+    glow_high.bind_symbol %count {symbol = #glow.sizes<[inner], inner = 2 to 9>}
+    %shape = glow_high.shape {sizes = #glow.sizes<[found + inner], found = 0 to 9, inner = 2 to 9>} : tensor<1xi64>
+    glow_high.yield %shape
+  } else {
+    glow_high.yield %count
+  } : tensor<1xi64>
+}

@@ -5,18 +5,15 @@
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
 // CHECK-LABEL: glow_low.func @elements(
-glow_low.func @elements(@in %x: memref<3x4xf32>, @in %c: memref<3xi1>, @in %rows: memref<9x2xi32>) {
+glow_low.func @elements(@in %x: memref<3x4xf32>, @in %rows: memref<9x2xi32>) {
   %count = glow_low.alloc : memref<i64>
   %places = glow_low.alloc : memref<2x12xi64>
-  %some = glow_low.alloc : memref<3x4xf32>
   %unique = glow_low.alloc : memref<9x2xi32>
   %indices = glow_low.alloc : memref<9xi64>
   %inverse = glow_low.alloc : memref<9xi64>
   %occurrences = glow_low.alloc : memref<9xi64>
   // CHECK: glow_low.non_zero @out %places, @out %count, @in %x
   glow_low.non_zero @out %places, @out %count, @in %x
-  // CHECK: glow_low.compress @out %some, @out %count, @in %x, @in %c
-  glow_low.compress @out %some, @out %count, @in %x, @in %c
   // CHECK: glow_low.unique @out %unique, @out %indices, @out %inverse, @out %occurrences, @out %count, @in %rows {sorted = false}
   glow_low.unique @out %unique, @out %indices, @out %inverse, @out %occurrences, @out %count, @in %rows {sorted = false}
 }

@@ -36,8 +36,16 @@ glow_low.func @numbers(@in %x: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to
 }
 
 // CHECK: glow_low.func @prefix
-glow_low.func @prefix(@in %x: memref<64x4xf32>, @out %y: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>) {
+glow_low.func @prefix(@in %x: memref<64x4xf32>, @in %rows_of: memref<?xf32, #glow.sizes<[batch], batch = 1 to 64>>, @out %y: memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>) {
   // CHECK-NEXT: %rows = glow_low.view %x : memref<64x4xf32> to memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
   %rows = glow_low.view %x : memref<64x4xf32> to memref<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
   glow_low.copy @out %y, @in %rows
+}
+
+// CHECK: glow_low.func @bound
+glow_low.func @bound(@in %x: memref<9x4xf32>, @in %count: memref<i64>, @out %y: memref<?x4xf32, #glow.sizes<[found], found = 0 to 9>>) {
+  // CHECK-NEXT: glow_low.bind_symbol @in %count {symbol = #glow.sizes<[found], found = 0 to 9>}
+  glow_low.bind_symbol @in %count {symbol = #glow.sizes<[found], found = 0 to 9>}
+  %rows = glow_low.view %x : memref<9x4xf32> to memref<?x4xf32, #glow.sizes<[found], found = 0 to 9>>
+  glow_low.relu @out %y, @in %rows
 }

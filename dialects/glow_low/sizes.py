@@ -1,0 +1,42 @@
+"""The instruction that binds a symbol to a number which is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
+
+from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
+from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.dialects.symbol_binding import SymbolBinding
+
+
+@irdl_op_definition
+class BindSymbolOp(Instruction, SymbolBinding):
+    """
+    From here on, a symbol in sizes is the only element of `count`, cut to the symbol's range.
+
+    It needs no kernel: the entry keeps the numbers of symbols, and gives them to the kernels behind.
+
+    ```mlir
+    glow_low.bind_symbol @in %count {symbol = #glow.sizes<[found], found = 0 to 6>}
+    ```
+    """
+
+    name = "glow_low.bind_symbol"
+    NEEDS_KERNEL: ClassVar[bool] = False
+    QUALIFIERS: ClassVar[Mapping[str, Qualifier]] = {"count": Qualifier.IN}
+
+    count = operand_def(BUFFER)
+    symbol = prop_def(SizesAttr)
+
+    @classmethod
+    def to(cls, symbol: SizesAttr, count: SSAValue, location: LocationAttr | None = None) -> BindSymbolOp:
+        """Bind a symbol to a number."""
+        return cls.of(count, properties={"symbol": symbol}, location=location)
+
+    def verify_(self) -> None:
+        self.verify_binding()

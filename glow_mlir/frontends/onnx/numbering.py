@@ -1,0 +1,49 @@
+"""Which values are equal because they are computed alike: those that decide how large a result is give it once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.frontends.onnx.facts import found_out
+from glow_mlir.frontends.onnx.shapes import operands_of
+
+FEW = 64
+"""Elements of a constant at most for which it is compared with others."""
+
+
+class ValueNumbers:
+    """The values of one function by what they are computed of; each is looked at once."""
+
+    def __init__(self, fold: Callable[[SSAValue], np.ndarray | None]) -> None:
+        self._fold = fold
+        self._first: dict[Hashable, SSAValue] = {}
+        self._known: dict[SSAValue, SSAValue] = {}
+        self._emitted: dict[Hashable, SSAValue] = {}
+
+    def once(self, kind: Hashable, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
+        """What `emit` gives of a value; what it gave of an equal one, where that was for the same `kind`."""
+        key = kind, found_out(value, self._known, operands_of, self._of)
+        if key not in self._emitted:
+            self._emitted[key] = emit()
+        return self._emitted[key]
+
+    def _of(self, value: SSAValue) -> SSAValue:
+        """The first value that is equal; those of the operands are known."""
+        return self._first.setdefault(self._key(value), value)
+
+    def _key(self, value: SSAValue) -> Hashable:
+        """What equal values have in common."""
+        owner = value.owner
+        if isinstance(owner, Operation) and not owner.operands:
+            array = self._fold(value)
+            if array is not None and array.size <= FEW:
+                return array.dtype.str, array.shape, array.tobytes()
+        if not isinstance(owner, HighOp) or owner.regions:
+            return value
+        operands = tuple(self._known[item] for item in owner.operands)
+        properties = frozenset(owner.properties.items())
+        return type(owner), operands, properties, list(owner.results).index(value)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,100 @@
+"""ONNX's operators whose results have as many elements as their operands say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp, NonZeroOp, UniqueOp
+from glow_mlir.dialects.shapes import largest_shape, normalize_axis, shape_of, sizes_of
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size, product_of
+
+
+def first(node: Node, value: SSAValue, count: Size, axis: int = 0) -> SSAValue:
+    """The first elements of a value along an axis, as many as `count`."""
+    sizes = sizes_of(value)
+    ends = (*sizes[:axis], count, *sizes[axis + 1 :])
+    return node.emit(SliceOp, value, starts=(0,) * len(sizes), ends=ends)
+
+
+def flat(node: Node, value: SSAValue) -> SSAValue:
+    """All elements of a value along one axis."""
+    return node.emit(ReshapeOp, value, shape=(product_of(sizes_of(value)),))
+
+
+def places_of(node: Node, value: SSAValue) -> SSAValue:
+    """The places of all elements of a value of one axis or more that are not 0, one a column."""
+    places, count = node.emit_all(NonZeroOp, value)
+    return first(node, places, node.bind_symbol(count, shape_of(places)[1]), axis=1)
+
+
+@onnx_operator("NonZero")
+def non_zero(node: Node) -> SSAValue:
+    """The places of all elements that are not 0, one a column."""
+    value = node.input() if node.rank() else flat(node, node.input())
+    return node.once(value, lambda: places_of(node, value))
+
+
+@onnx_operator("Compress")
+def compress(node: Node) -> SSAValue:
+    """The slices along `axis`, by default the elements, for which a condition holds."""
+    value, axis = node.input(), 0
+    if node.has("axis"):
+        axis = normalize_axis(node.int("axis"), node.rank())
+    else:
+        value = flat(node, value)
+    condition, known = node.input(1), node.known(1)
+    chosen = largest_shape(condition)[0] if known is None else max(np.flatnonzero(known), default=-1) + 1
+    if chosen > largest_shape(value)[axis]:
+        raise ModelError(f"Compress: the condition is longer than axis {axis}", node=node.name)
+    places = node.once(condition, lambda: places_of(node, condition))
+    return node.emit(GatherOp, value, flat(node, places), axis=axis)
+
+
+@onnx_operator("Unique")
+def unique(node: Node) -> Sequence[SSAValue]:
+    """The different elements, or slices along `axis`, where they first are, where each is, how often they come."""
+    axis = normalize_axis(node.int("axis"), node.rank()) if node.has("axis") else None
+    value = flat(node, node.input()) if axis is None else _fronted(node, node.input(), axis)
+    sizes = sizes_of(value)
+    rows = node.emit(ReshapeOp, value, shape=(sizes[0], product_of(sizes[1:])))
+    found, indices, inverse, occurrences, count = node.emit_all(UniqueOp, rows, sorted=node.flag("sorted", True))
+    number = node.bind_symbol(count, largest(sizes[0]))
+    kept = node.emit(ReshapeOp, first(node, found, number), shape=(number, *sizes[1:]))
+    values = kept if axis is None else _fronted(node, kept, axis, back=True)
+    return [values, first(node, indices, number), inverse, first(node, occurrences, number)]
+
+
+def _fronted(node: Node, value: SSAValue, axis: int, back: bool = False) -> SSAValue:
+    """The value with an axis in front of the others; or where that is so, `back` in its place."""
+    rank = len(sizes_of(value))
+    order = [axis, *(place for place in range(rank) if place != axis)]
+    if back:
+        order = [order.index(place) for place in range(rank)]
+    return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)
+
+
+@onnx_operator("NonMaxSuppression", since=10)
+def non_max_suppression(node: Node) -> SSAValue:
+    """Rows of batch, class and box for the best of boxes that overlap."""
+    most, limit = node.known(2), largest_shape(node.input())[1]
+    if node.optional(2) is None:
+        limit = 0
+    elif most is not None:
+        limit = min(limit, max(0, int(most.item())))
+    operands = [node.optional(position) for position in range(2, 5)]
+    rows, count = node.emit_all(
+        NonMaxSuppressionOp,
+        *(node.input(0), node.input(1), *operands),
+        center_point_box=node.flag("center_point_box"),
+        limit=limit,
+    )
+    return first(node, rows, node.bind_symbol(count, shape_of(rows)[0]))
