@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
 from glow_mlir.dialects.properties import flag, floats, number, size, text
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.dialects.sizes import static
-from glow_mlir.frontends.onnx.export.spatial import require_plain
+from glow_mlir.frontends.onnx.export.codes import product
 from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
 
@@ -33,18 +33,19 @@ def _factor(writer: Writer, value: SSAValue, transpose: bool) -> str:
 @onnx_export(MatMulOp)
 def matmul(writer: Writer, op: MatMulOp) -> str:
     """Numpy's product, transposes as nodes, and a bias that is added."""
-    require_plain(writer, op)
     left = _factor(writer, op.left, flag(op.transpose_left))
     right = _factor(writer, op.right, flag(op.transpose_right))
-    result = writer.emit("MatMul", left, right)
+    result = product(writer, op, "MatMul", left, right)
     return result if op.bias is None else writer.emit("Add", result, op.bias)
 
 
 @onnx_export(FullyConnectedOp)
 def fully_connected(writer: Writer, op: FullyConnectedOp) -> str:
     """A product with a bias."""
-    require_plain(writer, op)
-    return writer.emit("Gemm", op.input, op.weights, op.bias)
+    if element_of(op.result) == element_of(op.input):
+        return writer.emit("Gemm", op.input, op.weights, op.bias)
+    result = product(writer, op, "MatMul", writer.name(op.input), writer.name(op.weights))
+    return writer.emit("Add", result, op.bias)
 
 
 @onnx_export(DetOp)

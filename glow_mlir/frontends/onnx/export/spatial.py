@@ -13,6 +13,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import flag, floats, integer, ints, number, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
+from glow_mlir.frontends.onnx.export.codes import product
 from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
 
@@ -27,47 +28,43 @@ def _to_front(rank: int, axis: int) -> Shape:
     return (0, axis, *others) if rank > 1 else (0,)
 
 
-def _channels_first(writer: Writer, value: SSAValue, layout: str) -> str:
+def channels_first(writer: Writer, value: SSAValue, layout: str) -> str:
+    """The name of an image, or of weights, with channels in front."""
     rank = rank_of(value)
     return writer.name(value) if layout == "channels_first" else writer.transposed(value, _to_front(rank, rank - 1))
 
 
-def _back(writer: Writer, name: str, rank: int, layout: str) -> str:
+def channels_back(writer: Writer, name: str, rank: int, layout: str) -> str:
     """A result with channels in front, as the layout wants it."""
     return name if layout == "channels_first" else writer.transposed(name, _inverse(_to_front(rank, rank - 1)))
 
 
-def _is_plain(op: HighOp) -> bool:
-    """Whether a product computes in the type of its operands, as ONNX's do."""
-    return all(element_of(value) == element_of(op.results[0]) for value in op.operands)
-
-
-def require_plain(writer: Writer, op: HighOp) -> None:
-    """Raise `UnsupportedError` for a product of codes or of narrow numbers."""
-    if not _is_plain(op):
-        raise writer.unsupported("a product whose result has another element type has no words in ONNX")
-
-
 @onnx_export(convolution.ConvOp)
 def conv(writer: Writer, op: convolution.ConvOp) -> str:
-    """A convolution of images with channels in front."""
-    require_plain(writer, op)
+    """A convolution of images with channels in front; a bias of sums of codes is added."""
     layout = text(op.layout)
-    operands = [_channels_first(writer, value, layout) for value in (op.input, op.filter)]
-    result = writer.emit(
+    image, weights = (channels_first(writer, value, layout) for value in (op.input, op.filter))
+    is_plain = op.bias is None or element_of(op.bias) == element_of(op.input)
+    result = product(
+        writer,
+        op,
         "Conv",
-        *operands,
-        op.bias,
-        kernel_shape=_kernel(op.filter, layout),
+        image,
+        weights,
+        *([op.bias] if is_plain else []),
+        kernel_shape=kernel_of(op.filter, layout),
         strides=ints(op.strides),
         pads=ints(op.pads),
         dilations=ints(op.dilations),
         group=integer(op.group),
     )
-    return _back(writer, result, rank_of(op.result), layout)
+    if op.bias is not None and not is_plain:
+        by_channel = writer.reshaped(op.bias, (-1, *[1] * (rank_of(op.result) - 2)))
+        result = writer.emit("Add", result, by_channel)
+    return channels_back(writer, result, rank_of(op.result), layout)
 
 
-def _kernel(weights: SSAValue, layout: str) -> Shape:
+def kernel_of(weights: SSAValue, layout: str) -> Shape:
     """The spatial sizes of weights."""
     shape = shape_of(weights)
     return shape[2:] if layout == "channels_first" else shape[1:-1]
@@ -76,21 +73,30 @@ def _kernel(weights: SSAValue, layout: str) -> Shape:
 @onnx_export(convolution.ConvTransposeOp)
 def conv_transpose(writer: Writer, op: convolution.ConvTransposeOp) -> str:
     """A transposed convolution of images with channels in front."""
-    require_plain(writer, op)
     layout = text(op.layout)
-    operands = [_channels_first(writer, value, layout) for value in (op.input, op.filter)]
-    result = writer.emit(
+    image, weights = (channels_first(writer, value, layout) for value in (op.input, op.filter))
+    result = product(
+        writer,
+        op,
         "ConvTranspose",
-        *operands,
+        image,
+        weights,
         op.bias,
-        kernel_shape=_kernel(op.filter, layout),
+        kernel_shape=kernel_of(op.filter, layout),
         strides=ints(op.strides),
         pads=ints(op.pads),
         dilations=ints(op.dilations),
         output_padding=ints(op.output_padding),
         group=integer(op.group),
     )
-    return _back(writer, result, rank_of(op.result), layout)
+    return channels_back(writer, result, rank_of(op.result), layout)
+
+
+# Any: pools have their properties each for itself.
+def pool_attributes(op: Any) -> dict[str, Any]:
+    """The window of a pool, as ONNX's attributes."""
+    names = ("kernel_shape", "strides", "pads", "dilations")
+    return {**{name: ints(getattr(op, name)) for name in names}, "ceil_mode": int(flag(op.ceil_mode))}
 
 
 def _pool(kind: str, more: Callable[[Any], dict[str, Any]]) -> Callable[[Writer, Any], str]:
@@ -98,15 +104,11 @@ def _pool(kind: str, more: Callable[[Any], dict[str, Any]]) -> Callable[[Writer,
         layout = text(op.layout)
         result = writer.emit(
             kind,
-            _channels_first(writer, op.input, layout),
-            kernel_shape=ints(op.kernel_shape),
-            strides=ints(op.strides),
-            pads=ints(op.pads),
-            dilations=ints(op.dilations),
-            ceil_mode=int(flag(op.ceil_mode)),
+            channels_first(writer, op.input, layout),
+            **pool_attributes(op),
             **more(op),
         )
-        return _back(writer, result, rank_of(op.result), layout)
+        return channels_back(writer, result, rank_of(op.result), layout)
 
     return export
 
@@ -193,25 +195,27 @@ for _operator, _name in {
 
 @onnx_export(ResizeOp)
 def resize(writer: Writer, op: ResizeOp) -> str:
-    """By scales where these say which shape it is, else by sizes."""
-    coordinates = text(op.coordinates)
+    """By scales where these say which shape it is, else by sizes; channels that stay as they are in front."""
     shape, ratios = shape_of(op.input), op.ratios()
     by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
     is_scaled = by_scales == list(ints(op.shape))
     if not is_scaled and op.scales is not None:
         raise writer.unsupported("scales that say another shape have no words in ONNX")
-    roi = writer.constant(floats(op.roi), np.float32) if op.roi is not None else ""
-    return writer.emit(
+    rank = len(shape)
+    is_last = rank > 2 and shape[-1] == ints(op.shape)[-1] and shape[1] != ints(op.shape)[1]
+    order = _to_front(rank, rank - 1) if is_last and op.roi is None else tuple(range(rank))
+    result = writer.emit(
         "Resize",
-        op.input,
-        roi,
-        writer.constant(ratios, np.float32) if op.scales is not None else "",
-        writer.constant(ints(op.shape)) if op.scales is None else "",
+        writer.transposed(op.input, order),
+        writer.constant(floats(op.roi), np.float32) if op.roi is not None else "",
+        writer.constant([ratios[axis] for axis in order], np.float32) if op.scales is not None else "",
+        writer.constant([ints(op.shape)[axis] for axis in order]) if op.scales is None else "",
         mode=text(op.mode),
-        coordinate_transformation_mode=coordinates,
+        coordinate_transformation_mode=text(op.coordinates),
         nearest_mode=text(op.rounding),
         cubic_coeff_a=float(number(op.cubic_coefficient)),
         exclude_outside=int(flag(op.exclude_outside)),
         antialias=int(flag(op.antialias)),
         extrapolation_value=float(number(op.extrapolation)),
     )
+    return writer.transposed(result, _inverse(order))

@@ -142,7 +142,8 @@ class Writer:
             self.names[value] = name
             return
         last = self.nodes[-1] if self.nodes else None
-        if last is not None and name in last.output and name not in self._transposed:
+        is_free = name not in self._transposed and name not in self.reserved
+        if last is not None and name in last.output and is_free:
             last.output[list(last.output).index(name)] = wish
         else:
             self.nodes.append(helper.make_node("Identity", [name], [wish], self.fresh(f"{wish}_identity")))
