@@ -7,9 +7,14 @@ from abc import ABC
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, has_one_element, require
+from glow_mlir.dialects.sizes import SizesAttr, smallest
+from glow_mlir.support.symbols import Size
 
 
 class ControlFlowOp(IRDLOperation, ABC):
@@ -26,10 +31,30 @@ def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
     require(is_scalar, f"{noun} is one element of {element}, not {value.type}")
 
 
-def verify_trips(trips: IntegerAttr | None, trip_count: SSAValue | None, condition: SSAValue | None) -> None:
+TripsAttr = IntegerAttr | SizesAttr
+"""How many trips a loop has: an i64, or one size that is known at run time only."""
+
+
+def trips_of(trips: TripsAttr | None) -> Size | None:
+    """How many trips a loop has, at most where a condition ends it; `None` where no property tells."""
+    if isinstance(trips, SizesAttr):
+        (size,) = trips.data
+        return size
+    return None if trips is None else integer(trips)
+
+
+def trips_attribute(trips: Size) -> Attribute:
+    """The property of a loop with so many trips."""
+    return to_attribute(trips) if isinstance(trips, int) else SizesAttr((trips,))
+
+
+def verify_trips(trips: TripsAttr | None, trip_count: SSAValue | None, condition: SSAValue | None) -> None:
     """Check what ends a loop: a number of trips, one that is computed, a condition, or the one and the other."""
     require(trips is None or trip_count is None, "trips are counted once")
-    if trips is not None:
+    if isinstance(trips, SizesAttr):
+        is_size = len(trips.data) == 1 and not isinstance(trips.data[0], int) and smallest(trips.data[0]) >= 0
+        require(is_size, "trips are one size, which is never below 0")
+    elif trips is not None:
         require(trips.type == i64, "trips are counted by an i64")
         require(integer(trips) > 0, "a loop has at least one trip")
     if trip_count is not None:
@@ -38,3 +63,17 @@ def verify_trips(trips: IntegerAttr | None, trip_count: SSAValue | None, conditi
         verify_scalar(condition, i1, "the condition")
     endless = trips is None and trip_count is None and condition is None
     require(not endless, "a loop ends after some trips, or by a condition")
+
+
+def print_trips(printer: Printer, trips: TripsAttr) -> None:
+    """Print how many trips a loop has: a number alone, or a size."""
+    if isinstance(trips, SizesAttr):
+        printer.print_attribute(trips)
+    else:
+        printer.print_string(str(integer(trips)))
+
+
+def parse_trips(parser: Parser) -> Attribute:
+    """Parse what `print_trips` prints."""
+    number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+    return parser.parse_attribute() if number is None else to_attribute(number)

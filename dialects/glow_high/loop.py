@@ -12,18 +12,27 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.control_flow import verify_trips
-from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
+from glow_mlir.dialects.control_flow import (
+    TripsAttr,
+    parse_trips,
+    print_trips,
+    trips_attribute,
+    trips_of,
+    verify_trips,
+)
+from glow_mlir.dialects.glow_high.base import parse_defined_value, parse_optional_value, to_segments
 from glow_mlir.dialects.glow_high.control_flow import INDEX, RegionOp, YieldOp
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.properties import integer, ints, optional_ints_prop
+from glow_mlir.dialects.properties import ints, optional_ints_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.support.symbols import Size
 
 
 class Trips(NamedTuple):
-    """How often a loop runs: a number of trips, known or computed, and a condition; `None` for what does not matter."""
+    """How often a loop runs: trips, as a size or computed, and a condition; `None` for what does not matter."""
 
-    number: int | SSAValue | None
+    number: Size | SSAValue | None
     condition: SSAValue | None = None
 
 
@@ -39,14 +48,14 @@ class LoopOp(RegionOp):
     """
     What a region yields when it has run several times; each trip takes what the one before yielded.
 
-    How many trips there are is a number, `trips`, or the only element of `trip_count`; none where that is not positive.
+    How many trips there are is a size, `trips`, or the only element of `trip_count`; none where that is not positive.
     With a `condition`, a trip takes place only where its only element holds; each trip then yields the next condition
     in front of what it carries on. `%i` counts the trips from 0.
 
-    Where trips are a number, a loop may go over tensors, `scanned`, each trip with one row of each, which is a part
+    Where trips are a size, a loop may go over tensors, `scanned`, each trip with one row of each, which is a part
     along axis 0 without that axis. Results behind those that are carried are stacked from what each trip yields behind
-    the carried values, one row a trip; no condition then ends the loop early. What is `reversed` goes from the last
-    row to the first.
+    the carried values, one row a trip; those of trips that a condition keeps from taking place are 0. What is
+    `reversed`, which takes a number of trips, goes from the last row to the first.
 
     ```mlir
     %sum = glow_high.loop %i = 8 (%a = %zero) {
@@ -71,7 +80,7 @@ class LoopOp(RegionOp):
     condition = opt_operand_def(TENSOR)
     initial = var_operand_def(TENSOR)
     scanned = var_operand_def(TENSOR)
-    trips = opt_prop_def(base(IntegerAttr))
+    trips: TripsAttr | None = opt_prop_def(base(IntegerAttr) | base(SizesAttr))
     reversed_inputs: DenseArrayBase[Any] | None = optional_ints_prop()
     """Positions among `scanned`."""
     reversed_outputs: DenseArrayBase[Any] | None = optional_ints_prop()
@@ -89,7 +98,7 @@ class LoopOp(RegionOp):
         location: LocationAttr | None = None,
     ) -> LoopOp:
         """The loop of a body that ends with what it yields; `reversed_outputs` has a flag for each stacked result."""
-        count = trips.number if isinstance(trips.number, int) else None
+        count = None if isinstance(trips.number, SSAValue) else trips.number
         groups = [
             [trips.number] if isinstance(trips.number, SSAValue) else [],
             [] if trips.condition is None else [trips.condition],
@@ -99,7 +108,7 @@ class LoopOp(RegionOp):
         properties = _reversals([rows.reversed for rows in scanned], reversed_outputs)
         properties["operandSegmentSizes"] = to_segments([len(group) for group in groups])
         if count is not None:
-            properties["trips"] = to_attribute(count)
+            properties["trips"] = trips_attribute(count)
         last = body.block.last_op
         assert isinstance(last, YieldOp)
         rows = last.values[len(groups[1]) + len(initial) :]
@@ -138,9 +147,14 @@ class LoopOp(RegionOp):
         return tuple(self.results[len(self.initial) :])
 
     @property
+    def size_of_trips(self) -> Size | None:
+        """How many trips there are, at most where there is a condition; `None` where they are computed."""
+        return trips_of(self.trips)
+
+    @property
     def static_trips(self) -> int | None:
-        """How many trips there are at most, where that is known; exactly so many without a condition."""
-        return None if self.trips is None else integer(self.trips)
+        """How many trips there are at most, where that is a number; exactly so many without a condition."""
+        return self.size_of_trips if isinstance(self.size_of_trips, int) else None
 
     @property
     def over(self) -> list[Rows]:
@@ -173,7 +187,8 @@ class LoopOp(RegionOp):
             "the body takes the number of the trip, values as they are carried in, and rows of what it goes over",
         )
         require([value.type for value in self.finals] == types, "a loop gives values of the types that it carries")
-        require(not self.stacked or self.condition is None, "a loop that stacks results has no condition")
+        backwards = self.reversed_inputs or self.reversed_outputs
+        require(not backwards or self.static_trips is not None, "what is reversed has a number of rows")
         _verify_positions(ints(self.reversed_inputs), len(self.scanned))
         _verify_positions(ints(self.reversed_outputs), len(self.stacked))
         conditions = [] if self.condition is None else [self.condition.type]
@@ -182,15 +197,16 @@ class LoopOp(RegionOp):
     def _row_type(self, value: SSAValue) -> Attribute:
         """The type of what a trip has of a tensor that has a row for each."""
         sizes = sizes_of(value)
-        fits = bool(sizes) and self.static_trips is not None and sizes[0] == self.static_trips
+        fits = bool(sizes) and self.size_of_trips is not None and sizes[0] == self.size_of_trips
         require(fits, f"a loop goes over tensors of as many rows as it has trips, not {value.type}")
         return tensor(sizes[1:], element_of(value))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.index)
-        if self.static_trips is not None:
-            printer.print_string(f" = {self.static_trips}")
+        if self.trips is not None:
+            printer.print_string(" = ")
+            print_trips(printer, self.trips)
         if self.trip_count is not None:
             printer.print_string(" = ")
             printer.print_ssa_value(self.trip_count)
@@ -214,11 +230,10 @@ class LoopOp(RegionOp):
         properties: dict[str, Attribute] = {}
         groups: list[list[SSAValue]] = [[], [], [], []]
         if parser.parse_optional_punctuation("="):
-            number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
-            if number is None:
-                groups[0].append(parse_defined_value(parser))
+            if (computed := parse_optional_value(parser)) is not None:
+                groups[0].append(computed)
             else:
-                properties["trips"] = to_attribute(number)
+                properties["trips"] = parse_trips(parser)
         if parser.parse_optional_keyword("while"):
             groups[1].append(parse_defined_value(parser))
         for argument, rows in _parse_bound(parser):

@@ -48,8 +48,17 @@ def print_read(printer: Printer, value: SSAValue) -> None:
 
 def parse_read(parser: Parser) -> SSAValue:
     """Parse what `print_read` prints."""
+    value = parse_optional_read(parser)
+    return parser.raise_error("what decides is read: use @in") if value is None else value
+
+
+def parse_optional_read(parser: Parser) -> SSAValue | None:
+    """Parse what `print_read` prints, if a qualifier follows."""
     position = parser.pos
-    if parser.parse_symbol_name().data != Qualifier.IN.value:
+    qualifier = parser.parse_optional_symbol_name()
+    if qualifier is None:
+        return None
+    if qualifier.data != Qualifier.IN.value:
         parser.raise_error("what decides is read: use @in", position, parser.pos)
     return parse_defined_value(parser)
 

@@ -22,10 +22,17 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
-from glow_mlir.dialects.control_flow import verify_trips
+from glow_mlir.dialects.control_flow import (
+    TripsAttr,
+    parse_trips,
+    print_trips,
+    trips_attribute,
+    trips_of,
+    verify_trips,
+)
 from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, Qualifier
-from glow_mlir.dialects.glow_low.control_flow import RegionOp, parse_read, print_read
+from glow_mlir.dialects.glow_low.control_flow import RegionOp, parse_optional_read, parse_read, print_read
 from glow_mlir.dialects.glow_low.memory import (
     AddressOp,
     Buffer,
@@ -34,8 +41,10 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
 )
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.properties import integer, ints, ints_prop
+from glow_mlir.dialects.properties import ints, ints_prop
 from glow_mlir.dialects.shapes import require
+from glow_mlir.dialects.sizes import SizesAttr, largest, smallest
+from glow_mlir.support.symbols import Size
 
 
 @irdl_op_definition
@@ -43,7 +52,7 @@ class LoopOp(RegionOp):
     """
     Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
 
-    How many trips there are is a number, `trips`, or the only element of `trip_count`, read before the first; none
+    How many trips there are is a size, `trips`, or the only element of `trip_count`, read before the first; none
     where that is not positive. With a `condition`, each trip begins only where its only element holds then. Buffers
     around the loop carry what one trip leaves to the next. Parts of buffers move from trip to trip through windows.
 
@@ -66,19 +75,20 @@ class LoopOp(RegionOp):
 
     trip_count = opt_operand_def(BUFFER)
     condition = opt_operand_def(BUFFER)
-    trips = opt_prop_def(base(IntegerAttr))
+    trips: TripsAttr | None = opt_prop_def(base(IntegerAttr) | base(SizesAttr))
     body = region_def("single_block")
 
     @classmethod
     def of(
         cls,
-        trips: int | SSAValue | None,
+        trips: Size | SSAValue | None,
         location: LocationAttr | None = None,
         condition: SSAValue | None = None,
     ) -> LoopOp:
-        """A loop with an empty body, over a number of trips, those that a buffer says, or while a condition holds."""
+        """A loop with an empty body, over a size of trips, those that a buffer says, or while a condition holds."""
         region = Region(Block(arg_types=[IndexType()]))
-        return cls.create(**_described(trips, condition), regions=[region], location=location)
+        told = trips if isinstance(trips, SSAValue | None) else trips_attribute(trips)
+        return cls.create(**_described(told, condition), regions=[region], location=location)
 
     @property
     def block(self) -> Block:
@@ -91,14 +101,24 @@ class LoopOp(RegionOp):
         return self.block.args[0]
 
     @property
+    def size_of_trips(self) -> Size | None:
+        """How many trips there are, at most where there is a condition; `None` where they are computed."""
+        return trips_of(self.trips)
+
+    @property
     def static_trips(self) -> int | None:
-        """How many trips there are at most, where that is known; exactly so many without a condition."""
-        return None if self.trips is None else integer(self.trips)
+        """How many trips there are at most, where that is a number; exactly so many without a condition."""
+        return self.size_of_trips if isinstance(self.size_of_trips, int) else None
+
+    @property
+    def most_trips(self) -> int | None:
+        """How many trips there are at most, where that is known."""
+        return None if self.size_of_trips is None else largest(self.size_of_trips)
 
     @property
     def runs(self) -> bool:
         """Whether there surely is a trip."""
-        return self.trips is not None and self.condition is None
+        return self.size_of_trips is not None and smallest(self.size_of_trips) > 0 and self.condition is None
 
     def verify_(self) -> None:
         verify_trips(self.trips, self.trip_count, self.condition)
@@ -108,8 +128,9 @@ class LoopOp(RegionOp):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.index)
-        if self.static_trips is not None:
-            printer.print_string(f" = {self.static_trips}")
+        if self.trips is not None:
+            printer.print_string(" = ")
+            print_trips(printer, self.trips)
         if self.trip_count is not None:
             printer.print_string(" = ")
             print_read(printer, self.trip_count)
@@ -123,10 +144,10 @@ class LoopOp(RegionOp):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         index = parser.parse_argument(expect_type=False).resolve(IndexType())
-        trips: int | SSAValue | None = None
+        trips: Attribute | SSAValue | None = None
         if parser.parse_optional_punctuation("="):
-            trips = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
-            trips = parse_read(parser) if trips is None else trips
+            trips = parse_optional_read(parser)
+            trips = parse_trips(parser) if trips is None else trips
         condition = parse_read(parser) if parser.parse_optional_keyword("while") else None
         region = parser.parse_region((index,))
         attributes = parser.parse_optional_attr_dict()
@@ -140,12 +161,12 @@ class _Ends(TypedDict):
     properties: dict[str, Attribute]
 
 
-def _described(trips: int | SSAValue | None, condition: SSAValue | None) -> _Ends:
+def _described(trips: Attribute | SSAValue | None, condition: SSAValue | None) -> _Ends:
     """The operands and properties of a loop that ends in that way."""
     groups = [[trips] if isinstance(trips, SSAValue) else [], [] if condition is None else [condition]]
     properties = {"operandSegmentSizes": to_segments([len(group) for group in groups])}
-    if isinstance(trips, int):
-        properties["trips"] = to_attribute(trips)
+    if isinstance(trips, Attribute):
+        properties["trips"] = trips
     return {"operands": [value for group in groups for value in group], "properties": properties}
 
 
@@ -215,18 +236,24 @@ class WindowOp(AddressOp):
 
     def moves(self) -> list[tuple[int, int]]:
         """For each index how many trips its loop has, and by how many elements each moves the window."""
-        trips = (loop_of(index).static_trips for index in self.indices)
-        return [(count or 1, step) for count, step in zip(trips, ints(self.steps), strict=True)]
+        trips = (loop_of(index).most_trips for index in self.indices)
+        return [(1 if count is None else count, step) for count, step in zip(trips, ints(self.steps), strict=True)]
+
+    def sized_moves(self) -> list[tuple[Size, int]]:
+        """Trips and elements a trip, for each loop whose trips are a size that is known at run time only."""
+        trips = [loop_of(index).size_of_trips for index in self.indices]
+        moves = zip(trips, ints(self.steps), strict=True)
+        return [(count, step) for count, step in moves if count is not None and not isinstance(count, int)]
 
     def verify_(self) -> None:
         require(len(ints(self.steps)) == len(self.indices), "a window needs one step for each index")
         around = [_is_index_of_loop_around(index, self) for index in self.indices]
         require(all(around), "a window moves with the number of the trip of a loop around it")
-        bounded = all(loop_of(index).static_trips is not None for index in self.indices)
-        require(bounded, "a window moves with a loop whose trips are a number")
+        bounded = all(loop_of(index).most_trips is not None for index in self.indices)
+        require(bounded, "a window moves with a loop whose trips are a size")
         require(len(set(self.indices)) == len(self.indices), "a window moves once with each loop")
         require(offset_of(self.result) >= reach_below(self.result), "a window moves in front of its allocation")
-        self.verify_address("a window", reach_of(self.result))
+        self.verify_address("a window", reach_of(self.result), self.sized_moves())
 
 
 def _print_move(printer: Printer, move: tuple[SSAValue, int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import ClassVar, Self
 
@@ -57,7 +57,7 @@ from glow_mlir.dialects.shapes import (
     verify_storable,
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 Buffer = MemRefType[Attribute]
 
@@ -197,7 +197,7 @@ class FuncOp(FunctionOp):
 
     name = "glow_low.func"
     IS_QUALIFIED: ClassVar[bool] = True
-    SIZED: ClassVar[type[Operation]] = Instruction
+    SIZED: ClassVar[type[Operation]] = QualifiedOp
 
     activations = opt_prop_def(base(IntegerAttr))
     activations_bound = opt_prop_def(base(IntegerAttr))
@@ -330,8 +330,12 @@ class AddressOp(IRDLOperation):
     source = operand_def(BUFFER)
     result = result_def(BUFFER)
 
-    def verify_address(self, noun: str, moved: int = 0) -> None:
-        """Check that the result, `moved` elements further than its type says, is a part of the allocation."""
+    def verify_address(self, noun: str, moved: int = 0, sized: Sequence[tuple[Size, int]] = ()) -> None:
+        """
+        Check that the result, `moved` elements further than its type says, is a part of the allocation.
+
+        Of these, `sized` are steps of loops of sizes that are known at run time only: how many there are, and how far.
+        """
         stored = storage_of(element_of(self.source)) == storage_of(element_of(self.result))
         require(stored, f"{noun} keeps the type in which elements are stored")
         # Offsets count from the start of the allocation: what is seen through a window would not move with it.
@@ -340,10 +344,12 @@ class AddressOp(IRDLOperation):
         _verify_layout(self.result, noun)
         available, needed = extent_of(root_of(self.source)), extent_of(self.result) + moved
         require(needed <= available, f"the {noun[2:]} reaches {needed} elements into an allocation of {available}")
-        _verify_run_time_sizes(root_of(self.source), self.result, noun, moved)
+        _verify_run_time_sizes(root_of(self.source), self.result, noun, moved, sized)
 
 
-def _verify_run_time_sizes(root: SSAValue, part: SSAValue, noun: str, moved: int) -> None:
+def _verify_run_time_sizes(
+    root: SSAValue, part: SSAValue, noun: str, moved: int, sized: Sequence[tuple[Size, int]]
+) -> None:
     """
     Check that a part of memory is inside of it whatever symbols are, and that parts meet or do not whatever they are.
 
@@ -353,6 +359,8 @@ def _verify_run_time_sizes(root: SSAValue, part: SSAValue, noun: str, moved: int
     if (has_static_shape(root) and has_static_shape(part)) or (part.type == root.type and not moved):
         return
     axes = [list(zip(sizes_of(value), strides_of(value), strict=True)) for value in (root, part)]
+    axes[1] += sized  # A loop of a size steps along an axis of it.
+    moved -= sum((largest(size) - 1) * step for size, step in sized if step > 0)
     own, kept = (Counter(axis for axis in found if not isinstance(axis[0], int)) for found in axes)
     # Some elements may be read where all are there; who wrote some would seem to have written the most there may be.
     is_constant = isinstance(root.owner, WeightOp) and root.owner.mutable is None

@@ -23,7 +23,7 @@ from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, extents_at
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import FunctionOp
@@ -233,7 +233,7 @@ class FunctionEmission:
 
     def _loop(self, b: Builder, op: LoopOp, run: Callable[[Block], Sequence[Value]]) -> None:
         """Run the body of a loop as often as it says."""
-        trips: Index | None = op.static_trips
+        trips = None if op.size_of_trips is None else extents_at((op.size_of_trips,), self.extents)[0]
         if op.trip_count is not None:
             trips = self._pointer(b, op.trip_count).load(i64)
             if self.status is not None:  # What a failed instruction leaves may be any number.

@@ -15,8 +15,9 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.samples import samples_of
-from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.storage import Storage, scalar_attribute
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
@@ -42,7 +43,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp as LowBindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations, subtree
@@ -190,8 +191,11 @@ class FunctionConversion:
         ]
         condition = None if op.condition is None else self._initialized(op.condition, None, op)
         number = self._counter(op) if op.index.uses else None
-        trips = op.static_trips if op.trip_count is None else self.buffers[op.trip_count]
+        trips = op.size_of_trips if op.trip_count is None else self.buffers[op.trip_count]
         stacks = [Rows(self._allocate(rows.value, op.location), rows.reversed) for rows in op.stacks]
+        if condition is not None:
+            for rows in stacks:
+                self._zero(rows.value, op.location)
         loop = LowLoopOp.of(trips, op.location, condition)
         scanned = [self._window(self.buffers[rows.value], rows, loop) for rows in op.over]
         for row, window in zip(op.rows, scanned, strict=True):
@@ -212,10 +216,11 @@ class FunctionConversion:
 
     def _window(self, buffer: SSAValue, rows: Rows, loop: LowLoopOp) -> WindowOp:
         """The row that each trip of a loop has of a dense buffer, which may move with loops around."""
-        trips, sizes = shape_of(buffer)[0], shape_of(buffer)[1:]
-        step = math.prod(sizes)
-        first = offset_of(buffer) + ((trips - 1) * step if rows.reversed else 0)
-        type_ = buffer_type(sizes, element_of(buffer), contiguous_strides(sizes), first)
+        trips, *sizes = sizes_of(buffer)
+        shape = tuple(map(largest, sizes))
+        step = math.prod(shape)
+        first = offset_of(buffer) + ((largest(trips) - 1) * step if rows.reversed else 0)
+        type_ = buffer_type(tuple(sizes), element_of(buffer), contiguous_strides(shape), first)
         moves = [*motion_of(buffer).items(), (loop.index, -step if rows.reversed else step)]
         return WindowOp.of(root_of(buffer), moves, type_, loop.location)
 
@@ -228,9 +233,14 @@ class FunctionConversion:
     def _counter(self, op: LoopOp) -> SSAValue:
         """A buffer that counts trips, with the number 0."""
         counter = self._allocate(op.index, op.location)
-        properties = {"value": IntegerAttr(0, i64)}
-        self.program.append(FillOp.of([counter], properties=properties, location=op.location))
+        self._zero(counter, op.location)
         return counter
+
+    def _zero(self, buffer: SSAValue, location: LocationAttr) -> None:
+        """Fill a buffer with zeros."""
+        element = element_of(buffer)
+        zero = scalar_attribute(numpy_dtype(element).type(0), element)
+        self.program.append(FillOp.of([buffer], properties={"value": zero}, location=location))
 
     def _carry(self, yielded: Sequence[SSAValue], targets: Sequence[SSAValue], op: Operation) -> None:
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from xdsl.interpreter import (
     Interpreter,
@@ -21,12 +23,24 @@ from glow_mlir.dialects.glow_high.loop import LoopOp as HighLoopOp
 from glow_mlir.dialects.glow_high.loop import Rows
 from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.loop import LoopOp
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.sizes import shape_at
+from glow_mlir.support.symbols import Size
 
 
 def _forwards(array: np.ndarray, rows: Rows) -> np.ndarray:
     """An array whose first row is that of the first trip."""
     return array[::-1] if rows.reversed else array
+
+
+def symbols_of(interpreter: Interpreter) -> dict[str, int]:
+    """What symbols in sizes are that are known so far, by name."""
+    return interpreter.get_data(ControlFlowFunctions, "symbols", dict[str, int])
+
+
+def _trips(size: Size | None, symbols: Mapping[str, int]) -> int | None:
+    """How many trips a loop has where symbols have these values; `None` where no size tells."""
+    return None if size is None else shape_at((size,), symbols)[0]
 
 
 @register_impls
@@ -47,9 +61,12 @@ class ControlFlowFunctions(InterpreterFunctions):
     @impl(HighLoopOp)
     def run_high_loop(self, interpreter: Interpreter, op: HighLoopOp, args: PythonValues) -> PythonValues:
         trip_count, condition, carried, scanned = group_like(op, args)
-        trips = op.static_trips if trip_count is None else trip_count.item()
+        symbols = symbols_of(interpreter)
+        trips = _trips(op.size_of_trips, symbols) if trip_count is None else trip_count.item()
         scanned = [_forwards(array, rows) for array, rows in zip(scanned, op.over, strict=True)]
-        stacks = [np.empty(shape_of(rows.value), numpy_dtype(element_of(rows.value))) for rows in op.stacks]
+        stacks = [
+            np.zeros(shape_at(sizes_of(rows.value), symbols), numpy_dtype(element_of(rows.value))) for rows in op.stacks
+        ]
         trip = 0
         while (trips is None or trip < trips) and (condition is None or condition.item()):
             taken = [array[trip, ...] for array in scanned]
@@ -70,7 +87,8 @@ class ControlFlowFunctions(InterpreterFunctions):
     @impl(LoopOp)
     def run_loop(self, interpreter: Interpreter, op: LoopOp, args: PythonValues) -> PythonValues:
         buffers = dict(zip(op.operands, args, strict=True))
-        trips = op.static_trips if op.trip_count is None else buffers[op.trip_count].array.item()
+        counted = op.trip_count
+        trips = buffers[counted].array.item() if counted else _trips(op.size_of_trips, symbols_of(interpreter))
         trip = 0
         while (trips is None or trip < trips) and (op.condition is None or buffers[op.condition].array.item()):
             interpreter.run_ssacfg_region(op.body, (trip,), "loop")

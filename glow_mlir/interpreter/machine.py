@@ -38,7 +38,7 @@ from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.dialects.shapes import element_of, has_static_shape, sizes_of, tensor
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
-from glow_mlir.interpreter.control_flow import ControlFlowFunctions
+from glow_mlir.interpreter.control_flow import ControlFlowFunctions, symbols_of
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.registry import SEMANTICS
@@ -90,11 +90,11 @@ def _signed(array: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.nd
 class State:
     """What a run reads and writes: storage by name, and the arena of an allocated function."""
 
-    def __init__(self, module: ModuleOp, bindings: dict[str, np.ndarray]) -> None:
+    def __init__(self, module: ModuleOp, bindings: dict[str, np.ndarray], symbols: dict[str, int]) -> None:
         self.module = module
         self.bindings = bindings
         self.arena: np.ndarray | None = None
-        self.symbols: dict[str, int] = {}
+        self.symbols = symbols
         """What symbols in sizes are that are known so far."""
         self.sized: dict[str, Buffer] = {}
         """The buffers of storage whose sizes symbols decide, by name."""
@@ -347,7 +347,7 @@ def new_interpreter(
     interpreter.register_implementations(GlowFunctions())
     interpreter.register_implementations(ControlFlowFunctions())
     interpreter.register_implementations(_derived_functions())
-    interpreter.set_data(GlowFunctions, "state", State(module, bindings))
+    interpreter.set_data(GlowFunctions, "state", State(module, bindings, symbols_of(interpreter)))
     return interpreter
 
 
@@ -391,7 +391,7 @@ def run_function(
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
     state = _state(interpreter)
-    state.symbols = sizes
+    state.symbols.update(sizes)
     if (size := function.properties.get("activations")) is not None:
         assert isinstance(size, IntegerAttr)
         state.arena = np.empty(size.value.data, np.uint8)

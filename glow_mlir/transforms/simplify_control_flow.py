@@ -14,7 +14,8 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import normalize_axis, shape_of
+from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.traversal import own_operations
@@ -131,7 +132,7 @@ def _carry_untransposed(op: LoopOp, position: int, transpose: TransposeOp, rewri
 
 def _trips(op: LoopOp) -> Trips:
     """How often a loop runs."""
-    return Trips(op.trip_count if op.static_trips is None else op.static_trips, op.condition)
+    return Trips(op.trip_count if op.size_of_trips is None else op.size_of_trips, op.condition)
 
 
 def _is_transposed(value: SSAValue) -> bool:
@@ -145,22 +146,22 @@ class ReadRowsByNumber(Pattern):
     @rooted
     def match_and_rewrite(self, op: GatherOp, rewriter: Rewriter, /) -> None:
         loop = op.parent_op()
-        number, shape = _behind_reshapes(op.indices), shape_of(op.indices)
+        number, shape = _behind_reshapes(op.indices), sizes_of(op.indices)
         if not isinstance(loop, LoopOp) or number is not loop.index or _is_inside(op.input, loop):
             return
-        source, trips = shape_of(op.input), loop.static_trips
+        source, trips = sizes_of(op.input), loop.size_of_trips
         axis = normalize_axis(integer(op.axis), len(source))
-        if trips is None or trips > source[axis]:
+        if trips is None or not (trips == source[axis] or largest(trips) <= smallest(source[axis])):
             return
         emit = rewriter.emit_before(loop, op.location)
         order = (axis, *(other for other in range(len(source)) if other != axis))
         rows = op.input if axis == 0 else emit(TransposeOp, op.input, permutation=order)
-        if trips < source[axis]:
-            sizes = shape_of(rows)
+        if trips != source[axis]:
+            sizes = sizes_of(rows)
             rows = emit(SliceOp, rows, starts=(0,) * len(sizes), ends=(trips, *sizes[1:]))
         row = loop.go_over(Rows(rows))
         rewriter.handle_operation_modification(loop)
-        rewriter.replace(op, [], [row] if not shape else [rewriter.emit(ReshapeOp, row, shape=shape_of(op.result))])
+        rewriter.replace(op, [], [row] if not shape else [rewriter.emit(ReshapeOp, row, shape=sizes_of(op.result))])
 
 
 def _behind_reshapes(value: SSAValue) -> SSAValue:

@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.symbol_binding import SymbolBinding
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -23,6 +24,10 @@ from glow_mlir.ir.traversal import own_operations
 
 MOST_OPERATORS = 64
 """Operators that unrolled trips have together at most: half of what one stack may have."""
+
+
+ONCE = (ControlFlowOp, SymbolBinding)
+"""What is not copied."""
 
 
 class UnrollLoop(Pattern):
@@ -36,7 +41,9 @@ class UnrollLoop(Pattern):
     @rooted
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
         trips, body = op.static_trips, operators(op.body.block)
-        if op.condition is not None or not body or any(isinstance(inner, ControlFlowOp) for inner in body):
+        if op.condition is not None or not body or any(isinstance(inner, ONCE) for inner in body):
+            return
+        if trips is None and op.trip_count is None:
             return
         if trips is not None and trips * len(body) <= MOST_OPERATORS:
             carried, rows = unrolled(op, range(trips), op.initial, rewriter.emit)

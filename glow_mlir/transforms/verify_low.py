@@ -19,7 +19,15 @@ from glow_mlir.dialects.glow_high.storage import PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp, motion_of
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, has_default_layout, root_of
+from glow_mlir.dialects.glow_low.memory import (
+    AllocOp,
+    DeallocOp,
+    FuncOp,
+    WeightOp,
+    has_default_layout,
+    root_of,
+    strides_of,
+)
 from glow_mlir.dialects.shapes import element_of, is_empty, sizes_of
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import high_functions, low_functions
@@ -90,7 +98,7 @@ class FunctionCheck:
             self._check(inner, here)
         if not op.runs:  # There may be no trip at all.
             self.written = before
-            return
+            here = [(root, window) for root, window in here if _steps_along_all(op, root, window)]
         for root, window in here:
             self.written.add(root, region_of(window))
         moved += here
@@ -188,6 +196,13 @@ class FunctionCheck:
             require_at(op, False, f"{op.name} reads {operand} before anything writes it")
 
 
+def _steps_along_all(op: LoopOp, root: SSAValue, window: SSAValue) -> bool:
+    """Whether a loop has a trip for each element of an axis along which a window moves."""
+    size, step = op.size_of_trips, motion_of(window).get(op.index)
+    axes = zip(sizes_of(root), strides_of(root), strict=True)
+    return op.condition is None and any(size == length and step == stride for length, stride in axes)
+
+
 def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
     """Whether a window has elements alone that another, which moves alike, was written with in the same trip."""
     if not isinstance(value.owner, WindowOp):
@@ -205,8 +220,8 @@ def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
 def _check_trips(op: LoopOp) -> None:
     """Check that windows which name a loop move with it: one at least, so that trips are no more than elements."""
     windows = [inner for inner in operations(op.block) if isinstance(inner, WindowOp) and op.index in inner.indices]
-    moves = op.static_trips == 1 or not windows or any(motion_of(window.result).get(op.index) for window in windows)
-    require_at(op, moves, f"the {op.static_trips} trips of the loop are all the same: its windows do not move")
+    moves = op.most_trips in (0, 1) or not windows or any(motion_of(window.result).get(op.index) for window in windows)
+    require_at(op, moves, f"the {op.size_of_trips} trips of the loop are all the same: its windows do not move")
 
 
 _Use = tuple[int, tuple[str, Qualifier, SSAValue]]

@@ -162,6 +162,10 @@ STACKING = """
 """
 
 
+ENDING = STACKING.replace("go = Identity (c)", "u = ReduceMax <keepdims = 0> (row) go = Less (u, w)")
+"""The same, up to the first row with a number that is not below `w`."""
+
+
 @pytest.mark.parametrize("trips", [3, 1, 0])
 def test_rows_of_a_known_number_of_trips_are_stacked(trips: int) -> None:
     source = model(
@@ -231,13 +235,14 @@ def test_loops_that_no_region_can_be_are_refused(bounds: str, step: str, words: 
     assert words in refusal(source, GlowError)
 
 
-def test_rows_whose_number_is_not_known_are_refused() -> None:
+def test_rows_whose_number_nothing_bounds_are_refused() -> None:
     signature = "(float[3, 2] x, {}) => (float[3, 2] a, float[N, 2] rows, int64[N] index) <{}>"
     computed = model(signature.format("int64 m", "bool t = {1}"), STACKING)
     assert "the trip count of Loop depends on an input" in refusal(computed, UnsupportedError)
-    early = STACKING.replace("go = Identity (c)", "u = ReduceMax <keepdims = 0> (row) go = Less (u, w)")
-    ending = model(signature.format("float w", "int64 m = {3}, bool t = {1}"), early)
-    assert "how many rows result 1 has is known at run time only" in refusal(ending, UnsupportedError)
+    endless = ENDING.replace("Loop (m,", 'Loop ("",')
+    assert "Loop: nothing bounds how many rows result 1 has" in refusal(
+        model(signature.format("float w", "bool t = {1}"), endless), UnsupportedError
+    )
 
 
 # ---- Scan

@@ -13,12 +13,20 @@ from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, LessOp, SubOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
-from glow_mlir.dialects.shapes import element_of, normalize_axis, shape_of, tensor
-from glow_mlir.errors import ModelError
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis, rank_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.constants import places
 from glow_mlir.frontends.onnx.control_flow import check_number
+from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.selection import first
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]
 """What a node gives, `None` for what nobody asks for."""
@@ -43,7 +51,7 @@ class Body:
     scanned: Sequence[Rows]
 
     def __post_init__(self) -> None:
-        rows = [tensor(shape_of(rows.value)[1:], element_of(rows.value)) for rows in self.scanned]
+        rows = [tensor(sizes_of(rows.value)[1:], element_of(rows.value)) for rows in self.scanned]
         self.block = Block(arg_types=[INDEX, *(value.type for value in self.initial), *rows])
 
     @property
@@ -55,6 +63,13 @@ class Body:
     def rows(self) -> list[SSAValue]:
         """What a trip takes of the tensors that the loop goes over."""
         return list(self.block.args[1 + len(self.initial) :])
+
+    def carry_number(self, node: Node) -> SSAValue:
+        """Carry how many trips there have been, behind all else; gives what is to be carried on."""
+        self.initial = [*self.initial, node.constant(np.array(0, np.int64))]
+        self.block.insert_arg(INDEX, len(self.initial))
+        with node.graph.inside(self.block):
+            return node.emit(AddOp, self.block.args[0], node.constant(np.array(1, np.int64)))
 
     def emit(
         self,
@@ -80,14 +95,15 @@ def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAV
     if before != after:
         reason = f"{node.kind}: carried value {position} is of {before}, and of {after} behind the first trip"
         raise ModelError(reason, node=node.name, hint="cast it in the body")
-    if shape_of(initial) != shape_of(following):
-        shapes = f"{shape_of(initial)}, and {shape_of(following)} behind the first trip"
+    if sizes_of(initial) != sizes_of(following):
+        shapes = f"{sizes_of(initial)}, and {sizes_of(following)} behind the first trip"
         raise node.unsupported(f"carried value {position} has the shape {shapes}, so that sizes depend on the trip")
 
 
 def _empty(node: Node, row: SSAValue) -> SSAValue:
-    """What no trip gives: no rows."""
-    return node.constant(np.empty((0, *shape_of(row)), numpy_dtype(element_of(row))))
+    """What no trip gives: no rows, of the most elements that one may have."""
+    none = node.constant(np.empty((0, *largest_shape(row)), numpy_dtype(element_of(row))))
+    return cut(node, none, {axis: (0, size) for axis, size in enumerate(sizes_of(row), 1)})
 
 
 # ---- Loop
@@ -118,12 +134,15 @@ class LoopImport:
         self.count = self._trip_count()
         self.condition = self._condition()
 
-    def _trip_count(self) -> int | SSAValue | None:
-        """The number of trips, where it is one, is computed, or there is none."""
+    def _trip_count(self) -> Size | SSAValue | None:
+        """The number of trips, where it is one, follows from sizes, is computed, or there is none."""
         value = self.node.optional(0)
         if value is None:
             return None
         verify_scalar(value, i64, "the number of trips")
+        told = self.node.graph.known_sizes.of(value)
+        if told is not None and isinstance(size := told.item(), SymbolicSize) and size.least >= 0:
+            return size
         known = self.node.array(0, "the trip count") if self.rows else self.node.known(0)
         if known is None:
             return value
@@ -135,7 +154,7 @@ class LoopImport:
         if value is None:
             return True
         verify_scalar(value, i1, "the condition")
-        known = self.node.array(1, "the condition") if self.rows else self.node.known(1)
+        known = self.node.known(1)
         return value if known is None else bool(known.item())
 
     def run(self) -> Results | None:
@@ -178,23 +197,54 @@ class LoopImport:
             return None
         following = yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
-            if not may_refuse and shape_of(before) != shape_of(after):
+            if not may_refuse and sizes_of(before) != sizes_of(after):
                 return None
             _check_carried(self.node, position, before, after)
         goes_on = self.node.graph.fold(yielded[0])
         count, condition, next_condition = self.count, None, None
         if goes_on is not None and not goes_on.item() and isinstance(self.condition, bool):
-            if not isinstance(count, SSAValue):
+            if isinstance(count, int | None):
                 count, goes_on = 1, np.True_
         if goes_on is None or not goes_on.item() or not isinstance(self.condition, bool):
             condition, next_condition = self._conditions(body, yielded[0])
         if count is None and condition is None:
             raise ModelError("Loop: it never ends", node=self.node.name, hint="give it a trip count or a condition")
-        if self.rows and condition is not None:
-            position = len(self.initial)
-            raise self.node.unsupported(f"how many rows result {position} has is known at run time only")
         rows = [Rows(row) for row in self._stacked(yielded)]
+        if condition is not None and next_condition is not None and rows:
+            return self._some_rows(body, (condition, next_condition), following, rows)
+        if condition is not None and isinstance(count, SymbolicSize):
+            count = self.node.input(0)
         return list(body.emit(Trips(count, condition), following, rows, next_condition))
+
+    def _some_rows(
+        self, body: Body, conditions: tuple[SSAValue, SSAValue], following: list[SSAValue], rows: Sequence[Rows]
+    ) -> Results:
+        """The results of a loop that may end early, which stacks as many rows as there were trips."""
+        most = self._most_rows(self.count)
+        condition, again = self._within(body, *conditions) if isinstance(self.count, SymbolicSize) else conditions
+        number = body.carry_number(self.node)
+        results = body.emit(Trips(most, condition), [*following, number], rows, again)
+        size = self.node.bind_symbol(results[len(following)], most)
+        stacked = results[len(following) + 1 :]
+        return [*results[: len(following)], *(first(self.node, value, size) for value in stacked)]
+
+    def _most_rows(self, count: Size | SSAValue | None) -> int:
+        """How many trips a loop has at most whose condition is computed; raises where nothing tells."""
+        if count is None or isinstance(count, SSAValue):
+            reason = f"Loop: nothing bounds how many rows result {len(self.initial)} has"
+            hint = "give the loop a trip count that is a number, or follows from sizes"
+            raise UnsupportedError(reason, node=self.node.name, hint=hint)
+        return largest(count)
+
+    def _within(self, body: Body, condition: SSAValue, following: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Conditions that hold only where a trip count that follows from sizes allows the trip as well."""
+        node = self.node
+        count = node.emit(ReshapeOp, node.input(0), shape=())
+        allowed = node.emit(LessOp, node.constant(np.array(0, np.int64)), count)
+        with node.graph.inside(body.block):
+            number = node.emit(AddOp, body.block.args[0], node.constant(np.array(1, np.int64)))
+            again = node.emit(AndOp, following, node.emit(LessOp, number, count))
+        return node.emit(AndOp, condition, allowed), again
 
     def _conditions(self, body: Body, yielded: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The condition of the first trip, and of the next ones, in one shape."""
@@ -208,6 +258,8 @@ class LoopImport:
 
     def _unrolled(self, count: int) -> Results | None:
         """The results of all trips one after the other, as nodes of their own."""
+        if self.rows and not isinstance(self.condition, bool):
+            self.node.array(1, "the condition")
         if not isinstance(self.condition, bool):
             raise self.node.unsupported("sizes depend on the trip, and the condition on an input of the model")
         carried, rows = list(self.initial), list[Sequence[SSAValue]]()
@@ -231,7 +283,7 @@ class LoopImport:
         if any(row.type != rows[0].type for row in rows):
             raise ModelError("Loop: the rows of a result have different shapes", node=self.node.name)
         return self.node.emit(
-            ConcatOp, [self.node.emit(ReshapeOp, row, shape=(1, *shape_of(row))) for row in rows], axis=0
+            ConcatOp, [self.node.emit(ReshapeOp, row, shape=(1, *sizes_of(row))) for row in rows], axis=0
         )
 
 
@@ -244,7 +296,7 @@ def scan(node: Node) -> Results | None:
     states, tensors = _operands(node, 0)
     axes = node.ints("scan_input_axes", [0] * len(tensors))
     check_number(node, len(tensors), len(axes), "scan_input_axes has")
-    fronted = [_moved(node, value, normalize_axis(axis, len(shape_of(value))), 0) for value, axis in zip(tensors, axes)]
+    fronted = [_moved(node, value, normalize_axis(axis, rank_of(value)), 0) for value, axis in zip(tensors, axes)]
     rows = [Rows(*pair) for pair in zip(fronted, _directions(node, "scan_input_directions", len(tensors)))]
     results = _scan(node, states, rows, "scan_output_directions")
     if results is None:
@@ -252,7 +304,7 @@ def scan(node: Node) -> Results | None:
     stacked = results[len(states) :]
     axes = node.ints("scan_output_axes", [0] * len(stacked))
     check_number(node, len(stacked), len(axes), "scan_output_axes has")
-    placed = [_moved(node, value, 0, normalize_axis(axis, len(shape_of(value)))) for value, axis in zip(stacked, axes)]
+    placed = [_moved(node, value, 0, normalize_axis(axis, rank_of(value))) for value, axis in zip(stacked, axes)]
     return [*results[: len(states)], *placed]
 
 
@@ -264,9 +316,9 @@ def scan_of_batch(node: Node) -> Results | None:
         if any(set(lengths.reshape(-1).tolist()) != {shape_of(value)[1]} for value in steps):
             raise node.unsupported("sequences of different lengths are not supported")
     states, tensors = _operands(node, 1)
-    batches = {shape_of(value)[0] for value in (*states, *tensors)}
+    batches = list(dict.fromkeys(sizes_of(value)[0] for value in (*states, *tensors)))
     if len(batches) != 1:
-        raise ModelError(f"Scan: operands have the batches {sorted(batches)}", node=node.name)
+        raise ModelError(f"Scan: operands have the batches {batches}", node=node.name)
     body = Body(node, (), [Rows(value) for value in (*states, *tensors)])
     with node.graph.inside(body.block):
         directions = _directions(node, "directions", len(tensors))
@@ -300,16 +352,19 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
 
 def _moved(node: Node, value: SSAValue, axis: int, place: int) -> SSAValue:
     """The value with an axis at another place."""
-    order = [position for position in range(len(shape_of(value))) if position != axis]
+    order = [position for position in range(rank_of(value)) if position != axis]
     order.insert(place, axis)
     return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)
 
 
 def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], directions: str) -> list[SSAValue] | None:
     """The final states, then the stacked results; `directions` names the attribute with those of the results."""
-    lengths = sorted({shape_of(rows.value)[0] for rows in scanned if shape_of(rows.value)})
+    lengths = list(dict.fromkeys(sizes_of(rows.value)[0] for rows in scanned if rank_of(rows.value)))
     if len(lengths) != 1:
         raise ModelError(f"Scan: it goes over tensors of {lengths} rows", node=node.name)
+    (length,) = lengths
+    if isinstance(length, SymbolicSize):
+        scanned = [Rows(_turned(node, rows)) for rows in scanned]
     graph = node.subgraph("body")
     check_number(node, len(states) + len(scanned), len(graph.input), "its body takes")
     body = Body(node, states, scanned)
@@ -321,7 +376,20 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
     following, rows = yielded[: len(states)], yielded[len(states) :]
     for position, (before, after) in enumerate(zip(states, following, strict=True)):
         _check_carried(node, position, before, after)
-    if not lengths[0]:
+    if length == 0:
         return [*states, *(_empty(node, row) for row in rows)]
-    stacked = [Rows(*pair) for pair in zip(rows, _directions(node, directions, len(rows)))]
-    return body.emit(Trips(lengths[0]), following, stacked)
+    backwards = _directions(node, directions, len(rows))
+    if not isinstance(length, SymbolicSize):
+        return body.emit(Trips(length), following, [Rows(*pair) for pair in zip(rows, backwards)])
+    results = body.emit(Trips(length), following, [Rows(row) for row in rows])
+    stacked = zip(results[len(states) :], backwards)
+    return [*results[: len(states)], *(_turned(node, Rows(*pair)) for pair in stacked)]
+
+
+def _turned(node: Node, rows: Rows) -> SSAValue:
+    """The rows of a tensor in the order in which they are gone over."""
+    if not rows.reversed:
+        return rows.value
+    count = sizes_of(rows.value)[0]
+    last = node.emit(ShapeOp, sizes=(count - 1,))
+    return node.emit(GatherOp, rows.value, node.emit(SubOp, last, places(node, count)), axis=0)

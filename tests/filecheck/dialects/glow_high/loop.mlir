@@ -66,3 +66,19 @@ glow_high.func @early(%x: tensor<3x2xf32>, %go: tensor<i1>) -> tensor<2xf32> {
   } : tensor<2xf32>
   glow_high.return %last
 }
+
+// Trips are a size that is known at run time only; a condition ends a loop that stacks results.
+
+// CHECK-LABEL: glow_high.func @sized(
+glow_high.func @sized(%x: tensor<?x4xf32, #glow.sizes<[n], n = 0 to 6>>, %z: tensor<4xf32>, %go: tensor<i1>) {
+  // CHECK-NEXT: %last, %sums = glow_high.loop %k = #glow.sizes<[n], n = 0 to 6> (%a = %z) over (%row = %x) {
+  %last, %sums = glow_high.loop %k = #glow.sizes<[n], n = 0 to 6> (%a = %z) over (%row = %x) {
+    %0 = glow_high.add %a, %row : tensor<4xf32>
+    glow_high.yield %0, %0
+  // CHECK: } : tensor<4xf32>, tensor<?x4xf32, #glow.sizes<[n], n = 0 to 6>>
+  } : tensor<4xf32>, tensor<?x4xf32, #glow.sizes<[n], n = 0 to 6>>
+  // CHECK-NEXT: %some = glow_high.loop %i = 5 while %go {
+  %some = glow_high.loop %i = 5 while %go {
+    glow_high.yield %go, %z
+  } : tensor<5x4xf32>
+}

@@ -38,14 +38,24 @@ glow_high.func @wrong(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
 
 // -----
 
-// How many rows there are would be known at run time only.
+// A row that goes backwards would be at a place that is known at run time only.
 
-glow_high.func @wrong(%x: tensor<3x2xf32>, %go: tensor<i1>) -> tensor<3x2xf32> {
-  // expected-error @below {{a loop that stacks results has no condition}}
-  %0 = glow_high.loop %i = 3 while %go over (%row = %x) {
-    glow_high.yield %go, %row
-  } : tensor<3x2xf32>
-  glow_high.return %0
+glow_high.func @wrong(%x: tensor<?x2xf32, #glow.sizes<[n], n = 0 to 3>>) {
+  // expected-error @below {{what is reversed has a number of rows}}
+  glow_high.loop %i = #glow.sizes<[n], n = 0 to 3> over (%row = %x reversed) {
+    glow_high.yield
+  }
+  glow_high.return
+}
+
+// -----
+
+glow_high.func @wrong(%x: tensor<?xf32, #glow.sizes<[n], n = 0 to 3>>) {
+  // expected-error @below {{trips are one size, which is never below 0}}
+  glow_high.loop %i = #glow.sizes<[n - 1], n = 0 to 3> {
+    glow_high.yield
+  }
+  glow_high.return
 }
 
 // -----

@@ -79,7 +79,7 @@ glow_low.func @wrong() {
   %0 = glow_low.alloc : memref<i64>
   %1 = glow_low.alloc : memref<8x4xf32>
   glow_low.loop %i = @in %0 {
-    // expected-error @below {{a window moves with a loop whose trips are a number}}
+    // expected-error @below {{a window moves with a loop whose trips are a size}}
     %2 = glow_low.window %1[%i by 4] : memref<8x4xf32> to memref<4xf32>
   }
 }

@@ -49,3 +49,14 @@ glow_low.func @backwards(@in %x: memref<8x4xf32>, @out %y: memref<8x4xf32>) {
     glow_low.relu @out %b, @in %a
   }
 }
+
+// CHECK-LABEL: glow_low.func @sized(
+glow_low.func @sized(@in %x: memref<?x4xf32, #glow.sizes<[n], n = 0 to 6>>, @out %y: memref<?x4xf32, #glow.sizes<[n], n = 0 to 6>>) {
+  // CHECK-NEXT: glow_low.loop %{{i|0}} = #glow.sizes<[n], n = 0 to 6> {
+  glow_low.loop %i = #glow.sizes<[n], n = 0 to 6> {
+    // CHECK-NEXT: %a = glow_low.window %x[%{{i|0}} by 4] : memref<?x4xf32, #glow.sizes<[n], n = 0 to 6>> to memref<4xf32>
+    %a = glow_low.window %x[%i by 4] : memref<?x4xf32, #glow.sizes<[n], n = 0 to 6>> to memref<4xf32>
+    %b = glow_low.window %y[%i by 4] : memref<?x4xf32, #glow.sizes<[n], n = 0 to 6>> to memref<4xf32>
+    glow_low.relu @out %b, @in %a
+  }
+}
