@@ -14,11 +14,14 @@ import numpy as np
 from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument, missing_sizes
-from glow_mlir.support.dtypes import BFLOAT16, is_float_dtype, named_dtype
+from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, ONNX_WORDS, is_float_dtype, named_dtype
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.images import Image, Normalization
 
-_TYPE_NAMES = {"float": "float32", "double": "float64"}
+_TYPE_NAMES = {word: name for name, word in ONNX_WORDS.items()}
+
+_NAMELESS_BYTES = np.dtype("V1")
+"""What numpy writes to files for elements of a byte that it does not know, such as floats of 8 bits."""
 
 DEFAULT_SEED = 0
 
@@ -42,6 +45,8 @@ def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Gen
     whole = np.iinfo(dtype) if dtype.kind in "iu" else None
     if whole is not None and dtype.itemsize == 1:
         draw[dtype.kind] = lambda: generator.integers(whole.min, whole.max + 1, shape)
+    if (bits := NARROW_INTEGERS.get(dtype.name)) is not None:
+        return generator.integers(0, 1 << bits, shape, np.uint8).view(dtype)
     kind = "f" if is_float_dtype(dtype) else dtype.kind
     return np.asarray(draw.get(kind, draw["b"])()).astype(dtype)
 
@@ -66,6 +71,9 @@ class Inputs:
         """
         known = {argument.name: argument for argument in arguments}
         given = {_resolved(name, known): array for name, array in self.arrays.items()}
+        for name, array in given.items():
+            if array.dtype == _NAMELESS_BYTES and name in known:
+                given[name] = array.view(dtype_of(known[name])) if dtype_of(known[name]).itemsize == 1 else array
         for label, images in self.images.items():
             name = _resolved(label, known)
             if name in given:

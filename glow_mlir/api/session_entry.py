@@ -11,6 +11,7 @@ import numpy as np
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.dtypes import ONNX_WORDS
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,8 @@ class NodeArg:
     type: str
 
 
-_TYPE_WORDS = {"float32": "float", "float64": "double"}
-
-
 def _node_arg(argument: Argument) -> NodeArg:
-    type_ = f"tensor({_TYPE_WORDS.get(argument.dtype, argument.dtype)})" if argument.dtype else ""
+    type_ = f"tensor({ONNX_WORDS.get(argument.dtype, argument.dtype)})" if argument.dtype else ""
     return NodeArg(argument.name, (...,) if argument.shape is None else argument.named_shape, type_)
 
 

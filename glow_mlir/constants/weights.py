@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -21,9 +22,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from glow_mlir.constants.codes import pack_codes, unpack_codes
 from glow_mlir.constants.deferred import Deferred, FileMap, Stored
 from glow_mlir.errors import ModelError
-from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.dtypes import named_dtype, packed_bits
 from glow_mlir.support.files import replaced
 from glow_mlir.support.json_text import parsed_json
 
@@ -43,8 +45,21 @@ _KINDS: dict[str, str] = {
     "uint16": "U16",
     "uint8": "U8",
     "bool": "BOOL",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e4m3fnuz": "F8_E4M3FNUZ",
+    "float8_e5m2": "F8_E5M2",
+    "float8_e5m2fnuz": "F8_E5M2FNUZ",
+    "float8_e8m0fnu": "F8_E8M0",
+    "float4_e2m1fn": "F4",
+    "int4": "I4",
+    "uint4": "U4",
+    "int2": "I2",
+    "uint2": "U2",
 }
-"""numpy dtype → safetensors dtype."""
+"""
+numpy dtype → safetensors dtype, which has no integers of less than a byte. These and F4 are packed, the first element
+of a byte in its lowest bits.
+"""
 
 _METADATA = "__metadata__"
 """The entry of the header that safetensors leaves to the writer: strings by name."""
@@ -120,7 +135,7 @@ class WeightsOfFile(Stored):
     @cached_property
     def is_whole(self) -> bool:
         """Whether the elements still have their checksum; found out once."""
-        return _checksum(self) == self._checksum
+        return _checksum(_packed(self.array())) == self._checksum
 
 
 def _checksum(array: Stored) -> str:
@@ -159,23 +174,44 @@ def write_weights(path: Path, digests: Iterable[str]) -> None:
     arrays: list[tuple[int, str]] = []
     for digest in dict.fromkeys(digests):
         array = deferred_weights(digest)
+        nbytes = -(-array.size * packed_bits(array.dtype.name) // 8) or array.nbytes
         entries[digest] = {
             "dtype": _KINDS[array.dtype.name],
             "shape": list(array.shape),
-            "data_offsets": [position, position + array.nbytes],
+            "data_offsets": [position, position + nbytes],
         }
         checksums[digest] = "crc32:00000000"
         arrays.append((position, digest))
-        position += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        position += -(-nbytes // ALIGNMENT) * ALIGNMENT
     size = len(_header(entries, checksums))
     with replaced(path) as file:
         for offset, digest in arrays:
-            array = Stored(deferred_weights(digest).array())
+            array = _packed(deferred_weights(digest).array())
             checksums[digest] = _checksum(array)
             file.seek(size + offset)
             file.writelines(array.contents())
         file.seek(0)
         file.write(_header(entries, checksums))
+
+
+def _packed(array: np.ndarray) -> Stored:
+    """Elements as the file has them: several in a byte where they are narrower than that."""
+    bits = packed_bits(array.dtype.name)
+    if not bits:
+        return Stored(array)
+    codes = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
+    return Stored(pack_codes(codes, bits))
+
+
+def _unpacked(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """Elements from what the file has of them; raises `ValueError` where there are more or less bytes."""
+    bits = packed_bits(dtype.name)
+    if not bits:
+        return np.frombuffer(data, dtype).reshape(shape)
+    count = math.prod(shape)
+    if len(data) != -(-count * bits // 8):
+        raise ValueError(f"{count} elements of {dtype.name} are not {len(data)} bytes")
+    return unpack_codes(np.frombuffer(data, np.uint8), bits)[:count].view(dtype).reshape(shape)
 
 
 def _header(entries: Mapping[str, object], checksums: Mapping[str, str]) -> bytes:
@@ -207,7 +243,7 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
             if name not in checksums:
                 raise ValueError(f"it has no checksum of {name}")
             raw = data[8 + size + begin : 8 + size + end]
-            array = np.frombuffer(raw, named_dtype(kinds[entry["dtype"]])).reshape(entry["shape"])
+            array = _unpacked(raw, named_dtype(kinds[entry["dtype"]]), tuple(entry["shape"]))
             found.append(_held(name, WeightsOfFile(array, name, path, checksums[name])))
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

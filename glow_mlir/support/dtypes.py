@@ -31,6 +31,24 @@ POWERS_OF_TWO = "float8_e8m0fnu"
 """The name of the dtype that has exponents alone."""
 
 
+ONNX_WORDS = {
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    POWERS_OF_TWO: "float8e8m0",
+    FLOAT4: "float4e2m1",
+}
+"""The names of dtypes that ONNX calls otherwise → its words."""
+
+
+def packed_bits(name: str) -> int:
+    """The bits that an element of the dtype of that name takes where several are in a byte; 0 where none are."""
+    return 4 if name == FLOAT4 else NARROW_INTEGERS.get(name, 0)
+
+
 def named_dtype(name: str) -> np.dtype[Any]:
     """The dtype of that name; raises `TypeError` where there is none."""
     if name == BFLOAT16 or is_narrow_name(name):

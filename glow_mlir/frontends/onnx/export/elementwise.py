@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import defs, helper
 
 from glow_mlir.constants.storage import splat_array
-from glow_mlir.dialects.element_types import is_integer, numpy_dtype, storage_of
+from glow_mlir.dialects.element_types import is_integer, is_narrow_float, numpy_dtype, storage_of
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high import quantization as codes
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.properties import flag, number, text
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
@@ -91,7 +93,10 @@ def is_inf(writer: Writer, op: math.IsInfOp) -> str:
 @onnx_export(math.CastOp)
 def cast(writer: Writer, op: math.CastOp) -> str:
     """Another element type."""
-    return writer.emit("Cast", op.input, to=helper.np_dtype_to_tensor_dtype(numpy_dtype(op.to)))
+    beyond: dict[str, Any] = {"saturate": int(flag(op.saturate))} if is_narrow_float(op.to) else {}
+    if beyond and is_power_of_two(op.to):
+        beyond["round_mode"] = text(op.round_mode)
+    return writer.emit("Cast", op.input, to=helper.np_dtype_to_tensor_dtype(numpy_dtype(op.to)), **beyond)
 
 
 @onnx_export(SplatOp)

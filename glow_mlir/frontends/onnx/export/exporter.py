@@ -9,9 +9,10 @@ from onnx import helper
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.constants.storage import Storage, constant_array
+from glow_mlir.dialects.element_types import is_narrow
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.dialects.shapes import element_of, has_static_shape
 from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, value_info
 from glow_mlir.ir.locations import location_name
@@ -20,6 +21,9 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.files import replaced
 
 IR_VERSION = 10
+
+NARROW_OPSET = 25
+"""The first opset in which all that moves elements takes those of less than 16 bits."""
 
 LARGEST = 3 << 29
 """Bytes of weights from which on they are in a file beside the model: protobuf's messages end at 2 GB."""
@@ -54,8 +58,14 @@ def exported_model(module: ModuleOp) -> onnx.ModelProto:
         [value_info(op.public_name, op.tensor_type) for op in outputs],
         writer.initializers(),
     )
-    opsets = [helper.make_opsetid("", OPSET)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name=PRODUCER)
+    opsets = [helper.make_opsetid("", NARROW_OPSET if _has_narrow_elements(functions[0]) else OPSET)]
+    version = max(IR_VERSION, helper.find_min_ir_version_for(opsets))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=version, producer_name=PRODUCER)
+
+
+def _has_narrow_elements(function: FuncOp) -> bool:
+    """Whether values of a function have elements of less than 16 bits other than integers of 8."""
+    return any(is_narrow(element_of(value)) for op in own_operations(function) for value in op.results)
 
 
 def save_model(model: onnx.ModelProto, path: Path) -> None:

@@ -1,0 +1,132 @@
+"""Elements of less than 16 bits through ONNX: constants, inputs and outputs, files, quantization, and the way back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from glow_mlir import InferenceSession
+from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, named_dtype
+from glow_mlir.tools import glow_import
+
+KINDS = {
+    name: helper.np_dtype_to_tensor_dtype(named_dtype(name)) for name in sorted([*NARROW_FLOATS, *NARROW_INTEGERS])
+}
+"""dtype → ONNX's element type."""
+
+
+def elements(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Random elements, all of which every type has but for the powers of two, where 0 becomes NaN."""
+    return np.random.default_rng(seed).integers(0, 2, shape).astype(named_dtype(name))
+
+
+def moving_model() -> onnx.ModelProto:
+    """A model that moves an input of every narrow type, and gives constants of them."""
+    nodes: list[onnx.NodeProto] = []
+    inputs: list[onnx.ValueInfoProto] = []
+    outputs: list[onnx.ValueInfoProto] = []
+    constants: list[onnx.TensorProto] = []
+    for seed, (name, kind) in enumerate(KINDS.items()):
+        x, y, z, c = (f"{name}.{letter}" for letter in "xyzc")
+        inputs.append(helper.make_tensor_value_info(x, kind, (3, 5)))
+        constants.append(numpy_helper.from_array(elements(name, (3, 7), seed), c))
+        nodes.append(helper.make_node("Transpose", [x], [y]))
+        nodes.append(helper.make_node("Identity", [c], [z]))
+        outputs.append(helper.make_tensor_value_info(y, kind, (5, 3)))
+        outputs.append(helper.make_tensor_value_info(z, kind, (3, 7)))
+    graph = helper.make_graph(nodes, "moving", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
+
+
+def test_elements_are_moved_and_kept(tmp_path: Path) -> None:
+    """In machine code, from external data, from the text beside its weight file, and from an exported model."""
+    path, outside, text, back = (tmp_path / name for name in ("m.onnx", "e.onnx", "m.mlir", "b.onnx"))
+    model = moving_model()
+    onnx.save(model, path)
+    onnx.save(model, outside, save_as_external_data=True, size_threshold=0, location="e.bin")
+    assert glow_import.main([str(path), "-o", str(text)]) == 0
+    assert glow_import.main([str(path), "--to-onnx", str(back)]) == 0
+    onnx.checker.check_model(str(back), full_check=True)
+    inputs = {f"{name}.x": elements(name, (3, 5), 99 + seed) for seed, name in enumerate(KINDS)}
+    sessions = [InferenceSession(path), *(InferenceSession(at, backend="interpreter") for at in (outside, text, back))]
+    for session in sessions:
+        results = dict(zip([output.name for output in session.get_outputs()], session.run(None, inputs), strict=True))
+        for seed, name in enumerate(KINDS):
+            for letter, wanted in (("y", inputs[f"{name}.x"].T), ("z", elements(name, (3, 7), seed))):
+                found = results[f"{name}.{letter}"]
+                assert found.dtype == wanted.dtype
+                np.testing.assert_array_equal(found.view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8))
+    assert [argument.type for argument in sessions[0].get_inputs()[:2]] == [
+        "tensor(float4e2m1)",
+        "tensor(float8e4m3fn)",
+    ]
+
+
+def test_conversions_are_exported_with_what_they_do_beyond_the_range(tmp_path: Path) -> None:
+    path, back = tmp_path / "m.onnx", tmp_path / "b.onnx"
+    forms = [(TensorProto.FLOAT8E4M3FN, {"saturate": 0}), (TensorProto.FLOAT8E8M0, {"round_mode": "down"})]
+    nodes = [helper.make_node("Cast", ["x"], [f"y{n}"], to=kind, **more) for n, (kind, more) in enumerate(forms)]
+    outputs = [helper.make_tensor_value_info(f"y{n}", kind, (4,)) for n, (kind, _) in enumerate(forms)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4,))], outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)]), path)
+    assert glow_import.main([str(path), "--to-onnx", str(back)]) == 0
+    x = np.array([1.7, 500, np.inf, 0.3], np.float32)
+    for at in (path, back):
+        first, second = InferenceSession(at, backend="interpreter").run(None, {"x": x})
+        np.testing.assert_array_equal(first.astype(np.float32), np.array([1.75, np.nan, np.nan, 0.3125], np.float32))
+        np.testing.assert_array_equal(second.astype(np.float64), [1, 256, 2.0**127, 0.25])
+
+
+def quantizing_model() -> onnx.ModelProto:
+    """Codes and numbers of them: scales for axes and blocks, zero points, and scales of other types."""
+    rng = np.random.default_rng(0)
+    scales = {
+        "one": np.array(0.25, np.float32),
+        "rows": rng.uniform(0.1, 0.5, 4).astype(np.float32),
+        "blocks": rng.uniform(0.1, 0.5, (4, 3)).astype(np.float32),
+        "powers": np.array(0.5, named_dtype("float8_e8m0fnu")),
+    }
+    points = {
+        "p4": np.array([-3, 0, 2, 7], named_dtype("int4")),
+        "p2": np.array(1, named_dtype("uint2")),
+        "pu": rng.integers(0, 16, (4, 3)).astype(named_dtype("uint4")),
+        "p8": np.array(0, named_dtype("float8_e5m2")),
+    }
+    forms = [
+        ("rows", "p4", "int4", {"axis": 0}),
+        ("one", "p2", "uint2", {}),
+        ("blocks", "pu", "uint4", {"axis": 1, "block_size": 4}),
+        ("one", "p8", "float8_e5m2", {"saturate": 0}),
+        ("blocks", "", "float8_e4m3fn", {"axis": 1, "block_size": 4}),
+        ("rows", "", "float4_e2m1fn", {"axis": 0}),
+        ("powers", "", "float8_e4m3fnuz", {}),
+    ]
+    nodes: list[onnx.NodeProto] = []
+    for n, (scale, point, name, more) in enumerate(forms):
+        operands = [scale, point] if point else [scale]
+        kind = {} if point else {"output_dtype": KINDS[name]}
+        nodes.append(helper.make_node("QuantizeLinear", ["x", *operands], [f"q{n}"], **more, **kind))
+        more = {key: value for key, value in more.items() if key != "saturate"}
+        wide = {"output_dtype": TensorProto.FLOAT} if scale == "powers" else {}
+        nodes.append(helper.make_node("DequantizeLinear", [f"q{n}", *operands], [f"y{n}"], **more, **wide))
+    outputs = [helper.make_tensor_value_info(f"q{n}", KINDS[form[2]], (4, 10)) for n, form in enumerate(forms)]
+    outputs += [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, (4, 10)) for n in range(len(forms))]
+    constants = [numpy_helper.from_array(array, name) for name, array in {**scales, **points}.items()]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4, 10))]
+    graph = helper.make_graph(nodes, "quantizing", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
+
+
+def test_quantization_is_that_of_the_standard() -> None:
+    model = quantizing_model()
+    x = np.random.default_rng(1).uniform(-3, 3, (4, 10)).astype(np.float32)
+    expected = ReferenceEvaluator(model).run(None, {"x": x})
+    for backend in ("interpreter", "cpu"):
+        results = InferenceSession(model, backend=backend).run(None, {"x": x})
+        for wanted, found in zip(expected, results, strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(found.astype(np.float32), wanted.astype(np.float32), rtol=1e-6)
