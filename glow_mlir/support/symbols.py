@@ -161,7 +161,7 @@ def quotient(total: Size, part: Size) -> Size | None:
 
 def symbols_of(sizes: Iterable[Size]) -> list[Symbol]:
     """The symbols in some sizes, each once, in the order of their names."""
-    return sorted({symbol for size in sizes if not isinstance(size, int) for symbol in size.symbols})
+    return sorted({symbol for size in sizes if isinstance(size, SymbolicSize) for symbol in size.symbols})
 
 
 def bound_symbols(sizes: Sequence[Size], shape: Sequence[int], values: dict[str, int]) -> str:

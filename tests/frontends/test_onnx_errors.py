@@ -227,7 +227,7 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "constant of strings": (
         model_of([node("Constant", "", name="words", value_strings=["a"])]),
-        "node 'words': Constant: only dense tensors of numbers are supported",
+        "node 'words': Constant: only tensors of numbers are supported",
     ),
     "cast to float6": (
         model_of([node("Cast", name="to", to=TensorProto.FLOAT6E2M3)]),
