@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -68,7 +69,10 @@ def test_elements_are_moved_and_kept(tmp_path: Path) -> None:
 
 def test_conversions_are_exported_with_what_they_do_beyond_the_range(tmp_path: Path) -> None:
     path, back = tmp_path / "m.onnx", tmp_path / "b.onnx"
-    forms = [(TensorProto.FLOAT8E4M3FN, {"saturate": 0}), (TensorProto.FLOAT8E8M0, {"round_mode": "down"})]
+    forms: list[tuple[int, dict[str, Any]]] = [
+        (TensorProto.FLOAT8E4M3FN, {"saturate": 0}),
+        (TensorProto.FLOAT8E8M0, {"round_mode": "down"}),
+    ]
     nodes = [helper.make_node("Cast", ["x"], [f"y{n}"], to=kind, **more) for n, (kind, more) in enumerate(forms)]
     outputs = [helper.make_tensor_value_info(f"y{n}", kind, (4,)) for n, (kind, _) in enumerate(forms)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4,))], outputs)
@@ -96,7 +100,7 @@ def quantizing_model() -> onnx.ModelProto:
         "pu": rng.integers(0, 16, (4, 3)).astype(named_dtype("uint4")),
         "p8": np.array(0, named_dtype("float8_e5m2")),
     }
-    forms = [
+    forms: list[tuple[str, str, str, dict[str, int]]] = [
         ("rows", "p4", "int4", {"axis": 0}),
         ("one", "p2", "uint2", {}),
         ("blocks", "pu", "uint4", {"axis": 1, "block_size": 4}),
@@ -108,10 +112,10 @@ def quantizing_model() -> onnx.ModelProto:
     nodes: list[onnx.NodeProto] = []
     for n, (scale, point, name, more) in enumerate(forms):
         operands = [scale, point] if point else [scale]
-        kind = {} if point else {"output_dtype": KINDS[name]}
+        kind: dict[str, Any] = {} if point else {"output_dtype": KINDS[name]}
         nodes.append(helper.make_node("QuantizeLinear", ["x", *operands], [f"q{n}"], **more, **kind))
         more = {key: value for key, value in more.items() if key != "saturate"}
-        wide = {"output_dtype": TensorProto.FLOAT} if scale == "powers" else {}
+        wide: dict[str, Any] = {"output_dtype": TensorProto.FLOAT} if scale == "powers" else {}
         nodes.append(helper.make_node("DequantizeLinear", [f"q{n}", *operands], [f"y{n}"], **more, **wide))
     outputs = [helper.make_tensor_value_info(f"q{n}", KINDS[form[2]], (4, 10)) for n, form in enumerate(forms)]
     outputs += [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, (4, 10)) for n in range(len(forms))]
@@ -124,7 +128,7 @@ def quantizing_model() -> onnx.ModelProto:
 def test_quantization_is_that_of_the_standard() -> None:
     model = quantizing_model()
     x = np.random.default_rng(1).uniform(-3, 3, (4, 10)).astype(np.float32)
-    expected = ReferenceEvaluator(model).run(None, {"x": x})
+    expected = cast("list[np.ndarray]", ReferenceEvaluator(model).run(None, {"x": x}))
     for backend in ("interpreter", "cpu"):
         results = InferenceSession(model, backend=backend).run(None, {"x": x})
         for wanted, found in zip(expected, results, strict=True):
