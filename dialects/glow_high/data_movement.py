@@ -422,7 +422,7 @@ class TileOp(DataMovement):
         return all(count == 1 for count in ints(self.repeats))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, repeats = shape_of(self.input), ints(self.repeats)
+        shape, repeats = sizes_of(self.input), ints(self.repeats)
         require(len(repeats) == len(shape), f"repeats must have {len(shape)} elements, one for each axis")
         require(min(repeats, default=0) >= 0, "repeats must not be negative")
         tiled = [size * count for size, count in zip(shape, repeats, strict=True)]

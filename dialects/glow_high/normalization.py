@@ -22,6 +22,7 @@ from glow_mlir.dialects.shapes import (
     rank_of,
     require,
     shape_of,
+    size_along,
     sizes_of,
     tensor,
 )
@@ -145,7 +146,7 @@ class OverImages(Normalization):
         return axis
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        require_channels(self.inputs()[1:], shape_of(self.input)[self.channel_axis()])
+        require_channels(self.inputs()[1:], sizes_of(self.input)[self.channel_axis()])
         return same_as_input(self, self.input, "the operator")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
@@ -176,11 +177,12 @@ class GroupNormalizationOp(OverImages):
 
     groups = int_prop()
 
-    def grouped_shape(self) -> Shape:
+    def grouped_shape(self) -> Sizes:
         """The shape of the input with the channels split into groups and the channels of each."""
-        shape, axis, groups = shape_of(self.input), self.channel_axis(), integer(self.groups)
-        require(groups > 0 and shape[axis] % groups == 0, f"{groups} groups do not divide {shape[axis]} channels")
-        return (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+        shape, axis, groups = sizes_of(self.input), self.channel_axis(), integer(self.groups)
+        channels = size_along(self.input, axis)
+        require(groups > 0 and channels % groups == 0, f"{groups} groups do not divide {channels} channels")
+        return (*shape[:axis], groups, channels // groups, *shape[axis + 1 :])
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.grouped_shape()

@@ -23,11 +23,11 @@ from glow_mlir.dialects.shapes import (
     normalize_axis,
     rank_of,
     require,
-    shape_of,
     size_of,
     sizes_of,
     tensor,
 )
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.symbols import Sizes
 
 
@@ -190,9 +190,9 @@ class _Position(HighOp):
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape = shape_of(self.input)
+        shape = sizes_of(self.input)
         axis = normalize_axis(integer(self.axis), len(shape))
-        require(bool(shape) and shape[axis] > 0, f"there is nothing along axis {axis} of shape {shape}")
+        require(bool(shape) and smallest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
@@ -232,7 +232,7 @@ class _Running(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
-        return (tensor(shape_of(self.input), element_of(self.input)),)
+        return (tensor(sizes_of(self.input), element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
@@ -282,9 +282,12 @@ class TopKOp(HighOp):
     indices = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, element = shape_of(self.input), element_of(self.input)
+        shape, element = sizes_of(self.input), element_of(self.input)
         axis, k = normalize_axis(integer(self.axis), len(shape)), integer(self.k)
-        require(bool(shape) and 0 <= k <= shape[axis], f"cannot take {k} elements along axis {axis} of shape {shape}")
+        require(
+            bool(shape) and 0 <= k <= smallest(shape[axis]),
+            f"cannot take {k} elements along axis {axis} of shape {shape}",
+        )
         taken = (*shape[:axis], k, *shape[axis + 1 :])
         return tensor(taken, element), tensor(taken, i64)
 

@@ -46,6 +46,7 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.run_time_sizes import unsupported_at
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.symbols import Size, Sizes
@@ -57,10 +58,10 @@ class GlowHighToGlowLowPass(ModulePass):
         Turn each function of `glow_high` into one of `glow_low`: a buffer for each tensor, an instruction for each
         operator, a branch or loop for each.
 
-    Weights are declared first; allocations live until the end of the function. A reshape or storage cast is a view, a
-    save a copy; so is a read of state whose value is still used when the state has changed. Instructions whose
-    algorithms may combine rows say which of them are of one sample (`samples`), unless sizes are known at run time
-    only: each may then be of another one.
+    Weights are declared first; allocations live until the end of the function. A reshape or storage cast is a view,
+    but for reshapes that merge or split sizes that are known at run time only. A save is a copy; so is a read of state
+    whose value is still used when the state has changed. Instructions whose algorithms may combine rows say which of
+    them are of one sample (`samples`), unless sizes are known at run time only: each may then be of another one.
     """
 
     name = "glow-high-to-glow-low"
@@ -99,7 +100,10 @@ class FunctionConversion:
         """What a block becomes; `finish` adds to it, before it frees what it has allocated."""
         around, self.program = self.program, []
         for op in own_operations(block):
-            self._convert(op)
+            try:
+                self._convert(op)
+            except RunTimeSizeError as error:
+                raise unsupported_at(op, error) from error
         finish()
         allocations = [op for op in self.program if isinstance(op, AllocOp)]
         frees = [DeallocOp.of(op.result, location=op.location) for op in allocations]
@@ -153,7 +157,8 @@ class FunctionConversion:
         (result,) = op.results
         source, sizes, element = self.buffers[op.operands[0]], sizes_of(result), element_of(result)
         if not splits_alike(sizes_of(source), sizes):
-            raise RunTimeSizeError(next(size for size in (*sizes, *sizes_of(source)) if not isinstance(size, int)))
+            self._instruction(op)
+            return
         # All that moves, and all that it moves in, is dense.
         dense = contiguous_strides(tuple(map(largest, sizes)))
         strides, offset = (dense, offset_of(source)) if moves_of(source) else (None, 0)

@@ -28,6 +28,12 @@ def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
         raise unhandled(module, item.name, error) from error
 
 
+def unsupported_at(op: Operation, error: RunTimeSizeError) -> UnsupportedError:
+    """The error of an operation that needs a number for a size."""
+    reason = f"{op.name} needs a number where the size {error.size} is known at run time only"
+    return UnsupportedError(reason, file=position_of(op.location), node=location_name(op.location), hint=HINT)
+
+
 def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> UnsupportedError:
     """The error of a pass that needs a number for a size, at the first operation that has a value of that size."""
     place = first_with(module, error.size)

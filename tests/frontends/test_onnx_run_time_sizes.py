@@ -122,6 +122,44 @@ MODELS = {
         axis=np.array([1]),
         minus=np.int64(-1),
     ),
+    "axes merged and split": onnx_model(
+        [
+            node("Reshape", "x rows", "flat"),
+            node("MatMul", "flat weights", "product"),
+            node("Shape", "x", "s"),
+            node("Reshape", "product s", "back"),
+            node("Reshape", "back columns", "wide"),
+            node("Relu", "wide", "positive"),
+            node("Reshape", "positive s", "again"),
+            node("Reshape", "again line", "all"),
+            node("Sqrt", "all", "roots"),
+            node("Reshape", "roots s", "split"),
+            node("Add", "split x", "y"),
+        ],
+        ["batch", "length", 8],
+        rows=np.array([-1, 8]),
+        columns=np.array([0, -1]),
+        line=np.array([-1]),
+        weights=np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32),
+    ),
+    "tiles and borders": onnx_model(
+        [
+            node("Tile", "x twice", "tiles"),
+            node("Slice", "tiles nothing many", "long"),
+            node("Pad", "long border number", "constant"),
+            node("Pad", "long border", "edge", mode="edge"),
+            node("Pad", "long border", "reflect", mode="reflect"),
+            node("Pad", "long border", "wrap", mode="wrap"),
+            node("Sum", "constant edge reflect wrap", "y"),
+        ],
+        ["batch", "length", 8],
+        opset=19,
+        nothing=np.array([0, 0, 0]),
+        many=np.array([99, 99, 8]),
+        twice=np.array([2, 3, 1]),
+        border=np.array([1, 2, 0, 0, 1, 3]),
+        number=np.float32(0.5),
+    ),
     "expands, constants and concats": onnx_model(
         [
             node("Shape", "x", "s"),
@@ -167,9 +205,9 @@ def test_an_encoder_runs_with_any_number_of_sequences_of_any_length() -> None:
 
 
 def test_what_takes_no_such_sizes_is_named() -> None:
-    model = onnx_model([node("Hardmax", "x", "y")], ["batch", 4]).SerializeToString()
-    with pytest.raises(UnsupportedError, match=r"^1 operator is not supported .* \('hardmax_y'\)"):
-        InferenceSession(model, dimensions={"batch": (1, 4)}, cache=False)
+    model = onnx_model([node("LRN", "x", "y", size=3)], [1, 2, 5, "width"]).SerializeToString()
+    with pytest.raises(UnsupportedError, match=r"^1 operator is not supported .* \('lrn_y'\)"):
+        InferenceSession(model, dimensions={"width": (1, 4)}, cache=False)
 
 
 @pytest.mark.parametrize("bounds", [(4, 1), (-1, 4), (1, 2, 3), ("a", 4)])

@@ -69,7 +69,7 @@ def nest(b: Builder, extents: Extents, body: Callable[[list[Index]], None], shar
         body([*outer, *(stack.enter_context(b.loop(0, size, 1)) for size in extents[cut:])])
 
 
-def unraveled(step: Index, extents: Shape) -> list[Index]:
+def unraveled(step: Index, extents: Extents) -> list[Index]:
     """The indices along axes of these sizes at a step of the loops over all of them."""
     indices: list[Index] = []
     for size in reversed(extents[1:]):

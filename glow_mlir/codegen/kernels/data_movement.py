@@ -11,14 +11,15 @@ import numpy as np
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import raw
-from glow_mlir.codegen.builder.nests import Index, linear
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.copies import Box, box_steps, broadcast_strides, copy_box, fill_box
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import data_movement as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, ints, text
-from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of
+from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
 
 
@@ -89,6 +90,7 @@ class TileKernel(Kernel):
 
     name = "tile"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
@@ -96,24 +98,39 @@ class TileKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         source, result = call.one("input"), call.result
-        shape: list[int] = []
+        shape: list[Index] = []
         into: list[int] = []
         out_of: list[int] = []
+        apart: list[tuple[int, Index, int]] = []
         repeats = ints(cast(ops.TileOp, call.op).repeats)
-        for count, size, target, step in zip(repeats, source.shape, result.strides, source.strides, strict=True):
-            shape += [count, size]
-            into += [size * target, target]
-            out_of += [0, step]
-        copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)), call.share("lines"))
+        for count, size, target, step in zip(repeats, source.extents, result.strides, source.strides, strict=True):
+            if isinstance(size, int):
+                shape += [count, size]
+                into += [size * target, target]
+                out_of += [0, step]
+            else:  # How far copies lie apart is known at run time only.
+                apart.append((count, size, target))
+                shape.append(size)
+                into.append(target)
+                out_of.append(step)
+
+        def copies(numbers: list[Index]) -> None:
+            offset: Index = 0
+            for number, (_, size, target) in zip(numbers, apart, strict=True):
+                offset = number * size * target + offset
+            boxes = Box(result, tuple(into), offset), Box(source, tuple(out_of))
+            copy_box(call.b, tuple(shape), *boxes, call.share("lines"))
+
+        nest(call.b, tuple(count for count, _, _ in apart), copies)
 
 
 @dataclass(frozen=True)
 class Run:
     """Places along an axis of a target, and the evenly spaced places of the source that go there."""
 
-    target: int
-    count: int
-    source: int
+    target: Index
+    count: Index
+    source: Index
     step: int
 
 
@@ -141,10 +158,18 @@ class PadKernel(Kernel):
 
     name = "pad"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.PadOp
+        if kind_of(op) is not ops.PadOp:
+            return False
+        pad = cast(ops.PadOp, op)
+        needed = {"constant": 0, "edge": 0, "reflect": 1, "wrap": 0}[text(pad.mode)]
+        is_near = text(pad.mode) in ("constant", "edge")
+        axes = zip(sizes_of(pad.input), pad.widths(), strict=True)
+        # A border that is wider than the source repeats what it repeats, as often as only numbers tell.
+        return all(isinstance(size, int) or is_near or max(width) + needed <= smallest(size) for size, width in axes)
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.PadOp, call.op)
@@ -154,10 +179,10 @@ class PadKernel(Kernel):
         if mode == "constant":
             interior = sum(before * stride for (before, _), stride in zip(widths, result.strides, strict=True))
             into = Box(result, result.strides, interior)
-            copy_box(call.b, source.shape, into, Box.all_of(source), call.share("lines"))
+            copy_box(call.b, source.extents, into, Box.all_of(source), call.share("lines"))
             self._fill_border(call, widths)
             return
-        axes = [runs(_places(size, width, mode)) for size, width in zip(source.shape, widths, strict=True)]
+        axes = [_runs_along(size, width, mode) for size, width in zip(source.extents, widths, strict=True)]
         for box in itertools.product(*axes):
             copy_runs(call, box, result, source)
 
@@ -165,9 +190,24 @@ class PadKernel(Kernel):
         b, result, given = call.b, call.result, call.maybe("value")
         element = raw(result.element)
         value = b.constant(0, element) if given is None else given.pointer.load(element)
-        for start, shape in _border(result.shape, widths):
-            offset = sum(place * stride for place, stride in zip(start, result.strides, strict=True))
+        for start, shape in _border(result.extents, widths):
+            offset = linear(start, result.strides)
             fill_box(b, shape, Box(result, result.strides, offset), value, call.share("lines"))
+
+
+def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[Run]:
+    """The runs of a padded axis; where its size is known at run time only, the border is no wider than that."""
+    if isinstance(size, int):
+        return runs(_places(size, width, mode))
+    before, after = width
+    starts: dict[str, tuple[Index, Index, int]] = {
+        "edge": (0, size - 1, 0),
+        "reflect": (before, size - 2, -1),
+        "wrap": (size - before, 0, 1),
+    }
+    front, back, step = starts[mode]
+    found = [Run(0, before, front, step), Run(before, size, 0, 1), Run(size + before, after, back, step)]
+    return [run for run in found if not isinstance(run.count, int) or run.count]
 
 
 def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:
@@ -178,19 +218,20 @@ def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:
 
 def copy_runs(call: KernelCall, box: Sequence[Run], result: Operand, source: Operand) -> None:
     """Copy one run along each axis."""
-    into = sum(run.target * stride for run, stride in zip(box, result.strides, strict=True))
-    out_of = sum(run.source * stride for run, stride in zip(box, source.strides, strict=True))
+    into = linear([run.target for run in box], result.strides)
+    out_of = linear([run.source for run in box], source.strides)
     steps = tuple(run.step * stride for run, stride in zip(box, source.strides, strict=True))
     shape = tuple(run.count for run in box)
     copy_box(call.b, shape, Box(result, result.strides, into), Box(source, steps, out_of), call.share("lines"))
 
 
-def _border(shape: Shape, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Shape, Shape]]:
+def _border(shape: Extents, widths: Sequence[tuple[int, int]]) -> Iterator[tuple[Extents, Extents]]:
     """Start and shape of boxes that make up the border; none overlap."""
     for axis, (before, after) in enumerate(widths):
         inner = [(w, size - w - v) for (w, v), size in zip(widths[:axis], shape, strict=False)]
         outer = [(0, size) for size in shape[axis + 1 :]]
-        for start, count in ((0, before), (shape[axis] - after, after)):
+        ends: tuple[tuple[Index, int], ...] = ((0, before), (shape[axis] - after, after))
+        for start, count in ends:
             if count:
                 parts = [*inner, (start, count), *outer]
                 yield tuple(place for place, _ in parts), tuple(size for _, size in parts)

@@ -108,6 +108,7 @@ class TopKKernel(Kernel):
     """
 
     name = "top-k"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is TopKOp
@@ -117,20 +118,21 @@ class TopKKernel(Kernel):
         if integer(op.k) == 0:
             return
         source, values, indices = call.one("input"), call.one("values"), call.one("indices")
-        axis = normalize_axis(integer(op.axis), len(source.shape))
-        outer = [other for other in range(len(source.shape)) if other != axis]
+        axis = normalize_axis(integer(op.axis), len(source.sizes))
+        outer = [other for other in range(len(source.sizes)) if other != axis]
 
         def line(place: list[Index]) -> None:
             moved = [
                 Operand(
                     operand.pointer.at(linear(place, [operand.strides[a] for a in outer]), raw(operand.element)),
                     operand.value,
+                    symbols=call.symbols,
                 )
                 for operand in (source, values, indices)
             ]
             self._line(call, axis, *moved)
 
-        nest(call.b, tuple(source.shape[a] for a in outer), line)
+        nest(call.b, tuple(source.extents[a] for a in outer), line)
 
     def _line(self, call: KernelCall, axis: int, source: Operand, values: Operand, indices: Operand) -> None:
         op = cast(TopKOp, call.op)
@@ -149,7 +151,7 @@ class TopKKernel(Kernel):
             heap.write(i, element(i))
         with b.loop(0, k // 2, 1) as i:
             sink(k // 2 - 1 - i, k)
-        with b.loop(k, source.shape[axis], 1) as i:
+        with b.loop(k, source.extents[axis], 1) as i:
             entry = element(i)
             # A later element that equals the root goes after it.
             with b.when(before(b, entry.value, heap.read(0).value)):

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import normalization as ops
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, PowOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp, ExpOp, LogOp, SqrtOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
 from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.properties import integer, number
-from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.sizes import largest
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.symbols import product_of
 
 
 def _shifted(op: ops.AlongAxis, emit: Emitter) -> SSAValue:
@@ -43,11 +44,15 @@ def log_softmax(op: ops.LogSoftmaxOp, emit: Emitter) -> SSAValue:
 @lowering(ops.HardmaxOp)
 def hardmax(op: ops.HardmaxOp, emit: Emitter) -> SSAValue:
     """Whether each position is that of the maximum, as a number."""
-    shape = shape_of(op.input)
+    shape = sizes_of(op.input)
     axis = normalize_axis(integer(op.axis), len(shape))
-    positions = np.arange(shape[axis], dtype=np.int64).reshape(-1, *(1,) * (len(shape) - axis - 1))
+    sizes = (shape[axis], *(1,) * (len(shape) - axis - 1))
+    places = np.arange(largest(shape[axis]), dtype=np.int64).reshape(-1, *sizes[1:])
+    positions = emit.constant(places, "positions")
+    if places.shape != sizes:
+        positions = emit(SliceOp, positions, starts=(0,) * len(sizes), ends=sizes)
     peak = emit(ArgMaxOp, op.input, axis=axis)
-    return emit(CastOp, emit(EqualOp, peak, emit.constant(positions, "positions")), to=element_of(op.input))
+    return emit(CastOp, emit(EqualOp, peak, positions), to=element_of(op.input))
 
 
 def _deviation(variance: SSAValue, epsilon: float, emit: Emitter) -> SSAValue:
@@ -91,7 +96,7 @@ def instance_normalization(op: ops.InstanceNormalizationOp, emit: Emitter) -> SS
 @lowering(ops.GroupNormalizationOp)
 def group_normalization(op: ops.GroupNormalizationOp, emit: Emitter) -> SSAValue:
     """Groups become an axis of their own while the statistics are taken."""
-    shape, axis, grouped = shape_of(op.input), op.channel_axis(), op.grouped_shape()
+    shape, axis, grouped = sizes_of(op.input), op.channel_axis(), op.grouped_shape()
     axes = [other for other in range(1, len(grouped)) if other != axis]
     value = _standardized(emit(ReshapeOp, op.input, shape=grouped), axes, number(op.epsilon), emit)
     value = emit(ReshapeOp, value, shape=shape)
@@ -120,9 +125,9 @@ def lrn(op: ops.LrnOp, emit: Emitter) -> SSAValue:
 
     The channels become the only spatial axis, the axes behind them the channels of the pool: no element moves.
     """
-    shape = shape_of(op.input)
+    shape = sizes_of(op.input)
     axis = normalize_axis(integer(op.axis), len(shape))
-    rows = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    rows = (product_of(shape[:axis]), shape[axis], product_of(shape[axis + 1 :]))
     squares = emit(ReshapeOp, emit(MulOp, op.input, op.input), shape=rows)
     mean = emit(AvgPoolOp, squares, kernel_shape=(integer(op.size),), pads=op.reach(), count_include_pad=True)
     scaled = emit(MulOp, emit(ReshapeOp, mean, shape=shape), emit.splat(number(op.alpha), mean))

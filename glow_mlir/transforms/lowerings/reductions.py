@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CastOp, ExpOp, IsInfOp, LogOp, SqrtOp
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -63,5 +63,5 @@ def reduce_log_sum_exp(op: ops.ReduceLogSumExpOp, emit: Emitter) -> SSAValue:
     peak = emit(ops.ReduceMaxOp, value, axes=op.axes, keepdims=True)
     shift = emit(WhereOp, emit(IsInfOp, peak), emit.splat(0.0, value), peak)
     logarithm = emit(LogOp, _sum(op, emit, emit(ExpOp, emit(SubOp, value, shift))))
-    shift = emit(ReshapeOp, shift, shape=shape_of(logarithm))
+    shift = emit(ReshapeOp, shift, shape=sizes_of(logarithm))
     return _typed(emit(AddOp, logarithm, shift), op, emit)

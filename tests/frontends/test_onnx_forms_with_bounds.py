@@ -1,0 +1,103 @@
+"""Each operator with one size that is known at run time only: it computes as onnxruntime does, or is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from checkout import ROOT
+from onnx import TensorProto, helper, numpy_helper
+from operator_forms import FORMS, Form
+
+from glow_mlir import InferenceSession
+from glow_mlir.errors import ModelError, UnsupportedError
+
+BOUNDS = {"size": (1, 9)}
+
+REFUSED = {
+    **{(kind, axis): "spatial" for kind in ("AveragePool", "Conv", "LpPool", "MaxPool") for axis in (3,)},
+    **{(kind, axis): "batch and spatial" for kind in ("ConvTranspose", "Upsample") for axis in (0, 3)},
+    **{(kind, axis): "recurrent" for kind in ("GRU", "LSTM", "RNN") for axis in (0, 2)},
+    ("LRN", 3): "spatial",
+    ("SpaceToDepth", 3): "not divided by the block",
+}
+"""Operator and axis that are refused with such a size, each with the reason."""
+
+UNFIT = {
+    **{(kind, 1): "the inner size of a product with a constant" for kind in ("Gemm", "MatMul")},
+    **{("Reshape", axis): "the shape holds for one size" for axis in (0, 2)},
+    ("Squeeze", 0): "an axis of size one",
+    ("Gemm", 0): "a constant that broadcasts to one size",
+    **{(kind, 0): "a constant that broadcasts to one size" for kind in ("Add", "Div", "Mul", "Sub", "And", "Or")},
+    **{(kind, 0): "a constant that broadcasts to one size" for kind in ("Xor", "Equal", "Greater", "Less", "Pow")},
+}
+"""Operator and axis that can have the size of the other operands alone."""
+
+CASES = [
+    (kind, axis)
+    for kind, forms in FORMS.items()
+    if (operands := forms[max(forms)].operands) and operands[0].ndim
+    for axis in sorted({0, operands[0].ndim - 1})
+]
+
+
+def free_operands(form: Form) -> list[int]:
+    """The operands that have the free size: the first one, and those of its shape."""
+    return [place for place, array in enumerate(form.operands) if array.shape == form.operands[0].shape]
+
+
+def model_of(kind: str, axis: int) -> tuple[onnx.ModelProto, Form]:
+    """A model of the operator, in the last form of the table, and that form."""
+    since = max(FORMS[kind])
+    form = FORMS[kind][since]
+    free = free_operands(form)
+    names = [f"x{place}" for place in range(len(form.operands))]
+    inputs = [
+        helper.make_tensor_value_info(
+            names[place],
+            helper.np_dtype_to_tensor_dtype(form.operands[place].dtype),
+            ["size" if other == axis else size for other, size in enumerate(form.operands[place].shape)],
+        )
+        for place in free
+    ]
+    weights = [
+        numpy_helper.from_array(array, names[place]) for place, array in enumerate(form.operands) if place not in free
+    ]
+    results = [f"y{place}" for place in range(form.outputs)]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in results]
+    for output in outputs:
+        output.ClearField("type")
+    node = helper.make_node(form.kind or kind, names, results, name="it", **form.attributes)
+    graph = helper.make_graph([node], "form", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", max(since, 9))], ir_version=8), form
+
+
+@pytest.mark.parametrize(("kind", "axis"), CASES)
+def test_one_axis_of_a_size_known_at_run_time_only(kind: str, axis: int) -> None:
+    model, form = model_of(kind, axis)
+    content = model.SerializeToString()
+    if (kind, axis) in UNFIT or (kind, axis) in REFUSED:
+        error = ModelError if (kind, axis) in UNFIT else UnsupportedError
+        with pytest.raises(error, match=r"'it'.*") as caught:
+            InferenceSession(content, dimensions=BOUNDS, cache=False)
+        assert "\n" not in str(caught.value)
+        return
+    session = InferenceSession(content, dimensions=BOUNDS, cache=False)
+    reference: Any = onnxruntime.InferenceSession(content)
+    for more in (0, 2):
+        inputs: dict[str, np.ndarray] = {}
+        for place in free_operands(form):
+            shape = list(form.operands[place].shape)
+            shape[axis] += more
+            inputs[f"x{place}"] = np.resize(form.operands[place], shape)
+        for found, wanted in zip(session.run(None, inputs), reference.run(None, inputs), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_the_documentation_names_what_is_refused() -> None:
+    text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
+    assert all(f"`{kind}`" in text for kind, _ in REFUSED)
