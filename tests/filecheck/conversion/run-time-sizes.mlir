@@ -28,3 +28,12 @@ glow_high.func @main(%x: tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>)
   %1 = glow_high.relu %0 : tensor<?x8xf32, #glow.sizes<[batch], batch = 1 to 64>>
   glow_high.return %1
 }
+
+// Rows of a buffer for the largest sizes lie apart: where axes merge, they are copied.
+
+// CHECK-LABEL: glow_low.func @merged(
+glow_high.func @merged(%x: tensor<?x?x4xf32, #glow.sizes<[batch, length], batch = 1 to 64, length = 1 to 8>>) -> tensor<?x4xf32, #glow.sizes<[batch * length], batch = 1 to 64, length = 1 to 8>> {
+  // CHECK: glow_low.reshape @out %0, @in %x {shape = #glow.sizes<[batch * length, 4], batch = 1 to 64, length = 1 to 8>}
+  %0 = glow_high.reshape %x {shape = #glow.sizes<[batch * length, 4], batch = 1 to 64, length = 1 to 8>} : tensor<?x4xf32, #glow.sizes<[batch * length], batch = 1 to 64, length = 1 to 8>>
+  glow_high.return %0
+}

@@ -38,11 +38,11 @@ glow_high.func @main(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>> {input}
+glow_high.placeholder @x : tensor<?x4x4xf32, #glow.sizes<[batch], batch = 1 to 64>> {input}
 glow_high.func @main(@x) {
-  %x = glow_high.get @x : tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
-  // expected-error@+1 {{glow_high.top_k: the size batch is known at run time only (hint: give dimensions numbers instead of bounds)}}
-  %v, %i = glow_high.top_k %x {k = 1} : tensor<1x4xf32>, tensor<1x4xi64>
+  %x = glow_high.get @x : tensor<?x4x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
+  // expected-error@+1 {{glow_high.det: the size batch is known at run time only (hint: give dimensions numbers instead of bounds)}}
+  %0 = glow_high.det %x : tensor<1xf32>
 }
 
 // -----
