@@ -198,6 +198,10 @@ class ConcatOp(DataMovement):
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
 
+    def extended(self) -> SSAValue | None:
+        first = self.parts[0]
+        return None if isinstance(sizes_of(first)[integer(self.axis)], int) else first
+
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         shape = shape_of(self.result)
         axis = normalize_axis(integer(self.axis), len(shape))

@@ -51,6 +51,10 @@ class Workload(ABC):
         """What it computes: by default an operation for each element of the results."""
         return Arithmetic(sum(map(size_of, self.outputs())))
 
+    def extended(self) -> SSAValue | None:
+        """The operand with which the result begins, where it is known at run time only how far it reaches."""
+        return None
+
     def line_window(self) -> LineWindow | None:
         """How it reads lines of an image; `None` where it does not compute by lines."""
         return None

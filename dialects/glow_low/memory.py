@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
@@ -124,6 +125,22 @@ def has_default_layout(value: SSAValue | Attribute) -> bool:
     """Whether a buffer starts its allocation and is laid out for its largest shape; axes of size one do not matter."""
     axes = zip(sizes_of(value), strides_of(value), contiguous_strides(largest_shape(value)), strict=True)
     return not offset_of(value) and all(size == 1 or a == b for size, a, b in axes)
+
+
+def room_of(value: SSAValue | Attribute) -> Shape:
+    """The shape that a buffer of a weight is laid out for: its largest, or a larger one that its strides tell."""
+    shape, strides = largest_shape(value), strides_of(value)
+    return (*shape[:1], *(outer // inner for outer, inner in pairwise(strides))) if 0 not in strides else shape
+
+
+def is_laid_out_wider(value: SSAValue | Attribute) -> bool:
+    """Whether a buffer is laid out as one of its type with larger sizes that are known at run time only."""
+    if offset_of(value) or has_static_shape(value):
+        return False
+    room = room_of(value)
+    axes = zip(sizes_of(value), room, strict=True)
+    fits = all(size == most if isinstance(size, int) else size.most <= most for size, most in axes)
+    return fits and strides_of(value) == contiguous_strides(room)
 
 
 def repeats_elements(value: SSAValue | Attribute) -> bool:
@@ -256,13 +273,13 @@ class WeightOp(_Declaration):
     traits = traits_def(Pure(), KnownAttributes())
 
     @classmethod
-    def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> WeightOp:
-        """Declare `storage`."""
+    def of(cls, storage: StorageOp, location: LocationAttr | None = None, strides: Shape | None = None) -> WeightOp:
+        """Declare `storage`; with strides where it is laid out for another shape than its largest."""
         properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(storage.sym_name)}
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         type_ = storage.tensor_type
-        buffer = buffer_type(sizes_of(type_), type_.element_type)
+        buffer = buffer_type(sizes_of(type_), type_.element_type, strides)
         return cls.create(properties=properties, result_types=[buffer], location=location)
 
     def verify_(self) -> None:

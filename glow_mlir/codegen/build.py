@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import is_written
+from glow_mlir.codegen.binding_layouts import bound_layouts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, failing, failure_of, modules_of_targets
 from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -26,7 +27,7 @@ from glow_mlir.dialects.target import Target, str_of
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
-from glow_mlir.ir.entries import bindings_of, packing_functions, placeholders_of, shared_state, symbols_in
+from glow_mlir.ir.entries import packing_functions, placeholders_of, shared_state, symbols_in
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
@@ -48,7 +49,7 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
     target = function.target
     return Entry(
         name=function.sym_name.data,
-        bindings=bindings_of(function),
+        bindings=bound_layouts(function),
         activations=_size(function, "activations"),
         activations_bound=_size(function, "activations_bound"),
         target=str_of(target),

@@ -23,7 +23,7 @@ from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
-from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
@@ -43,7 +43,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp as LowBindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, has_static_shape, rank_of, sizes_of
+from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, largest_shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.run_time_sizes import unsupported_at
@@ -85,12 +85,16 @@ class FunctionConversion:
     declarations: list[Operation] = field(default_factory=list[Operation])
     program: list[Operation] = field(default_factory=list[Operation])
     samples: Mapping[SSAValue, Samples] = field(default_factory=dict[SSAValue, Samples])
+    strides: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    """Strides of inputs that are laid out as outputs."""
 
     def run(self) -> LowFuncOp:
         """The converted function."""
         source = self.source
         if has_static_sizes(source, self.storage):
             self.samples = samples_of(source, self.storage)
+        else:
+            self.strides = extended_strides(source, self.storage)
         target = LowFuncOp.named(source.sym_name.data, source.binding_names, source.location, source.assigned)
         self.program = self._converted(source.block)
         target.block.add_ops([*self.declarations, *self.program])
@@ -133,7 +137,7 @@ class FunctionConversion:
         if name not in self.weights:
             op = self.storage.by_name[name]
             assert isinstance(op, StorageOp)
-            self.weights[name] = WeightOp.of(op, op.location)
+            self.weights[name] = WeightOp.of(op, op.location, self.strides.get(name))
             hint = user.results[0].name_hint if user.results else None
             self.weights[name].result.name_hint = hint or value_name(name)
             self.declarations.append(self.weights[name])
@@ -303,6 +307,25 @@ def _runs_of_numbers(sizes: Sizes) -> list[Size]:
 def has_static_sizes(function: FuncOp, storage: Storage) -> bool:
     """Whether all sizes in a function are numbers: symbols come from what it is bound to."""
     return all(has_static_shape(storage.by_name[name].tensor_type) for name in function.binding_names)
+
+
+def extended_strides(function: FuncOp, storage: Storage) -> dict[str, Shape]:
+    """
+    Input that an output begins with → the strides of the output: both can be in one memory.
+
+    So it is with what grows from call to call, such as the keys and values of a decoder, where its size along the axis
+    along which others follow is known at run time only.
+    """
+    found: dict[str, Shape] = {}
+    for save in own_operations(function.block):
+        producer = save.input.owner if isinstance(save, SaveOp) else None
+        first = producer.extended() if isinstance(producer, HighOp) else None
+        if first is None or not isinstance(producer, HighOp) or not isinstance(get := first.owner, GetOp):
+            continue
+        given = storage.by_name[get.storage_name]
+        if isinstance(given, PlaceholderOp) and given.role == "input":
+            found.setdefault(get.storage_name, contiguous_strides(largest_shape(producer.results[0])))
+    return found
 
 
 def increment(counter: SSAValue, location: LocationAttr) -> StackOp:

@@ -19,8 +19,9 @@ class Binding:
     """
     One input, output or state of the entry, plain or packed: its name, role, element type and shape.
 
-    Where symbols decide `sizes`, which has those of all axes then, `shape` is the largest. The tensor is laid out for
-    that: the elements that there are have the strides of an array of the largest shape.
+    Where symbols decide `sizes`, which has those of all axes then, `shape` is the largest, or that of an output which
+    begins with this input. The tensor is laid out for that: the elements that there are have the strides of an array of
+    that shape.
     """
 
     name: str
@@ -28,6 +29,8 @@ class Binding:
     dtype: str
     shape: tuple[int, ...]
     sizes: Sizes = ()
+    extends: str = ""
+    """The input with which this output begins; both may be in the same memory."""
 
     @property
     def declared(self) -> Sizes:

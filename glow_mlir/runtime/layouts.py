@@ -2,13 +2,15 @@
 Arrays for bindings whose sizes symbols decide: machine code lays them out for the largest shape.
 
 An array that is laid out so is used in place, which each array is whose sizes but the first are numbers. Others go
-through a buffer.
+through a buffer. An output that begins with an input is put behind the elements of that, if these are the last ones of
+an array that an earlier call made: what grows from call to call is not copied.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -60,6 +62,39 @@ def is_laid_out(array: np.ndarray, binding: Binding) -> bool:
     return True
 
 
+class Growing:
+    """
+    Arrays with room for more elements than are used: those from the beginning on, up to a shape.
+
+    Several threads may ask: who changes what is known of an array takes it away, and others find nothing meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._used: dict[int, tuple[int, ...]] = {}
+
+    def add(self, whole: np.ndarray, shape: tuple[int, ...]) -> None:
+        """Take in an array of which so much is used."""
+        self._used[id(whole)] = shape
+        weakref.finalize(whole, self._used.pop, id(whole), None).atexit = False
+
+    def extended(self, part: np.ndarray, binding: Binding, shape: tuple[int, ...]) -> np.ndarray | None:
+        """
+        The array for a binding of which `part` is all that is used: from then on `shape` of it is. Else `None`.
+        """
+        whole: object = part.base
+        if not isinstance(whole, np.ndarray) or whole.shape != binding.shape or whole.strides != part.strides:
+            return None
+        used = self._used.pop(id(whole), None)
+        if used is None:
+            return None
+        is_all = used == part.shape and part.dtype == whole.dtype and part.ctypes.data == whole.ctypes.data
+        self._used[id(whole)] = shape if is_all else used
+        return whole if is_all else None
+
+
+_GROWING = Growing()
+
+
 class Buffers:
     """Buffers of the largest shapes, for each thread its own, which are kept from call to call."""
 
@@ -74,13 +109,20 @@ class Buffers:
         part[...] = array
         return part
 
-    def output(self, binding: Binding, values: Mapping[str, int]) -> np.ndarray:
+    def output(self, binding: Binding, values: Mapping[str, int], inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """
         Room for an output where symbols have these values: a new array, or a part of a buffer that is large against it.
 
-        `result` gives what to hand out of it.
+        For one that begins with one of the `inputs`, it may be the array that this is part of. `result` gives what to
+        hand out of it.
         """
         shape = shape_of(binding, values)
+        if binding.extends:
+            whole = _GROWING.extended(inputs[binding.extends], binding, shape)
+            if whole is None:
+                whole = made(binding)
+                _GROWING.add(whole, shape)
+            return _part(whole, shape)
         if not is_large(binding, shape):
             return _part(made(binding), shape)
         return self._part(binding, shape)
@@ -100,6 +142,8 @@ def result(binding: Binding, room: np.ndarray, values: Mapping[str, int]) -> np.
     """
     shape = shape_of(binding, values)
     part = _part(room, shape)
+    if binding.extends:
+        return part
     return np.array(part, order="C") if is_large(binding, shape) else part
 
 

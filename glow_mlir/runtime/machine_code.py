@@ -69,7 +69,7 @@ class MachineEntry(EntryPoint):
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
-                room = self._buffers.output(binding, values) if binding.sizes else made(binding)
+                room = self._buffers.output(binding, values, inputs) if binding.sizes else made(binding)
                 outputs[binding.name] = room
                 bound.append(room)
             elif binding.role == "packed":

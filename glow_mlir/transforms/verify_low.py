@@ -25,6 +25,7 @@ from glow_mlir.dialects.glow_low.memory import (
     FuncOp,
     WeightOp,
     has_default_layout,
+    is_laid_out_wider,
     root_of,
     strides_of,
 )
@@ -123,7 +124,8 @@ class FunctionCheck:
             return
         same = sizes_of(storage.tensor_type) == sizes_of(op.result)
         same &= element_of(storage.tensor_type) == element_of(op.result)
-        same &= has_default_layout(op.result)
+        is_input = isinstance(storage, PlaceholderOp) and storage.role == "input"
+        same &= has_default_layout(op.result) or (is_input and is_laid_out_wider(op.result))
         if not same:
             raise CheckFailed(op, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
         if isinstance(storage, PlaceholderOp):

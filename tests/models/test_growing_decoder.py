@@ -28,3 +28,28 @@ def test_one_compilation_makes_any_number_of_tokens(form: str, backend: str) -> 
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
         kept = dict(zip(kept, found[1:], strict=True))
     assert session.specializations == []
+
+
+def test_keys_and_values_grow_where_they_are() -> None:
+    """What is given back is not moved; an old output that is given a second time stays what it is."""
+    session = InferenceSession(
+        growing_decoder("comparison", layers=1), dimensions={"past": (0, 40), "tokens": (1, 8)}, cache=False
+    )
+    names = ("keys0", "values0")
+
+    def step(ids: list[int], kept: list[np.ndarray]) -> list[np.ndarray]:
+        return session.run(None, {"ids": np.array([ids]), **dict(zip(names, kept, strict=True))})[1:]
+
+    first = step([1, 2, 3], [np.zeros((1, 2, 0, 16), np.float32)] * 2)
+    before = [array.copy() for array in first]
+    second, other = step([4], first), step([5], first)
+    for old, kept, grown, branch in zip(first, before, second, other, strict=True):
+        assert np.shares_memory(old, grown)
+        assert not np.shares_memory(old, branch)
+        np.testing.assert_array_equal(old, kept)
+        np.testing.assert_array_equal(grown[:, :, :3], kept)
+        np.testing.assert_array_equal(branch[:, :, :3], kept)
+        assert not np.array_equal(grown, branch)
+    longer = [array.copy() for array in second]
+    for found, wanted in zip(step([6], second), step([6], longer), strict=True):
+        np.testing.assert_array_equal(found, wanted)

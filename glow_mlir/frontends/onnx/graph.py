@@ -37,7 +37,6 @@ from glow_mlir.frontends.onnx.types import (
     element_of_onnx,
     input_types,
     symbol_name,
-    symbolic_sizes,
 )
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
@@ -96,7 +95,6 @@ class GraphImporter:
         self.block = self.function.block
         self.known_sizes = KnownSizes(self.fold)
         self.emitted = ValueNumbers(self.fold)
-        self.symbols.update(symbol.name for symbol in symbols_of(symbolic_sizes(self.dimensions).values()))
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
@@ -105,6 +103,7 @@ class GraphImporter:
         outputs = [value.name for value in self.graph.output]
         scope = Scope(self, self.opsets, initializers=initializers)
         types = input_types(inputs, self.dimensions)
+        self.symbols.update(symbol.name for type_ in types.values() for symbol in symbols_of(sizes_of(type_)))
         values = check_values(types, self.values)
         for input_, type_ in types.items():
             if input_ in values:

@@ -1,0 +1,64 @@
+"""How the arrays of a function's inputs and outputs are laid out, and which outputs may be in the memory of inputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.analysis.accesses import each_user
+from glow_mlir.dialects.glow_low.base import QualifiedOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, room_of, root_of, strides_of
+from glow_mlir.dialects.shapes import has_static_shape, sizes_of
+from glow_mlir.ir.entries import bindings_of, placeholders_of
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.symbols import symbols_of
+
+
+def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
+    """Inputs, outputs and state of an allocated function, in order."""
+    weights = {op.storage_name: op.result for op in own_operations(function) if isinstance(op, WeightOp)}
+    named = zip(placeholders_of(function), bindings_of(function), strict=True)
+    places = [(binding, weights.get(op.sym_name.data)) for op, binding in named]
+    inputs = {weight: binding.name for binding, weight in places if binding.role == "input" and weight is not None}
+    known = set(symbols_of(size for weight in inputs for size in sizes_of(weight)))
+    found: list[Binding] = []
+    for binding, weight in places:
+        if weight is None or has_static_shape(weight):
+            found.append(binding)
+        elif binding.role == "input":
+            found.append(replace(binding, shape=room_of(weight)))
+        elif not known.issuperset(symbols_of(sizes_of(weight))):
+            found.append(binding)
+        else:
+            # One output alone can be in the memory of an input.
+            found.append(replace(binding, extends=_take(inputs, _begin_of(weight))))
+    return tuple(found)
+
+
+def _take(inputs: dict[SSAValue, str], begin: SSAValue | None) -> str:
+    return "" if begin is None else inputs.pop(begin, "")
+
+
+def _begin_of(output: SSAValue) -> SSAValue | None:
+    """
+    The weight that an instruction copies to the first elements of an output, to places that are alike.
+
+    Nothing else writes to the output, so that these elements may be there before.
+    """
+    writers = [op for op in each_user(output) if _writes(op, output)]
+    if len(writers) != 1 or not isinstance(op := writers[0], DerivedInstruction):
+        return None
+    first, (result, *others) = op.extended(), op.outputs()
+    if first is None or others or op.bodies or result is not output or not isinstance(first.owner, WeightOp):
+        return None
+    return first if strides_of(first) == strides_of(result) else None
+
+
+def _writes(op: object, buffer: SSAValue) -> bool:
+    """Whether an op writes to a weight."""
+    return isinstance(op, QualifiedOp) and any(
+        qualifier.writes and root_of(value) is buffer for qualifier, value in op.uses()
+    )
