@@ -78,8 +78,8 @@ def instance_normalization(op: ops.InstanceNormalizationOp, x: Array, scale: Arr
 @semantics(ops.GroupNormalizationOp)
 def group_normalization(op: ops.GroupNormalizationOp, x: Array, scale: Array, offset: Array) -> Array:
     """Statistics over all axes but batch and groups."""
-    axis = op.channel_axis()
-    grouped = x.reshape(op.grouped_shape())
+    axis, groups = op.channel_axis(), integer(op.groups)
+    grouped = x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
     axes = tuple(other for other in range(1, grouped.ndim) if other != axis)
     result = _standardized(grouped, axes, number(op.epsilon)).reshape(x.shape)
     return (result * _per_channel(scale, x.ndim, axis) + _per_channel(offset, x.ndim, axis)).astype(x.dtype)
