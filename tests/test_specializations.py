@@ -93,6 +93,20 @@ def test_dimensions_fix_sizes() -> None:
         session.run(None, {"a": np.zeros((3, 3), np.float32), "b": np.zeros((3, 3), np.float32)})
 
 
+def test_bounds_grow_with_what_calls_bring() -> None:
+    """The first call plans for a power of two, and a larger one for the next that holds it."""
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": ("N", 2)})
+    session = InferenceSession(model, dimensions={"N": (1, None)})
+    for count in (3, 4, 1, 9, 2, 16):
+        (found,) = session.run(None, {"x": np.full((count, 2), 2.0, np.float32)})
+        np.testing.assert_array_equal(found, np.full((count, 2), 2.0))
+    assert [item.sizes for item in session.specializations] == [{"N": (1, 4)}, {"N": (1, 16)}]
+    with pytest.raises(InputError, match=r"^dimension 'N' is 0, which is less than 1 \(hint: .*other bounds"):
+        session.run(None, {"x": np.ones((0, 2), np.float32)})
+    with pytest.raises(OptionError, match=r"^dimension 'N' has no largest size \(hint: "):
+        import_model(model, {"N": (1, None)})
+
+
 def test_inputs_agree_on_a_dimension() -> None:
     session = InferenceSession(scaling())
     a, b = (np.zeros((count, 3), np.float32) for count in (2, 4))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
+from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
@@ -62,7 +63,7 @@ class Run:
     args: Namespace
     progress: Progress = field(default_factory=Progress)
     report: dict[str, object] = field(default_factory=dict[str, object])
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    sizes: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     """Free dimensions, as the inputs of the run have them."""
 
     def execute(self) -> int:

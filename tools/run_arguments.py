@@ -83,12 +83,12 @@ def deviations(text: str) -> tuple[float, ...]:
 
 
 def binding(text: str) -> tuple[str, Dimension]:
-    """`NAME=SIZE`, or `NAME=LEAST..MOST`."""
+    """`NAME=SIZE`, `NAME=LEAST..MOST`, or `NAME=LEAST..` for a largest size that grows."""
     name, _, size = text.rpartition("=")
     least, is_range, most = size.partition("..")
-    if not name or not least.isdecimal() or (is_range and not most.isdecimal()):
+    if not name or not least.isdecimal() or (most and not most.isdecimal()):
         raise argparse.ArgumentTypeError(f"expected NAME=SIZE or NAME=LEAST..MOST, got '{text}'")
-    return name, (int(least), int(most)) if is_range else int(least)
+    return name, (int(least), int(most) if most else None) if is_range else int(least)
 
 
 def input_value(text: str) -> tuple[str, tuple[float, ...]]:

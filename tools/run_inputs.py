@@ -93,7 +93,7 @@ class Inputs:
 
 def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> list[NodeArg]:
     """Arguments with the largest sizes in place of dimensions that have bounds: those of inputs that are drawn."""
-    most = {label: bounds[1] for label, bounds in bound.items() if isinstance(bounds, tuple)}
+    most = {label: bounds[1] or bounds[0] for label, bounds in bound.items() if isinstance(bounds, tuple)}
     return [replace(item, shape=tuple(most.get(size, size) for size in item.shape)) for item in arguments]
 
 

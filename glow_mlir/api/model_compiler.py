@@ -23,6 +23,7 @@ from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
+from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
     from glow_mlir.backends.interface import Room
@@ -77,6 +78,11 @@ class _Source:
     files: Snapshot
     profile: str
     """The digest of the profile that numbers are quantized by."""
+
+
+def grows(size: Dimension) -> bool:
+    """Whether a dimension has no largest size."""
+    return isinstance(size, tuple) and len(size) == 2 and size[1] is None
 
 
 class ModelCompiler:
@@ -217,7 +223,8 @@ class ModelCompiler:
             return False
         from glow_mlir.frontends.onnx.signature import free_dimensions
 
-        return any(label not in self._options.dimensions for label in free_dimensions(model.proto.graph))
+        given = self._options.dimensions
+        return any(label not in given or grows(given[label]) for label in free_dimensions(model.proto.graph))
 
     def _key(self, source: _Source, assumptions: Assumptions) -> str:
         """The key of an artifact."""

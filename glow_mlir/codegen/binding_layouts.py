@@ -19,10 +19,14 @@ from glow_mlir.support.symbols import symbols_of
 
 def bound_layouts(function: FuncOp) -> tuple[Binding, ...]:
     """Inputs, outputs and state of an allocated function, in order."""
-    weights = {op.storage_name: op.result for op in own_operations(function) if isinstance(op, WeightOp)}
+    weights: dict[str, SSAValue] = {
+        op.storage_name: op.result for op in own_operations(function) if isinstance(op, WeightOp)
+    }
     named = zip(placeholders_of(function), bindings_of(function), strict=True)
     places = [(binding, weights.get(op.sym_name.data)) for op, binding in named]
-    inputs = {weight: binding.name for binding, weight in places if binding.role == "input" and weight is not None}
+    inputs: dict[SSAValue, str] = {
+        weight: binding.name for binding, weight in places if binding.role == "input" and weight is not None
+    }
     known = set(symbols_of(size for weight in inputs for size in sizes_of(weight)))
     found: list[Binding] = []
     for binding, weight in places:

@@ -33,7 +33,8 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
         if len(shape) != len(sizes):
             raise InputError(f"input '{name}' has {len(shape)} axes, not {len(sizes)}")
         if fault := bound_symbols(sizes, shape, values):
-            raise InputError(f"input '{name}': {fault}")
+            hint = "sizes of a call fit each other, and the bounds that the session was begun with"
+            raise InputError(f"input '{name}': {fault}", hint=hint)
     return values
 
 

@@ -20,6 +20,7 @@ from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.symbols import Dimension
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class InputValue:
 class Assumptions:
     """What an executable takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
 
-    sizes: tuple[tuple[str, int], ...] = ()
+    sizes: tuple[tuple[str, Dimension], ...] = ()
     values: tuple[InputValue, ...] = ()
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -55,7 +56,8 @@ class Assumptions:
     def __str__(self) -> str:
         """They in words, as `N=2, shape=[3, 4]`."""
         values = ((value.name, value.array().tolist()) for value in self.values)
-        return ", ".join(f"{name}={known}" for name, known in (*self.sizes, *values))
+        sizes = ((name, f"{size[0]}..{size[1]}" if isinstance(size, tuple) else size) for name, size in self.sizes)
+        return ", ".join(f"{name}={known}" for name, known in (*sizes, *values))
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,8 @@ class Loaded:
 class Specialization:
     """An executable for some sizes and values, and what it costs and saves."""
 
-    sizes: Mapping[str, int]
-    """Free dimension → its size."""
+    sizes: Mapping[str, Dimension]
+    """Free dimension → its size, or the bounds of one that grows."""
     values: Mapping[str, np.ndarray]
     """Input that fixes shapes → its value."""
     executable: Executable
@@ -108,6 +110,10 @@ class Specialization:
         return sum(self.executable.memory.values())
 
 
+OTHER_BOUNDS = "begin a session with other bounds"
+"""What to do where a size is outside of bounds."""
+
+
 class Specializations(Executable):
     """
     A model that is compiled when it is called: for the sizes of inputs, and for the values of those that fix shapes.
@@ -115,9 +121,10 @@ class Specializations(Executable):
     This decides which executable serves a call. `compile_` makes one for assumptions, or raises `InputValuesError` for
     inputs whose values it needs, which `learned` is told: from then on they are among the assumptions. A call that
     nothing serves waits for that, unless there is a `general` executable for all sizes: then only sizes that come often
-    are compiled, in a thread beside the calls. Dimensions with `bounds` stay open in all of them. Several threads may
-    call at once; what several need is made once. Executables used longest ago are given up where there are more than
-    the limits allow; calls that run keep theirs.
+    are compiled, in a thread beside the calls. Dimensions with `bounds` stay open in all of them; those without a
+    largest size are open up to the largest that came so far, rounded up to a power of two. Several threads may call at
+    once; what several need is made once. Executables used longest ago are given up where there are more than the limits
+    allow; calls that run keep theirs.
     """
 
     def __init__(
@@ -128,10 +135,12 @@ class Specializations(Executable):
         learned: Callable[[Sequence[str]], None],
         limits: SpecializationLimits,
         general: Executable | None = None,
-        bounds: Mapping[str, tuple[int, int]] | None = None,
+        bounds: Mapping[str, tuple[int, int | None]] | None = None,
     ) -> None:
         super().__init__([MAIN], State([]))
         self._bounds = dict(bounds or {})
+        self._planned: dict[str, int] = {}
+        """Dimension that grows → the largest size that is compiled for."""
         self.signature = signature
         self.limits = limits
         self._names = tuple(names)
@@ -201,12 +210,26 @@ class Specializations(Executable):
                 self._make_beside(self._general, assumptions, names)
             return self._general.entry
 
-    def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """The sizes of dimensions without bounds; raises `InputError` where another one is outside of its bounds."""
+    def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, Dimension]:
+        """
+        What dimensions are taken for that have no bounds, or grow; raises `InputError` for one outside of its bounds.
+        """
+        found: dict[str, Dimension] = {label: size for label, size in sizes.items() if label not in self._bounds}
         for label, (least, most) in self._bounds.items():
-            if not least <= sizes.get(label, least) <= most:
-                raise InputError(f"dimension '{label}' is {sizes[label]}, which is not in {least} to {most}")
-        return {label: size for label, size in sizes.items() if label not in self._bounds}
+            size = sizes.get(label, least)
+            if size < least or (most is not None and size > most):
+                wanted = f"less than {least}" if most is None else f"not in {least} to {most}"
+                raise InputError(f"dimension '{label}' is {size}, which is {wanted}", hint=OTHER_BOUNDS)
+            if most is None:
+                found[label] = (least, self._plan(label, size))
+        return found
+
+    def _plan(self, label: str, size: int) -> int:
+        """The largest size that a dimension is compiled for, where a call brings one."""
+        with self._looking:
+            if size > self._planned.get(label, 0):
+                self._planned[label] = 1 << max(size - 1, 0).bit_length()
+            return self._planned.get(label, 1)
 
     def _make_beside(self, general: Often, assumptions: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions in a thread; a mistake of the user's leaves the general one in place."""

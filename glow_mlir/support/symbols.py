@@ -132,8 +132,11 @@ def _size(factors: Mapping[Product, int], offset: int) -> Size:
     return SymbolicSize(terms, offset) if terms else offset
 
 
-Dimension = int | tuple[int, int]
-"""What a user says of a free dimension: its size, or the smallest and the largest size."""
+Dimension = int | tuple[int, int | None]
+"""
+What a user says of a free dimension: its size, or the smallest and the largest size; `None` for a largest one that
+grows with the sizes of calls.
+"""
 
 Size = int | SymbolicSize
 """The number of elements along an axis."""

@@ -43,7 +43,7 @@ def test_one_module_runs_with_any_size_within_its_bounds(batch: int) -> None:
 
 @pytest.mark.parametrize("batch", [0, 9])
 def test_bounds_are_checked_at_entry(batch: int) -> None:
-    with pytest.raises(InputError, match=f"^input 'x': batch = {batch} is not in 1 to 8$"):
+    with pytest.raises(InputError, match=f"^input 'x': batch = {batch} is not in 1 to 8"):
         run(batch)
 
 

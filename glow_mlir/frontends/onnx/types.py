@@ -129,12 +129,14 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
     found: dict[str, Size] = {}
     taken: set[str] = set()
     for label, given in dimensions.items():
-        if isinstance(given, tuple) and given[0] == given[1]:
-            found[label] = given[0]
-        elif isinstance(given, tuple):
-            found[label] = SymbolicSize.of(Symbol(symbol_name(label, taken), *given))
-        else:
+        if isinstance(given, int):
             found[label] = given
+            continue
+        least, most = given
+        if most is None:
+            raise OptionError(f"dimension '{label}' has no largest size", hint=f"give it one: ({least}, MOST)")
+        symbol = Symbol(symbol_name(label, taken), least, most)
+        found[label] = least if least == most else SymbolicSize.of(symbol)
     return found
 
 
@@ -178,6 +180,8 @@ def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mappi
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
     for label, size in dimensions.items():
         bounds = size if isinstance(size, tuple) else (size, size)
+        if len(bounds) == 2 and bounds[1] is None:
+            bounds = (bounds[0], bounds[0])
         numbers = [number for number in map(whole_number, bounds) if number is not None]
         if len(bounds) != 2 or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1]:
             raise OptionError(f"dimension '{label}' cannot be {size!r} long", hint="a number, or two: (least, most)")
