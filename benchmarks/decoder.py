@@ -94,7 +94,7 @@ def main() -> None:
     for _ in range(options.rounds):
         for turn in turns:
             turn.begin()
-        for number in map(int, generator.integers(0, VOCABULARY, tokens)):
+        for number in cast("list[int]", generator.integers(0, VOCABULARY, tokens).tolist()):
             ours, theirs = (turn.token(number) for turn in turns)
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3)
         rounds.append([turn.seconds for turn in turns])
