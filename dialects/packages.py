@@ -75,7 +75,9 @@ BUILTIN = OperatorPackage(
         "indexing selection resize sampling fourier ngrams embedding reductions recurrent quantization "
         "integer_operators blockwise quantized_attention quantized_lstm quantized_embedding",
     ),
-    exporters=_modules("glow_mlir.frontends.onnx.export", "elementwise data_movement codes spatial products sampling"),
+    exporters=_modules(
+        "glow_mlir.frontends.onnx.export", "elementwise data_movement codes control_flow spatial products sampling"
+    ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
         "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "

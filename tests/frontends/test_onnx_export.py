@@ -11,8 +11,9 @@ import onnx
 import onnxruntime
 import pytest
 from checkout import ROOT
+from control_flow_models import greedy_decoder, lstm, mandelbrot
 from models import bert_encoder, lstm_network, random_inputs, resnet18
-from onnx import checker, defs, numpy_helper
+from onnx import checker, defs, numpy_helper, parser
 from onnx_models import model_of, node, value, weight
 from operator_forms import BY_OPERANDS, FORMS, IMAGE, PLANE, floats, integers, signed, truths
 from quantized_models import quantized_model
@@ -211,6 +212,73 @@ def test_values_with_several_names() -> None:
 def test_where_maxima_are() -> None:
     node = SingleNode("MaxPool", [IMAGE], 22, {"kernel_shape": [2, 2]}, outputs=2)
     through_onnx(node)
+
+
+LOOPS: dict[str, tuple[onnx.ModelProto, Arrays]] = {
+    "scan": (lstm("scan", 3, 2, 4, 5), {}),
+    "loop over rows": (lstm("loop", 3, 2, 4, 5), {}),
+    "computed trips": (mandelbrot(4, 9), {"n": np.array(3)}),
+    "early exit": (greedy_decoder(5, 12, 6), {"first": integers(3)}),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("stage", ["imported", "optimized"])
+def test_loops(name: str, stage: str) -> None:
+    model, given = LOOPS[name]
+    inputs = given or random_inputs(model, np.random.default_rng(0))
+    expected = by_onnxruntime(model, inputs)
+    module = import_model(model)
+    Compilation(module).run(stage)
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    assert_near(expected, by_onnxruntime(exported, inputs))
+    assert_near(expected, run_function(import_model(exported), inputs))
+
+
+def test_branches_and_rows_from_the_back() -> None:
+    """Branches that yield a weight, a value from around them and one of their own; a scan that goes backwards."""
+    text = """<ir_version: 9, opset_import: ["": 20]>
+    branches (float[3, 2] x, bool c) => (float[3, 2] y, float[3, 2] z) {
+        y, a = If (c) <
+            then_branch = yes () => (float[3, 2] p, float[3, 2] q) { p = Identity (w)  q = Relu (x) },
+            else_branch = no () => (float[3, 2] r, float[3, 2] s) { r = Identity (x)  s = Neg (w) }
+        >
+        last, z = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1],
+            body = trip (float[2] h, float[2] row) => (float[2] n, float[2] o) {
+                t = Add (h, row)  n = Tanh (t)  o = Mul (n, row)
+            }> (zero, a)
+    }"""
+    model = parser.parse_model(text)
+    weights = {"w": signed(3, 2), "zero": np.zeros(2, np.float32)}
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
+    module = import_model(model)
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    for chosen in (True, False):
+        inputs = {"x": -2 * signed(3, 2), "c": np.array(chosen)}
+        assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
+
+
+def test_sizes_that_are_known_at_run_time_only() -> None:
+    """Sizes are dimensions with names, and what follows from them is computed in the graph."""
+    text = """<ir_version: 9, opset_import: ["": 20]> sizes (float[n, m, 4] x) => (float[a, b] y, float[n, c, 4] z) {
+        shape = Shape (x)  one = Constant <value_ints = [1]> ()  four = Constant <value_ints = [4]> ()
+        m = Slice (shape, one, two)  wide = Mul (m, four)  rest = Constant <value_ints = [-1]> ()
+        flat = Concat <axis = 0> (rest, wide)  y = Reshape (x, flat)
+        twice = Concat <axis = 1> (x, x)  whole = Shape (twice)
+        fill = ConstantOfShape <value = float[1] {2}> (whole)  z = Mul (twice, fill)
+    }"""
+    model = parser.parse_model(text)
+    model.graph.initializer.append(numpy_helper.from_array(integers(2), "two"))
+    module = import_model(model, {"n": (1, 5), "m": (1, 7)})
+    Compilation(module).run("optimized")
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    assert [item.dim_param for item in exported.graph.input[0].type.tensor_type.shape.dim] == ["n", "m", ""]
+    for n, m in ((1, 1), (5, 3)):
+        inputs = {"x": floats(n, m, 4)}
+        assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
 
 
 def test_large_weights_lie_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

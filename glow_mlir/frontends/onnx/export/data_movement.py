@@ -7,19 +7,17 @@ from typing import Any
 
 from glow_mlir.dialects.glow_high import data_movement as moves
 from glow_mlir.dialects.glow_high import indexing, reductions
-from glow_mlir.dialects.properties import flag, integer, ints, text
-from glow_mlir.frontends.onnx.export.writer import Writer
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.properties import flag, integer, ints, sizes, text
+from glow_mlir.frontends.onnx.export.writer import FIRST, Writer
 from glow_mlir.frontends.onnx.reductions import AXES_OPERAND
 from glow_mlir.ir.registry import onnx_export
-
-FIRST = -(1 << 63) + 1
-"""The end of a slice that walks down to the first element: ONNX counts from the back below 0."""
 
 
 @onnx_export(moves.ReshapeOp)
 def reshape(writer: Writer, op: moves.ReshapeOp) -> str:
     """The same elements in another shape."""
-    return writer.reshaped(op.input, ints(op.shape))
+    return writer.reshaped(op.input, sizes(op.shape))
 
 
 @onnx_export(moves.TransposeOp)
@@ -37,10 +35,10 @@ def concat(writer: Writer, op: moves.ConcatOp) -> str:
 @onnx_export(moves.SliceOp)
 def slice_(writer: Writer, op: moves.SliceOp) -> str:
     """Some elements along each axis."""
-    starts, ends = ints(op.starts), [FIRST if end < 0 else end for end in ints(op.ends)]
+    starts, ends = sizes(op.starts), tuple(FIRST if isinstance(end, int) and end < 0 else end for end in sizes(op.ends))
     steps = ints(op.steps) or (1,) * len(starts)
-    bounds = (starts, ends, range(len(starts)), steps)
-    return writer.emit("Slice", op.input, *(writer.constant(list(item)) for item in bounds))
+    bounds = (starts, ends, tuple(range(len(starts))), steps)
+    return writer.emit("Slice", op.input, *(writer.sizes(item) for item in bounds))
 
 
 @onnx_export(moves.PadOp)
@@ -52,7 +50,13 @@ def pad(writer: Writer, op: moves.PadOp) -> str:
 @onnx_export(moves.ExpandOp)
 def expand(writer: Writer, op: moves.ExpandOp) -> str:
     """Broadcast to a shape."""
-    return writer.emit("Expand", op.input, writer.constant(ints(op.shape)))
+    return writer.emit("Expand", op.input, writer.sizes(sizes(op.shape)))
+
+
+@onnx_export(ShapeOp)
+def shape(writer: Writer, op: ShapeOp) -> str:
+    """Sizes as numbers."""
+    return writer.sizes(sizes(op.sizes))
 
 
 @onnx_export(moves.TileOp)

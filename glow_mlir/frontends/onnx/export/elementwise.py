@@ -9,7 +9,6 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from glow_mlir.constants.storage import splat_array
 from glow_mlir.dialects.element_types import is_integer, is_narrow_float, numpy_dtype, storage_of
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
@@ -20,7 +19,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.properties import flag, number, text
 from glow_mlir.dialects.quant import parameters_of
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.onnx.elementwise import FLOATS, PLAIN
 from glow_mlir.frontends.onnx.export.writer import OPSET, Writer
 from glow_mlir.ir.registry import onnx_export
@@ -102,10 +101,11 @@ def cast(writer: Writer, op: math.CastOp) -> str:
 @onnx_export(SplatOp)
 def splat(writer: Writer, op: SplatOp) -> str:
     """One value in a shape."""
+    dtype = numpy_dtype(element_of(op.result))
     if rank_of(op.result) == 0:
-        return writer.constant(splat_array(op), numpy_dtype(element_of(op.result)))
-    value = onnx.numpy_helper.from_array(splat_array(op).reshape(-1)[:1]) if 0 not in shape_of(op.result) else None
-    return writer.emit("ConstantOfShape", writer.constant(shape_of(op.result)), value=value)
+        return writer.constant(number(op.value), dtype)
+    value = onnx.numpy_helper.from_array(np.array([number(op.value)], dtype))
+    return writer.emit("ConstantOfShape", writer.sizes(sizes_of(op.result)), value=value)
 
 
 # ---- codes

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
 from onnx import helper
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.constants.storage import Storage, constant_array
 from glow_mlir.dialects.element_types import is_narrow
-from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, has_static_shape
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, value_info
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.support.files import replaced
+from glow_mlir.support.symbols import SymbolicSize
 
 IR_VERSION = 10
 
@@ -36,7 +40,8 @@ def exported_model(module: ModuleOp) -> onnx.ModelProto:
     The only function of a module of `glow_high` as an ONNX model.
 
     Inputs and outputs keep their names and types, nodes the names of those that their operators came from. Raises
-    `UnsupportedError` for state and run-time sizes, and one that lists all operators for which ONNX has no words.
+    `UnsupportedError` for state, and one that lists all operators for which ONNX has no words. Symbols in sizes are
+    named dimensions, whose bounds are lost.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if len(functions) != 1:
@@ -65,7 +70,7 @@ def exported_model(module: ModuleOp) -> onnx.ModelProto:
 
 def _has_narrow_elements(function: FuncOp) -> bool:
     """Whether values of a function have elements of less than 16 bits other than integers of 8."""
-    return any(is_narrow(element_of(value)) for op in own_operations(function) for value in op.results)
+    return any(is_narrow(element_of(value)) for op in operations(function) for value in op.results)
 
 
 def save_model(model: onnx.ModelProto, path: Path) -> None:
@@ -86,8 +91,6 @@ def _check(placeholders: list[PlaceholderOp]) -> None:
         if op.role == "state":
             hint = "make it an input and an output"
             raise UnsupportedError(f"'{name}' is state, which ONNX does not have", hint=hint)
-        if not has_static_shape(op.tensor_type):
-            raise UnsupportedError(f"'{name}' has sizes that are known at run time only", hint="bind its dimensions")
 
 
 def _write(function: FuncOp, storage: Storage, writer: Writer) -> None:
@@ -95,28 +98,36 @@ def _write(function: FuncOp, storage: Storage, writer: Writer) -> None:
     saves = [op for op in own_operations(function) if isinstance(op, SaveOp)]
     outputs = {op.input: _public_name(storage, op.storage_name) for op in reversed(saves)}
     refused: list[tuple[str, str]] = []
-    for op in own_operations(function):
+    writer.write = lambda block: _write_block(block, storage, writer, outputs, refused)
+    writer.write(function.block)
+    if refused:
+        raise UnsupportedOperatorsError(refused, by="the export to ONNX")
+
+
+def _write_block(
+    block: Block, storage: Storage, writer: Writer, outputs: Mapping[SSAValue, str], refused: list[tuple[str, str]]
+) -> None:
+    """Write the operators of a block; those that cannot be written are added to `refused`."""
+    for op in own_operations(block):
         if isinstance(op, GetOp):
             _read(op, storage, writer)
         elif isinstance(op, SaveOp):
             wish = _public_name(storage, op.storage_name)
             if writer.name(op.input) != wish:
                 writer.bind(op.input, writer.name(op.input), wish)
-        elif (exporter := EXPORTERS.get(type(op))) is None:
-            refused.append((op.name, location_name(op.location)))
-            writer.names.update(dict.fromkeys(op.results, ""))
-        else:
-            assert isinstance(op, HighOp)
+        elif (exporter := EXPORTERS.get(type(op))) is not None:
             writer.op = op
             try:
                 found = exporter(writer, op)
-            except UnsupportedError as error:
-                refused.append((f"{op.name}: {error.reason}", location_name(op.location)))
+            except (UnsupportedError, VerifyException) as error:
+                reason = error.reason if isinstance(error, UnsupportedError) else str(error)
+                refused.append((f"{op.name}: {reason}", location_name(op.location)))
                 found = [""] * len(op.results)
             for result, name in zip(op.results, [found] if isinstance(found, str) else found, strict=True):
                 writer.bind(result, name, outputs.get(result, ""))
-    if refused:
-        raise UnsupportedOperatorsError(refused, by="the export to ONNX")
+        elif not isinstance(op, YieldOp):
+            refused.append((op.name, location_name(op.location)))
+            writer.names.update(dict.fromkeys(op.results, ""))
 
 
 def _public_name(storage: Storage, symbol: str) -> str:
@@ -134,3 +145,12 @@ def _read(op: GetOp, storage: Storage, writer: Writer) -> None:
         writer.symbols[op.storage_name] = writer.names[op.result]
     else:
         writer.names[op.result] = _public_name(storage, op.storage_name)
+        _find_symbols(op, writer)
+
+
+def _find_symbols(op: GetOp, writer: Writer) -> None:
+    """Note what symbols are that the sizes of an input say."""
+    for axis, size in enumerate(sizes_of(op.result)):
+        for symbol in () if isinstance(size, int) else size.symbols:
+            if SymbolicSize.of(symbol) == size and symbol.name not in writer.counts:
+                writer.counts[symbol.name] = writer.emit("Shape", op.result, start=axis, end=axis + 1)

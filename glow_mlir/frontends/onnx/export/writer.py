@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,16 +12,21 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype, storage_of
-from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.onnx.order import used_names
 from glow_mlir.ir.locations import location_name
+from glow_mlir.support.symbols import Product, Size, Sizes
 
 OPSET = 21
 """The version of ONNX's operators that are written."""
+
+FIRST = -(1 << 63) + 1
+"""The end of a slice that walks down to the first element: ONNX counts from the back below 0."""
 
 
 def onnx_element(value: SSAValue) -> int:
@@ -31,7 +37,8 @@ def onnx_element(value: SSAValue) -> int:
 def value_info(name: str, type_: TensorType[Any]) -> onnx.ValueInfoProto:
     """What ONNX says of a tensor of a type."""
     kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(type_.element_type)))
-    return helper.make_tensor_value_info(name, kind, list(shape_of(type_)))
+    shape = [size if isinstance(size, int) else str(size) for size in sizes_of(type_)]
+    return helper.make_tensor_value_info(name, kind, shape)
 
 
 @dataclass
@@ -46,12 +53,17 @@ class Writer:
     nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
     weights: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
-    op: HighOp | None = None
+    op: Operation | None = None
+    write: Callable[[Block], None] = lambda block: None
+    """Writes the operators of a block."""
+    counts: dict[str, str] = field(default_factory=dict[str, str])
+    """Symbols in sizes → the names of what they are, as vectors of one number."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """Constants of the module → the names of their weights."""
     _taken: Counter[str] = field(default_factory=Counter[str])
     _node_names: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict[tuple[str, Shape, bytes], str])
+    _sizes: dict[Sizes, str] = field(default_factory=dict["Sizes", str])
     _transposed: dict[str, tuple[str, Shape]] = field(default_factory=dict[str, tuple[str, Shape]])
 
     def __post_init__(self) -> None:
@@ -127,10 +139,96 @@ class Writer:
         self._transposed[result] = (source, both)
         return result
 
-    def reshaped(self, operand: str | SSAValue, shape: Shape) -> str:
+    def reshaped(self, operand: str | SSAValue, shape: Sizes) -> str:
         """The operand in another shape."""
-        zero = 1 if 0 in shape else None
-        return self.emit("Reshape", operand, self.constant(shape), allowzero=zero)
+        zero = 1 if min(map(smallest, shape), default=1) == 0 else None
+        return self.emit("Reshape", operand, self.sizes(shape), allowzero=zero)
+
+    def sizes(self, sizes: Sizes) -> str:
+        """Sizes as a vector: a constant where they are numbers, else what is computed of symbols."""
+        if all(isinstance(size, int) for size in sizes):
+            return self.constant(sizes)
+        if sizes not in self._sizes:
+            parts = [self._size(size) for size in sizes]
+            self._sizes[sizes] = parts[0] if len(parts) == 1 else self.emit("Concat", *parts, axis=0)
+        return self._sizes[sizes]
+
+    def _size(self, size: Size) -> str:
+        """A size as a vector of one number: a sum of products of symbols."""
+        if isinstance(size, int):
+            return self.constant([size])
+        terms = [self._term(product, factor) for product, factor in size.terms]
+        return self._folded("Add", [*terms, *([self.constant([size.offset])] if size.offset else [])])
+
+    def _term(self, product: Product, factor: int) -> str:
+        for symbol in product:
+            if symbol.name not in self.counts:
+                raise self.unsupported(f"no input has the size '{symbol.name}' itself")
+        factors = [self.counts[symbol.name] for symbol in product]
+        return self._folded("Mul", [*factors, *([self.constant([factor])] if factor != 1 else [])])
+
+    def _folded(self, kind: str, names: Sequence[str]) -> str:
+        """One value after the other, joined by an operator."""
+        found = names[0]
+        for name in names[1:]:
+            found = self.emit(kind, found, name)
+        return found
+
+    # Graphs inside of nodes
+
+    def subgraph(self, name: str, block: Block, yielded: Sequence[SSAValue]) -> onnx.GraphProto:
+        """A graph without inputs: the operators of a block, and what it yields."""
+        with self._inside() as nodes:
+            self.write(block)
+            return self._graph(name, nodes, [], yielded)
+
+    def body(
+        self,
+        block: Block,
+        goes_on: SSAValue | None,
+        yielded: Sequence[SSAValue],
+        arguments: Sequence[SSAValue],
+        begin: Callable[[], None],
+    ) -> onnx.GraphProto:
+        """
+        The graph of a trip: its number, whether there is one, and what is carried in; whether it goes on, and the rest.
+
+        `goes_on` is absent where the number of trips decides alone; `begin` writes what stands in front of the block.
+        """
+        with self._inside() as nodes:
+            for argument in arguments:
+                self.names[argument] = self.fresh("carried")
+            inputs = [value_info(self.names[argument], _tensor_type(argument)) for argument in arguments]
+            inputs.insert(1, helper.make_tensor_value_info(self.fresh("is_trip"), onnx.TensorProto.BOOL, []))
+            begin()
+            self.write(block)
+            unlimited = self.emit("Identity", inputs[1].name) if goes_on is None else self.reshaped(goes_on, ())
+            further = helper.make_tensor_value_info(unlimited, onnx.TensorProto.BOOL, [])
+            return self._graph("body", nodes, inputs, yielded, [further])
+
+    @contextmanager
+    def _inside(self) -> Generator[list[onnx.NodeProto]]:
+        """Write nodes elsewhere for a while; sizes that are computed there are known there alone."""
+        around, op, known = self.nodes, self.op, dict(self._sizes)
+        self.nodes = []
+        try:
+            yield self.nodes
+        finally:
+            self.nodes, self.op, self._sizes = around, op, known
+
+    def _graph(
+        self,
+        name: str,
+        nodes: list[onnx.NodeProto],
+        inputs: Sequence[onnx.ValueInfoProto],
+        yielded: Sequence[SSAValue],
+        before: Sequence[onnx.ValueInfoProto] = (),
+    ) -> onnx.GraphProto:
+        """A graph inside of a node, which gives what it yields by names of its own."""
+        own = [self.emit("Identity", value) for value in yielded]
+        outputs = [*before, *(value_info(one, _tensor_type(value)) for one, value in zip(own, yielded, strict=True))]
+        live = _live(nodes, [item.name for item in outputs])
+        return helper.make_graph(live, self.fresh(name), list(inputs), outputs)
 
     def unsupported(self, reason: str) -> UnsupportedError:
         """The error for an operator that ONNX cannot say."""
@@ -151,14 +249,23 @@ class Writer:
 
     def initializers(self) -> list[onnx.TensorProto]:
         """The weights that nodes use, as ONNX's tensors."""
-        used = {name for node in self.nodes for name in node.input}
+        used = {name for node in self.nodes for name in used_names(node)}
         return [numpy_helper.from_array(array, name) for name, array in self.weights.items() if name in used]
 
     def live_nodes(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
         """The nodes on which outputs depend, in order."""
-        needed, kept = set(outputs), list[onnx.NodeProto]()
-        for node in reversed(self.nodes):
-            if needed.intersection(node.output):
-                needed.update(node.input)
-                kept.append(node)
-        return kept[::-1]
+        return _live(self.nodes, outputs)
+
+
+def _live(nodes: Sequence[onnx.NodeProto], outputs: Sequence[str]) -> list[onnx.NodeProto]:
+    """The nodes on which outputs depend, in order."""
+    needed, kept = set(outputs), list[onnx.NodeProto]()
+    for node in reversed(nodes):
+        if needed.intersection(node.output):
+            needed.update(used_names(node))
+            kept.append(node)
+    return kept[::-1]
+
+
+def _tensor_type(value: SSAValue) -> TensorType[Attribute]:
+    return tensor(sizes_of(value), element_of(value))

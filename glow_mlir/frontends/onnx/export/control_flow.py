@@ -1,0 +1,79 @@
+"""Branches and loops in the words of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.control_flow import IfOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
+from glow_mlir.dialects.glow_high.storage import FuncOp
+from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.frontends.onnx.export.writer import FIRST, Writer
+from glow_mlir.ir.registry import onnx_export
+
+
+def _scalar(writer: Writer, value: SSAValue) -> str:
+    """The only element of a value, without axes."""
+    return writer.name(value) if rank_of(value) == 0 else writer.reshaped(value, ())
+
+
+@onnx_export(IfOp)
+def if_(writer: Writer, op: IfOp) -> Sequence[str]:
+    """One graph or the other."""
+    condition = _scalar(writer, op.condition)
+    graphs = {
+        name: writer.subgraph(name, region.block, op.yielded(region))
+        for name, region in (("then_branch", op.then_region), ("else_branch", op.else_region))
+    }
+    return writer.emit_all("If", len(op.results), condition, **graphs)
+
+
+@onnx_export(LoopOp)
+def loop(writer: Writer, op: LoopOp) -> Sequence[str]:
+    """A graph for each trip, which reads its rows by their number; results from the back are turned behind it."""
+    trips = op.static_trips
+    number = "" if trips is None else writer.constant(trips)
+    if op.trip_count is not None:
+        number = _scalar(writer, op.trip_count)
+    condition = "" if op.condition is None else _scalar(writer, op.condition)
+    initial = [writer.name(value) for value in op.initial]
+    yielded = op.yielded(op.body)
+    goes_on, rest = (None, yielded) if op.condition is None else (yielded[0], yielded[1:])
+    body = writer.body(op.body.block, goes_on, rest, [op.index, *op.carried], lambda: _take_rows(writer, op))
+    results = writer.emit_all("Loop", len(op.results), number, condition, *initial, body=body)
+    stacked = zip(results[len(op.initial) :], op.stacks, strict=True)
+    return [*results[: len(op.initial)], *(_turned(writer, name) if rows.reversed else name for name, rows in stacked)]
+
+
+def _take_rows(writer: Writer, op: LoopOp) -> None:
+    """Name the rows that a trip reads, from the front or from the back."""
+    for rows, row in zip(op.over, op.rows, strict=True):
+        writer.names[row] = writer.emit("Gather", rows.value, _place(writer, op, rows), axis=0)
+
+
+def _place(writer: Writer, op: LoopOp, rows: Rows) -> str:
+    """The number of the row that a trip has of a tensor."""
+    if not rows.reversed:
+        return writer.name(op.index)
+    assert op.static_trips is not None
+    return writer.emit("Sub", writer.constant(op.static_trips - 1), op.index)
+
+
+def _turned(writer: Writer, name: str) -> str:
+    """Rows from the last to the first."""
+    return writer.emit("Slice", name, *(writer.constant([number]) for number in (-1, FIRST, 0, -1)))
+
+
+@onnx_export(BindSymbolOp)
+def bind_symbol(writer: Writer, op: BindSymbolOp) -> Sequence[str]:
+    """No node: what the symbol is is known from here on."""
+    if not isinstance(op.parent_op(), FuncOp):
+        raise writer.unsupported("a size that each trip computes has no words in ONNX")
+    limited = writer.emit(
+        "Clip", _scalar(writer, op.count), *(writer.constant(item) for item in (op.bound.least, op.bound.most))
+    )
+    writer.counts[op.bound.name] = writer.reshaped(limited, (1,))
+    return []
