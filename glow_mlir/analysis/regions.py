@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
-from glow_mlir.dialects.shapes import Shape, has_static_shape, largest_shape, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, largest_shape
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,9 @@ class Relocation:
     """
     A move of a whole allocation into a part of another, or of itself: how its addresses change.
 
-    `axes` has the size, the stride before and the stride after of each axis, the largest stride before first; the
-    elements before follow each other without gaps from offset 0 on.
+    Allocations are laid out for the largest values of symbols, and so are their moves. `axes` has the size, the stride
+    before and the stride after of each axis, the largest stride before first; the elements
+    before follow each other without gaps from offset 0 on.
     """
 
     axes: tuple[tuple[int, int, int], ...]
@@ -162,12 +164,10 @@ class Relocation:
     @staticmethod
     def between(whole: SSAValue, place: SSAValue) -> Relocation | None:
         """The move of the elements of `whole` to those of `place`; `None` unless `whole` is all of its allocation."""
-        root = root_of(whole)
-        if not has_static_shape(whole):
+        root, shape = root_of(whole), largest_shape(whole)
+        if math.prod(shape) != extent_of(root) or offset_of(whole) or 0 in shape:
             return None
-        if size_of(whole.type) != extent_of(root) or offset_of(whole) or not size_of(whole.type):
-            return None
-        triples = zip(shape_of(whole), strides_of(whole), strides_of(place), strict=True)
+        triples = zip(shape, strides_of(whole), strides_of(place), strict=True)
         axes = sorted((axis for axis in triples if axis[0] > 1), key=lambda axis: -axis[1])
         merged: list[tuple[int, int, int]] = []
         expected = 1
@@ -185,17 +185,17 @@ class Relocation:
 
     def strides_and_offset(self, value: SSAValue) -> tuple[Shape, int] | None:
         """Strides and offset of a view of the allocation after the move; `None` where strides cannot say it."""
-        rest, offset = offset_of(value), self.offset
+        (rest, offset), shape = (offset_of(value), self.offset), largest_shape(value)
         reach: list[int] = []
         for _, before, after in self.axes:
             digit, rest = divmod(rest, before)
             reach.append(digit)
             offset += digit * after
         strides: list[int] = []
-        for size, stride in zip(reversed(shape_of(value)), reversed(strides_of(value)), strict=True):
+        for size, stride in zip(reversed(shape), reversed(strides_of(value)), strict=True):
             if size == 1 or not stride:
                 # No element is a step along this axis away.
-                strides.append(0 if size > 1 else strides[-1] * shape_of(value)[-len(strides)] if strides else 1)
+                strides.append(0 if size > 1 else strides[-1] * shape[-len(strides)] if strides else 1)
                 continue
             found = next((i for i, (_, before, _) in enumerate(self.axes) if stride >= before), None)
             if found is None or stride % self.axes[found][1]:

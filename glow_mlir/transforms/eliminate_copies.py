@@ -25,7 +25,7 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
     strides_of,
 )
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
@@ -62,7 +62,7 @@ class EliminateCopiesPass(ModulePass):
 
 def keeps_unit_stride(old: SSAValue, new: Buffer) -> bool:
     """Whether elements along the innermost axis still follow each other where they did: loops are vectorised there."""
-    axes = zip(shape_of(old), strides_of(old), strides_of(new), strict=True)
+    axes = zip(largest_shape(old), strides_of(old), strides_of(new), strict=True)
     inner = [(before, after) for size, before, after in axes if size > 1]
     return not inner or inner[-1][0] != 1 or inner[-1][1] == 1
 
@@ -235,7 +235,7 @@ def types_after(relocation: Relocation | None, moved: Sequence[Access]) -> dict[
             layout = relocation.strides_and_offset(old) if relocation is not None else None
             if layout is None:
                 return None
-            types[old] = buffer_type(shape_of(old), element_of(old), *layout)
+            types[old] = buffer_type(sizes_of(old), element_of(old), *layout)
     return types
 
 

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import shape_of, sizes_of
+from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
@@ -137,15 +137,15 @@ class EpilogueFusion:
     def _move(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Make the stack the epilogue of `producer`; false where it does not fit, or the backend refuses."""
         result, stack = producer.outputs()[0], self.stack
-        shape = shape_of(result)
+        sizes = sizes_of(result)
         further = [*stack.targets, *(source for source in stack.sources if source is not value)]
-        steps = [steps_over(stack, operand, shape) for operand in further]
+        steps = [steps_over(stack, operand, sizes) for operand in further]
         if any(step is None for step in steps) or any(
-            size != 1 and not step for size, step in zip(shape, steps[0] or (), strict=True)
+            size != 1 and not step for size, step in zip(sizes, steps[0] or (), strict=True)
         ):
             return False
         planes = [
-            plane(operand, shape, step, producer, self.accesses)
+            plane(operand, sizes, step, producer, self.accesses)
             for operand, step in zip(further, steps, strict=True)
             if step is not None
         ]

@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, shape_of, size_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of, size_of, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
@@ -86,6 +86,8 @@ class PrologueFusion:
         if consumer not in self.accesses.positions:  # In a loop it has parts of the operand.
             return None
         first = consumer.inputs()[0]
+        if not has_static_shape(first):  # How much work is repeated is not known.
+            return None
         same = root_of(first) is root and not moves_of(first) and offset_of(first) == offset_of(target)
         steps = steps_over(self.stack, target, sizes_of(first)) if same else None
         return consumer if steps is not None and steps == own_strides(first) else None
