@@ -41,6 +41,7 @@ from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, number, size
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Size
 
@@ -62,11 +63,14 @@ class Plan:
     """Elements of a value."""
     block: int
     """Most queries of a block."""
+    fewest_keys: int
+    room: int
+    """Elements of the scores of a block that leave the first cache to others."""
     scale: float
     past: Size | None
     """How many keys precede the first query of causal attention."""
-    in_place: bool
-    """Whether keys and values are read where they are."""
+    in_place: bool | None
+    """Whether keys and values are read where they are; `None` where run time decides."""
     in_place_width: int
     """Lanes of the vectors that read them."""
 
@@ -76,7 +80,10 @@ class Plan:
         query, key, value = (largest_shape(getattr(op, name)) for name in ("query", "key", "value"))
         element = element_of(getattr(op, "query"))
         tile, costs = tile_for(target, element), kernel_costs(target)
-        fitting = target.l1_bytes // 2 // (key[-2] * byte_width(element))
+        fewest_queries, fewest_keys = (smallest(sizes_of(getattr(op, name))[-2]) for name in ("query", "key"))
+        room = target.l1_bytes // 2 // byte_width(element)
+        fitting = room // max(1, fewest_keys)
+        few = [queries <= costs.unpacked_queries for queries in (query[-2], fewest_queries)]
         return Plan(
             element,
             tile,
@@ -85,9 +92,11 @@ class Plan:
             depth=query[-1],
             width=value[-1],
             block=min(max(2 * tile.rows, fitting), query[-2]),
+            fewest_keys=fewest_keys,
+            room=room,
             scale=float(number(op.properties["scale"])),
             past=size(op.properties["past"]) if flag(op.properties["causal"]) else None,
-            in_place=query[-2] <= costs.unpacked_queries,
+            in_place=few[0] if few[0] == few[1] else None,
             in_place_width=tile.lanes * costs.independent_vectors,
         )
 
@@ -98,14 +107,18 @@ class Plan:
         return dataclasses.replace(self.tile, vectors=min(self.tile.vectors, vectors))
 
     @property
-    def pitch(self) -> int:
-        """Elements from one line of scores to the next: whole vectors."""
-        return -(-self.keys // self.tile.lanes) * self.tile.lanes
+    def scores(self) -> Shape:
+        """The shape of the scores of a block: lines of whole vectors."""
+        lanes = self.tile.lanes
+        pitch = -(-self.keys // lanes) * lanes
+        if self.keys == self.fewest_keys:
+            return self.block, pitch
+        return (min(self.block * pitch, max(2 * self.tile.rows * pitch, self.room)),)
 
     @property
     def scratch(self) -> dict[str, Shape]:
         """Shapes of the scratch buffers."""
-        shapes: dict[str, Shape] = {"scores": (self.block, self.pitch), "factors": (self.block,)}
+        shapes: dict[str, Shape] = {"scores": self.scores, "factors": (self.block,)}
         if self.in_place:
             return shapes
         panel, value_panel = self.tile.panel, self.value_tile.panel
@@ -202,21 +215,41 @@ class _Head:
     mask: Plane | None
     scratch: Mapping[str, Operand]
 
+    @property
+    def pitch(self) -> Index:
+        """Elements from one line of scores to the next: whole vectors."""
+        lanes = self.plan.tile.lanes
+        return (self.keys + (lanes - 1)) // lanes * lanes
+
     def emit(self) -> None:
+        """Go through the queries by one of the ways, or by that which suits their number."""
+        if self.plan.in_place is not None:
+            self._blocks()
+            return
+        queries, few = self.b.index(self.queries), kernel_costs(self.b.target).unpacked_queries
+        for in_place, condition in ((True, queries <= few), (False, queries > few)):
+            with self.b.when(condition):
+                dataclasses.replace(self, plan=dataclasses.replace(self.plan, in_place=in_place))._blocks()
+
+    def _blocks(self) -> None:
         """Pack keys and values, and go through the blocks of queries."""
-        plan = self.plan
+        b, plan, queries = self.b, self.plan, self.queries
         if not plan.in_place:
             self._pack_keys()
             self._pack_values()
-        if not isinstance(self.queries, int):
-            with self.b.loop(0, self.queries, plan.block) as first:
-                self._block(first, self.b.min(self.queries - first, plan.block))
+        if isinstance(queries, int) and isinstance(self.keys, int):
+            start = 0
+            for pieces, rows in balanced(queries, plan.block):
+                with b.loop(0, pieces) as piece:
+                    self._block(piece * rows + start, rows)
+                start += pieces * rows
             return
-        start = 0
-        for pieces, rows in balanced(self.queries, plan.block):
-            with self.b.loop(0, pieces) as piece:
-                self._block(piece * rows + start, rows)
-            start += pieces * rows
+        count = b.index(queries)
+        most = b.min(b.max(plan.room // b.max(b.index(self.pitch), 1), 2 * plan.tile.rows), plan.block)
+        pieces = b.max((count + (most - 1)) // most, 1)
+        rows = b.max((count + (pieces - 1)) // pieces, 1)
+        with b.loop(0, count, rows) as first:
+            self._block(first, b.min(count - first, rows))
 
     def _pack_keys(self) -> None:
         """Turn keys into columns of panels."""
@@ -243,7 +276,7 @@ class _Head:
             limit = b.min(b.index(first + (rows + self.past)), self.keys)
         self._scores(first, rows, limit)
         scores, factors = self.scratch["scores"].pointer, self.scratch["factors"].pointer
-        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, self.keys, plan.pitch, self.mask, self.past)
+        lines = ScoreLines(b, scores, plan.element, plan.tile.lanes, self.keys, self.pitch, self.mask, self.past)
         # Two loops: the next query's exponentials need not wait for its peak.
         with b.loop(0, rows) as row:
             factors.at(row, plan.element).store(lines.peak(row, row + first, limit))
@@ -256,7 +289,7 @@ class _Head:
         """The products of some queries with the first `limit` keys."""
         plan = self.plan
         if plan.in_place:
-            into = Rows(self.scratch["scores"].pointer, plan.pitch)
+            into = Rows(self.scratch["scores"].pointer, self.pitch)
             products = InPlace(self.b, plan.element, plan.in_place_width)
             keys = self._rows("key")
             products.scores(into, self._rows("query", first), keys, rows, limit, plan.depth, plan.scale)
@@ -264,14 +297,14 @@ class _Head:
         queries, pitch = self._queries(first, rows)
         scores, keys = (self.scratch[name].pointer for name in ("scores", "keys"))
         operands = ProductOperands(scores, queries, keys, dot=multiply_adds(plan.element))
-        emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, plan.pitch)
+        emit_gemm(self.b, operands, rows, limit, plan.depth, pitch, self.pitch)
 
     def _means(self, first: Index, rows: Index, limit: Index) -> None:
         """The means of the first `limit` values, for some queries."""
         plan, element = self.plan, self.plan.element
         factors, into = self.scratch["factors"].pointer, self._rows("result", first)
         if plan.in_place:
-            weights = Rows(self.scratch["scores"].pointer, plan.pitch)
+            weights = Rows(self.scratch["scores"].pointer, self.pitch)
             products = InPlace(self.b, element, plan.in_place_width)
             products.means(into, weights, self._rows("value"), factors, rows, limit, plan.width)
             return
@@ -286,7 +319,7 @@ class _Head:
                 planes=(Plane(factors, element, (1, 0)),),
             )
             options = GemmOptions(tile=plan.value_tile)
-            emit_gemm(self.b, operands, rows, columns.count, limit, plan.pitch, into.pitch, options=options)
+            emit_gemm(self.b, operands, rows, columns.count, limit, self.pitch, into.pitch, options=options)
 
         # Panel by panel, since a panel has all values, of which a block may need fewer.
         emit_panels(self.b, self.scratch["values"].pointer, plan.width, self.keys, plan.value_tile, element, panel)

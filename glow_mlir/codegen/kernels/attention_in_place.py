@@ -21,7 +21,7 @@ class Rows:
     """Rows of elements in memory, `pitch` elements apart."""
 
     pointer: Value
-    pitch: int
+    pitch: Index
 
     def at(self, row: Index, element: Attribute) -> Value:
         """The address of a row."""

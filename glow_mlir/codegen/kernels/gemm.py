@@ -97,7 +97,7 @@ def emit_blocks(
     b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Partition = ALL
 ) -> None:
     """
-    Run `body(first row, rows)` for blocks of about `block` rows; the last has fewer where Python does not know.
+    Run `body(first row, rows)` for blocks of about `block` rows, and at most so many where Python does not know them.
 
     A share is one of the blocks, of which each share has as many as the others.
     """
@@ -105,9 +105,12 @@ def emit_blocks(
         body(0, rows)
         return
     if not isinstance(rows, int):
-        block = max(block // tile_rows * tile_rows, min(block, tile_rows))
-        with b.loop(0, rows, block) as first:
-            body(first, b.min(rows - first, block))
+        unit = tile_rows if block >= tile_rows else 1
+        most = block // unit * unit
+        pieces = b.max((rows + (most - 1)) // most, 1)
+        even = b.max(((rows + (pieces - 1)) // pieces + (unit - 1)) // unit * unit, 1)
+        with b.loop(0, rows, even) as first:
+            body(first, b.min(rows - first, even))
         return
     if not share.is_all:
         # Blocks of whole tiles would come out uneven; what is left of a tile costs less.
@@ -181,14 +184,14 @@ class GemmOptions:
 
 
 def product_tiles(
-    target: Target, dot: DotProduct, rows: int, columns: int, depth: int, row_step: int
+    target: Target, dot: DotProduct, rows: int, columns: int, depth: int, row_step: int, fewest: int | None = None
 ) -> list[dict[str, int]]:
     """
     The `rows` of a block and whether to `prefetch` the next panel, for a product with rows `row_step` elements apart.
 
     The first is a guess by the sizes: several blocks where left operand and weights together exceed the cache, but not
     weights alone; fetching ahead for few rows, and weights that the cache cannot hold. Others are blocks of half, twice
-    and four times as many rows.
+    and four times as many rows. There are `fewest` rows or more where run time decides, and `rows` at most.
     """
     tile, costs = tile_for(target, dot.sums), kernel_costs(target)
     if rows <= tile.rows:
@@ -197,7 +200,7 @@ def product_tiles(
     weights = columns * depth
     guess = {
         "rows": min(rows, costs.block_rows) if weights <= half < rows * row_step else rows,
-        "prefetch": int(rows <= costs.prefetched_rows and weights > half),
+        "prefetch": int((rows if fewest is None else fewest) <= costs.prefetched_rows and weights > half),
     }
     blocks = (costs.block_rows // 2, *(costs.block_rows << step for step in range(3)))
     others = [{**guess, "rows": block} for block in (rows, *blocks) if block == rows or 2 * block <= rows]
@@ -306,30 +309,32 @@ class Ahead:
     """
     What the tiles of one panel fetch of the next one, which they share by their rows.
 
-    `rows` are those of all tiles, `depth` are the rows of the panel.
+    `rows` are those of all tiles, `depth` are the rows of the panel. Where Python does not know how many tiles share
+    it, each fetches as many lines at a time as a row of the panel has, some of them again, which costs nothing.
     """
 
     columns: Columns
     depth: Index
     rows: Index
 
-    def step(self, kernel: MicroKernel) -> int:
-        """How many cells the tile of a kernel fetches while it takes one row of the panel; 0 for none."""
-        if not kernel.prefetch or not isinstance(self.rows, int):
-            return 0
-        return -(-kernel.tile.panel * kernel.rows // self.rows)
+    def step(self, kernel: MicroKernel) -> Index:
+        """How many cells the tile of a kernel fetches while it takes one row of the panel."""
+        return (kernel.tile.panel * kernel.rows + (self.rows - 1)) // self.rows
 
     def applied(self, kernel: MicroKernel, target: Target) -> MicroKernel:
         """The variant that fetches all lines of the cache on its way, not some of them."""
-        return dataclasses.replace(
-            kernel, prefetch=-(-self.step(kernel) // line_elements(target, kernel.dot.right_cell))
-        )
+        if not kernel.prefetch:
+            return kernel
+        cells, line = kernel.tile.panel, line_elements(target, kernel.dot.right_cell)
+        if isinstance(self.rows, int):
+            return dataclasses.replace(kernel, prefetch=-(-cells * kernel.rows // (self.rows * line)))
+        return dataclasses.replace(kernel, prefetch=-(-cells // line))
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
         """What the tile from a row on is told."""
-        step = self.step(kernel)
-        if not step:
+        if not kernel.prefetch:
             return {}
         size = self.depth * kernel.tile.panel
         following = self.columns.weights.at(size, kernel.dot.right_cell)
-        return {"ahead": following.at(row * size // self.rows, kernel.dot.right_cell), "ahead_step": step}
+        ahead = following.at(row * size // self.rows, kernel.dot.right_cell)
+        return {"ahead": ahead, "ahead_step": self.step(kernel)}

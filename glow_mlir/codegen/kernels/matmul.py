@@ -67,6 +67,7 @@ from glow_mlir.dialects.shapes import (
     shape_of,
     sizes_of,
 )
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Size
 from glow_mlir.support.symbols import Sizes as AllSizes
@@ -186,12 +187,13 @@ class MatMulKernel(Kernel):
         return able and (has_static_shape(right) or _takes_any_size(left, right))
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        if not has_static_shape(getattr(op, "result")) or not has_static_shape(getattr(op, "left")):
-            return ({"rows": kernel_costs(target).block_rows},)
-        rows, columns, depth = _sizes(op)
+        sizes = [*sizes_of(getattr(op, "result")), sizes_of(getattr(op, "left"))[-1]]
         if not _is_matrix(op) or whole_storage(getattr(op, "right"), storage) is None:
-            rows = shape_of(getattr(op, "result"))[-2]
-        found, product = product_tiles(target, _dot(op, target), rows, columns, depth, depth), _tile_product(op, target)
+            sizes = sizes[-3:]
+        *most, columns, depth = map(largest, sizes)
+        rows, fewest = math.prod(most), math.prod(map(smallest, sizes[:-2]))
+        found = product_tiles(target, _dot(op, target), rows, columns, depth, depth, fewest)
+        product = _tile_product(op, target)
         if product is None:
             return found
         return with_tile_products(found, product, row_strips(rows).count, rows, columns, depth, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class ScoreLines:
     element: Attribute
     lanes: int
     keys: Index
-    pitch: int
+    pitch: Index
     mask: Plane | None = None
     past: Index | None = None
 
@@ -78,12 +79,21 @@ class ScoreLines:
         """Combine what `step` makes of all scores of a line into one number."""
         b = self.b
         results: list[Value] = []
-        for start, stop, lanes, partial in self._pieces(limit):
+
+        def piece(start: Index, stop: Index, lanes: int, partial: bool) -> list[Value]:
             type_ = vector(self.element, lanes)
             with b.loop(start, stop, lanes, carried=[b.constant(initial, type_)]) as loop:
                 x = line.at(loop.index, self.element).load(type_)
                 loop.set(combine(step(loop.index, x, partial), loop.values[0]))
-            results.append(b.reduce(loop.results[0], combine))
+            return [b.reduce(loop.results[0], combine)]
+
+        for start, stop, lanes, partial in self._pieces(limit):
+            found = functools.partial(piece, start, stop, lanes, partial)
+            # Lanes of a piece that Python does not know are not combined where there are none.
+            if isinstance(self.keys, int):
+                results += found()
+            else:
+                results += b.either(b.index(start) < stop, found, lambda: [b.constant(initial, self.element)])
         value = results[0]
         for other in results[1:]:
             value = combine(other, value)
@@ -93,13 +103,15 @@ class ScoreLines:
         """Start, stop and lanes of the loops over a line, and whether some of the lanes may be hidden."""
         if self.past is not None:
             return [(0, limit, self.lanes, True)]
-        whole = self.keys // self.lanes * self.lanes
+        wide = self.lanes * kernel_costs(self.b.target).independent_vectors
+        if not isinstance(self.keys, int):
+            whole = self.keys // wide * wide
+            return [(0, whole, wide, False), (whole, self.keys, self.lanes, True)]
+        even = self.keys // self.lanes * self.lanes
         pieces: list[tuple[Index, Index, int, bool]] = [
-            (start, stop, lanes, False)
-            for start, stop, lanes in chunks(whole, self.lanes * kernel_costs(self.b.target).independent_vectors)
+            (start, stop, lanes, False) for start, stop, lanes in chunks(even, wide)
         ]
-        is_even = isinstance(self.keys, int) and whole == self.keys
-        return pieces if is_even else [*pieces, (whole, self.keys, self.lanes, True)]
+        return pieces if even == self.keys else [*pieces, (even, self.keys, self.lanes, True)]
 
     def _seen(self, query: Index, i: Value, lanes: int) -> Value:
         """Which keys from `i` on the query sees."""
