@@ -91,3 +91,19 @@ glow_low.func @part(@in %x: memref<4xf32>, @out %y: memref<2xf32>, @out %z: memr
   glow_low.copy @out %z, @in %x
   glow_low.dealloc @out %0
 }
+
+// -----
+
+// A transpose of sizes that run time tells is read where it is, through the strides of the largest shape.
+
+// CHECK-LABEL: glow_low.func @symbols(
+// CHECK:         %[[X:.*]] = glow_low.view %x : memref<?x?x6xf32, {{.*}} to memref<?x3x?x2xf32, strided<[48, 2, 6, 1]>, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>
+// CHECK-NEXT:    glow_low.relu @out %y, @in %[[X]]
+// CHECK-NEXT:  }
+glow_low.func @symbols(@in %x: memref<?x?x6xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>, @out %y: memref<?x3x?x2xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>) {
+  %0 = glow_low.view %x : memref<?x?x6xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>> to memref<?x3x?x2xf32, strided<[48, 2, 6, 1]>, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>
+  %1 = glow_low.alloc : memref<?x3x?x2xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>
+  glow_low.copy @out %1, @in %0
+  glow_low.relu @out %y, @in %1
+  glow_low.dealloc @out %1
+}

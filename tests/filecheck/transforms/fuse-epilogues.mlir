@@ -181,3 +181,23 @@ glow_low.func @twice(@in %x: memref<4x4xf32>, @in %s: memref<4x4xf32>, @out %z: 
   }
   glow_low.dealloc @out %0
 }
+
+// -----
+
+// A residual sum behind a product of as many rows as run time tells; one that is repeated for all batches is a plane.
+
+// CHECK-LABEL: glow_low.func @symbols(
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.matmul @out %y, @in %a, @in %b epilogue(@in %r, @in %{{.*}}) [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (0, d1, 0)>] {
+// CHECK-NOT:     glow_low.stack
+glow_low.func @symbols(@in %a: memref<?x?x5xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>, @in %b: memref<5x3xf32>, @in %r: memref<?x?x3xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>, @in %s: memref<?xf32, #glow.sizes<[L], L = 1 to 8>>, @out %y: memref<?x?x3xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>) {
+  %0 = glow_low.alloc : memref<?x?x3xf32, #glow.sizes<[B, L], B = 1 to 4, L = 1 to 8>>
+  glow_low.matmul @out %0, @in %a, @in %b
+  glow_low.stack @out %y, @in %r, @in %0, @in %s {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1)>], iterators = ["parallel", "parallel", "parallel"]} {
+  ^bb0(%u: f32, %v: f32, %w: f32):
+    %1 = arith.addf %u, %v : f32
+    %2 = arith.mulf %1, %w : f32
+    glow_low.yield %2 : f32
+  }
+  glow_low.dealloc @out %0
+}
