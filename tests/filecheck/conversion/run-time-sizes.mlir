@@ -7,7 +7,7 @@
 
 // CHECK: glow_low.func @main
 // CHECK-ALLOCATED: attributes {activations = 4096, activations_bound = 4096, constants = 128}
-// CHECK-SELECT: glow_low.matmul @out %0, @in %x, @in %w {kernel = "matmul", tiles = {rows = {{[0-9]+}}}, packing = {{.*}}}
+// CHECK-SELECT: glow_low.matmul @out %0, @in %x, @in %w {kernel = "matmul", tiles = {rows = {{[0-9]+}}, prefetch = 0}, packing = {{.*}}}
 // CHECK-SELECT: glow_low.relu @out %1, @in %0 {kernel = "stack"}
 
 // The entry finds the symbol in the array behind its two bindings, and hands it to the functions of instructions.
