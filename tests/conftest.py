@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -20,6 +21,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> FileCheckF
     if is_filecheck_test(file_path):
         return FileCheckFile.from_parent(parent, path=file_path)
     return None
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is collected out of the way of the garbage collector, which would go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
