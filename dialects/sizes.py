@@ -7,11 +7,14 @@ its encoding `#glow.sizes`, which tells them in order, and between which bounds 
 ```mlir
 tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
 tensor<?x?xf32, #glow.sizes<[batch * 4, batch + length + 1], batch = 1 to 64, length = 0 to 512>>
+tensor<?xf32, #glow.sizes<["past tokens"], "past tokens" = 0 to 512>>
 ```
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -81,8 +84,9 @@ class SizesAttr(Data[Sizes]):
                 raise VerifyException(f"the symbol {symbol.name} has two ranges")
 
     def print_parameter(self, printer: Printer) -> None:
-        sizes = ", ".join(map(str, self.data))
-        ranges = "".join(f", {symbol.name} = {symbol.least} to {symbol.most}" for symbol in symbols_of(self.data))
+        sizes = ", ".join(str(size) if isinstance(size, int) else size.spelled(_spelled) for size in self.data)
+        symbols = symbols_of(self.data)
+        ranges = "".join(f", {_spelled(symbol.name)} = {symbol.least} to {symbol.most}" for symbol in symbols)
         printer.print_string(f"<[{sizes}]{ranges}>")
 
     @classmethod
@@ -96,6 +100,17 @@ class SizesAttr(Data[Sizes]):
                 parser.raise_error(f"the symbol {symbol.name} has two ranges")
         parser.parse_punctuation(">")
         return tuple(_resolved(parser, terms, symbols) for terms in sums)
+
+
+def _spelled(name: str) -> str:
+    """The name of a symbol: as it is, or in quotes where it is no identifier."""
+    return name if re.fullmatch(r"[A-Za-z_][\w$.]*", name, re.ASCII) else json.dumps(name, ensure_ascii=False)
+
+
+def _parse_name(parser: AttrParser) -> str | None:
+    """Parse the name of a symbol, if there is one."""
+    name = parser.parse_optional_identifier()
+    return parser.parse_optional_str_literal() if name is None else name
 
 
 Factors = list[str | int]
@@ -116,13 +131,15 @@ def _parse_sum(parser: AttrParser) -> list[Factors]:
 
 
 def _parse_factor(parser: AttrParser) -> str | int:
-    name = parser.parse_optional_identifier()
+    name = _parse_name(parser)
     return parser.parse_integer(allow_negative=False) if name is None else name
 
 
 def _parse_range(parser: AttrParser) -> Symbol:
     """Parse `batch = 1 to 64`."""
-    name = parser.parse_identifier()
+    name = _parse_name(parser)
+    if name is None:
+        parser.raise_error("expected the name of a symbol")
     parser.parse_punctuation("=")
     least = parser.parse_integer()
     parser.parse_keyword("to")

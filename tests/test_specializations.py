@@ -107,6 +107,21 @@ def test_bounds_grow_with_what_calls_bring() -> None:
         import_model(model, {"N": (1, None)})
 
 
+@pytest.mark.parametrize("most", [8, None])
+def test_labels_say_sizes_of_others(most: int | None) -> None:
+    """Names are shown as they are, and `past rows + rows` is no dimension of its own."""
+    nodes = [helper.make_node("Concat", ["x", "z"], ["all"], axis=0), helper.make_node("Add", ["all", "mask"], ["y"])]
+    shapes = {"x": ("past rows", 2), "z": ("rows", 2), "mask": ("past rows + rows", 1)}
+    model = model_of(nodes, shapes, shape=("past rows + rows", 2))
+    session = InferenceSession(model, dimensions={"past rows": (0, most), "rows": (1, most)})
+    for past, rows in ((0, 3), (3, 1), (2, 2)):
+        inputs = {name: np.ones((size, 2), np.float32) for name, size in (("x", past), ("z", rows))}
+        (found,) = session.run(None, {**inputs, "mask": np.ones((past + rows, 1), np.float32)})
+        np.testing.assert_array_equal(found, np.full((past + rows, 2), 2.0))
+    assert [item.shape for item in session.get_inputs()] == list(shapes.values())
+    assert len(session.specializations) == (0 if most else 2)
+
+
 def test_inputs_agree_on_a_dimension() -> None:
     session = InferenceSession(scaling())
     a, b = (np.zeros((count, 3), np.float32) for count in (2, 4))

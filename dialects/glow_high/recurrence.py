@@ -20,7 +20,8 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import element_of, require, shape_of, size_along, size_of, sizes_of, tensor
+from glow_mlir.support.symbols import Sizes
 
 
 class Recurrence(Gated):
@@ -59,14 +60,14 @@ def recurrence_types(
     """The types of all states and of the last ones; raises where operands do not fit."""
     require_one_element(op, lengths)
     op.functions()
-    element, shape = element_of(inputs), shape_of(inputs)
-    steps, batch, width = shape
+    element, width = element_of(inputs), size_along(inputs, -1)
+    steps, batch, _ = sizes_of(inputs)
     hidden = width // op.GATES
     require(shape_of(weights) == (hidden, width) and hidden * op.GATES == width, _misfit("weights", (hidden, width)))
     for state in states:
-        require(shape_of(state) == (batch, hidden), _misfit("an initial state", (batch, hidden)))
+        require(sizes_of(state) == (batch, hidden), _misfit("an initial state", (batch, hidden)))
     if lengths is not None:
-        require(shape_of(lengths) == (batch,), f"sequence_lens must have shape ({batch},)")
+        require(sizes_of(lengths) == (batch,), f"sequence_lens must have shape ({batch},)")
     last = tensor((batch, hidden), element)
     return (tensor((steps, batch, hidden), element), *(last for _ in states))
 
@@ -79,7 +80,7 @@ def require_one_element(op: Gated, lengths: SSAValue | None) -> None:
         require(is_same, f"an operand has elements of {element_of(value)}, the input of {element_of(first)}")
 
 
-def _misfit(what: str, shape: Shape) -> str:
+def _misfit(what: str, shape: Sizes) -> str:
     return f"{what} must have shape {shape}"
 
 

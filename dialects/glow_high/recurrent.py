@@ -21,7 +21,8 @@ from glow_mlir.dialects.glow_high.recurrence import (
 )
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.support.symbols import Sizes
 
 DIRECTIONS: dict[str, tuple[bool, ...]] = {
     "forward": (False,),
@@ -87,7 +88,7 @@ def layer_types(
     `initial` has the initial states by name.
     """
     op.gate_names()
-    shape, element, directions = shape_of(operands[0]), element_of(operands[0]), len(op.directions())
+    shape, element, directions = sizes_of(operands[0]), element_of(operands[0]), len(op.directions())
     require_one_element(op, lengths)
     batch_first = flag(op.batch_first)
     batch, steps = (shape[0], shape[1]) if batch_first else (shape[1], shape[0])
@@ -104,10 +105,10 @@ def layer_types(
     return tensor(all_shape, element), *(tensor(last_shape, element) for _ in initial)
 
 
-def require_shape(value: SSAValue | None, shape: Shape, what: str) -> None:
+def require_shape(value: SSAValue | None, shape: Sizes, what: str) -> None:
     """Raise unless an operand is absent or has that shape."""
     if value is not None:
-        require(shape_of(value) == shape, f"{what} must have shape {shape}, not {shape_of(value)}")
+        require(sizes_of(value) == shape, f"{what} must have shape {shape}, not {sizes_of(value)}")
 
 
 @irdl_op_definition

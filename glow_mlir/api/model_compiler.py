@@ -23,7 +23,7 @@ from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import Dimension, told_by
 
 if TYPE_CHECKING:
     from glow_mlir.backends.interface import Room
@@ -224,7 +224,9 @@ class ModelCompiler:
         from glow_mlir.frontends.onnx.signature import free_dimensions
 
         given = self._options.dimensions
-        return any(label not in given or grows(given[label]) for label in free_dimensions(model.proto.graph))
+        labels = [label for label in free_dimensions(model.proto.graph) if label not in given]
+        told = dict.fromkeys(given, 1)
+        return any(map(grows, given.values())) or any(told_by(label, told) is None for label in labels)
 
     def _key(self, source: _Source, assumptions: Assumptions) -> str:
         """The key of an artifact."""

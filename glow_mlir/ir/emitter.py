@@ -15,7 +15,8 @@ from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.support.symbols import Sizes
 
 
 class Emitter:
@@ -64,7 +65,7 @@ class Emitter:
             self.listener.handle_operation_insertion(op)
         return op
 
-    def splat(self, value: float, like: SSAValue | Attribute, shape: Shape = ()) -> SSAValue:
+    def splat(self, value: float, like: SSAValue | Attribute, shape: Sizes = ()) -> SSAValue:
         """A splat of `value` in the element type of `like`, by default a scalar."""
         element = element_of(like) if isinstance(like, SSAValue) else like
         number = numpy_dtype(element).type(value)

@@ -20,7 +20,7 @@ from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dtypes import named_dtype
-from glow_mlir.support.symbols import Dimension
+from glow_mlir.support.symbols import Dimension, told_by
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,10 @@ class Specializations(Executable):
         """
         What dimensions are taken for that have no bounds, or grow; raises `InputError` for one outside of its bounds.
         """
-        found: dict[str, Dimension] = {label: size for label, size in sizes.items() if label not in self._bounds}
+        known = dict.fromkeys(self._bounds, 1)
+        found: dict[str, Dimension] = {
+            label: size for label, size in sizes.items() if label not in known and told_by(label, known) is None
+        }
         for label, (least, most) in self._bounds.items():
             size = sizes.get(label, least)
             if size < least or (most is not None and size > most):

@@ -7,6 +7,7 @@ A size is an `int`, or a `SymbolicSize` such as `batch * length * 4 + 1`.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,10 +114,14 @@ class SymbolicSize:
         )
 
     def __str__(self) -> str:
+        return self.spelled(str)
+
+    def spelled(self, spell: Callable[[str], str]) -> str:
+        """The sum as text, in which `spell` says how a name is written."""
         text = ""
         for product, factor in self.terms:
             names = " * ".join(
-                [*(symbol.name for symbol in product), *([str(abs(factor))] if abs(factor) != 1 else [])]
+                [*(spell(symbol.name) for symbol in product), *([str(abs(factor))] if abs(factor) != 1 else [])]
             )
             text += f" {'-' if factor < 0 else '+'} {names}" if text or factor < 0 else names
         if self.offset:
@@ -143,6 +148,22 @@ Size = int | SymbolicSize
 
 Sizes = tuple[Size, ...]
 """The sizes of all axes."""
+
+
+def told_by(label: str, known: Mapping[str, Size]) -> Size | None:
+    """
+    The size that the label of a dimension says of others, as `past + tokens` does; `None` for any other label.
+
+    Exporters give such labels to what follows from other sizes.
+    """
+    total: Size = 0
+    for sign, term in re.findall(r"([+-]?)([^+-]+)", label):
+        factors = [factor.strip() for factor in term.split("*")]
+        if any(not factor.isdecimal() and factor not in known for factor in factors):
+            return None
+        product = product_of(int(factor) if factor.isdecimal() else known[factor] for factor in factors)
+        total = (-product if sign == "-" else product) + total
+    return None if label.strip().isdecimal() or not label.strip() else total
 
 
 def product_of(sizes: Iterable[Size]) -> Size:

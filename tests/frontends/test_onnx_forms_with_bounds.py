@@ -20,7 +20,6 @@ BOUNDS = {"size": (1, 9)}
 REFUSED = {
     **{(kind, axis): "spatial" for kind in ("AveragePool", "Conv", "LpPool", "MaxPool") for axis in (3,)},
     **{(kind, axis): "batch and spatial" for kind in ("ConvTranspose", "Upsample") for axis in (0, 3)},
-    **{(kind, axis): "recurrent" for kind in ("GRU", "LSTM", "RNN") for axis in (0, 2)},
     ("LRN", 3): "spatial",
     ("SpaceToDepth", 3): "not divided by the block",
 }
@@ -29,6 +28,7 @@ REFUSED = {
 UNFIT = {
     **{(kind, 1): "the inner size of a product with a constant" for kind in ("Gemm", "MatMul")},
     **{("Reshape", axis): "the shape holds for one size" for axis in (0, 2)},
+    **{(kind, 2): "the width of constant weights" for kind in ("GRU", "LSTM", "RNN")},
     ("Squeeze", 0): "an axis of size one",
     ("Gemm", 0): "a constant that broadcasts to one size",
     **{(kind, 0): "a constant that broadcasts to one size" for kind in ("Add", "Div", "Mul", "Sub", "And", "Or")},

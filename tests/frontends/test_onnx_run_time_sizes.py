@@ -36,6 +36,11 @@ def node(kind: str, operands: str, result: str, **attributes: Any) -> onnx.NodeP
 
 TABLE = np.arange(128, dtype=np.float32).reshape(16, 8)
 
+GATES: dict[str, Any] = {
+    name: np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+    for name, shape in {"w": (2, 20, 8), "r": (2, 20, 5), "b": (2, 40), "v": (1, 15, 10), "u": (1, 15, 5)}.items()
+}
+
 MODELS = {
     "shapes computed of shapes": onnx_model(
         [
@@ -121,6 +126,17 @@ MODELS = {
         two=np.int64(2),
         axis=np.array([1]),
         minus=np.int64(-1),
+    ),
+    "recurrent layers": onnx_model(
+        [
+            node("LSTM", "x w r b", "states h c", hidden_size=5, direction="bidirectional"),
+            node("Transpose", "states", "rows", perm=[0, 2, 1, 3]),
+            node("Reshape", "rows merged", "wide"),
+            node("GRU", "wide v u", "y", hidden_size=5, linear_before_reset=1),
+        ],
+        ["batch", "length", 8],
+        merged=np.array([0, 0, -1]),
+        **GATES,
     ),
     "axes merged and split": onnx_model(
         [

@@ -43,7 +43,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
 from glow_mlir.dialects.target import Target
 
 SUMS, STATES, UPDATE, RESET_STATE = range(4)
@@ -170,7 +170,7 @@ class Step:
     call: KernelCall
     plan: Plan
     functions: list[ScalarFunction]
-    batch: int
+    batch: Index
     time: Value
     number: Value
     packed: Value
@@ -183,7 +183,7 @@ class Step:
     @property
     def lanes(self) -> int:
         """Lanes of the scalar code, two vectors to hide latencies; 1 where the last axis of an operand has gaps."""
-        operands = [operand for group in self.call.operands.values() for operand in group if operand.shape]
+        operands = [operand for group in self.call.operands.values() for operand in group if operand.sizes]
         return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands], 2)
 
     def input(self, n: Index) -> Row:
@@ -233,7 +233,7 @@ class Step:
         source = operands[RESET_STATE].pointer if reset else self._before()
         weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
         output = operands[SUMS].pointer.at(place * width, element)
-        if self.batch == 1:
+        if isinstance(self.batch, int) and self.batch == 1:
             self._row(output, source, weights, units.backwards)
         else:
             self._rows(output, source, weights)
@@ -307,6 +307,7 @@ class RecurrenceKernel(Kernel):
 
     OPERATOR: ClassVar[type[Recurrence]]
     AXES = ("begin", "units", "gates", "candidate", "end")
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR:
@@ -329,7 +330,7 @@ class RecurrenceKernel(Kernel):
     def plan(self, op: Recurrence, target: Target) -> Plan:
         """How the weights are packed."""
         states = op.outputs() if isinstance(op, DerivedInstruction) else op.results
-        batch, hidden = shape_of(states[1])
+        batch, hidden = largest_shape(states[1])
         return Plan.of(target, self.OPERATOR.GATES, self.at_once(op), batch, hidden, _element(op))
 
     def scratch_shapes(self, op: Recurrence, plan: Plan, batch: int) -> list[tuple[int, ...]]:
@@ -347,7 +348,7 @@ class RecurrenceKernel(Kernel):
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         plan = self.plan(cast(Recurrence, op), target)
-        shapes = self.scratch_shapes(cast(Recurrence, op), plan, shape_of(op.inputs()[0])[1])
+        shapes = self.scratch_shapes(cast(Recurrence, op), plan, largest_shape(op.inputs()[0])[1])
         packed = [] if op.properties.get("packing") is not None else [plan.packed_shape]
         return [(shape, plan.element) for shape in (*shapes, *packed)]
 
@@ -367,7 +368,7 @@ class RecurrenceKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         op, b = cast(Recurrence, call.op), call.b
-        steps, batch, _ = call.one("input").shape
+        steps, batch, _ = call.one("input").extents
         plan, functions = self.plan(op, call.target), self.functions(op)
         is_packed = call.op.properties.get("packing") is not None
         packed = call.one("weights").pointer if is_packed else call.many("scratch")[-1].pointer
@@ -400,7 +401,7 @@ def _element(op: Recurrence) -> Attribute:
 
 def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -> None:
     """Copy a state of [batch, hidden]; of several in an operand, the first."""
-    batch, hidden = call.one("last_h").shape
+    batch = call.one("last_h").extents[0]
     lanes = lanes_for(call.target, plan.element, [source.strides[-1], target.strides[-1]])
 
     def copy(n: Value, j: Index, lanes: int) -> None:
@@ -408,7 +409,7 @@ def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -
         store(call.b, target, linear([n, j], target.strides[-2:]), value)
 
     with call.b.loop(0, batch) as n:
-        vector_loop(call.b, hidden, lanes, lambda j, lanes: copy(n, j, lanes))
+        vector_loop(call.b, plan.hidden, lanes, lambda j, lanes: copy(n, j, lanes))
 
 
 def _emit_packing(call: KernelCall, plan: Plan, packed: Value) -> None:

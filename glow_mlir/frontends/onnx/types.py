@@ -18,7 +18,7 @@ from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import whole_number
-from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize
+from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize, told_by
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
@@ -107,14 +107,18 @@ def input_types(
     """
     The types of a graph's inputs; `dimensions` gives free dimensions their sizes, or bounds of symbols.
 
+    Those whose labels say it have sums of products of others, as `past + tokens`.
+
     Raises `UnsupportedError` where sizes are missing, all at once, and what `input_sizes` and `check_dimensions` raise.
     """
     given = list(inputs)
     sizes = {value.name: input_sizes(value) for value in given}
     free = check_dimensions(sizes, dimensions)
-    if missing := [label for label in free if label not in dimensions]:
+    chosen = symbolic_sizes(dimensions)
+    told = {label: told_by(label, chosen) for label in free if label not in dimensions}
+    if missing := [label for label, size in told.items() if size is None]:
         raise missing_sizes({label: free[label] for label in missing})
-    known = symbolic_sizes(dimensions)
+    known = {**chosen, **{label: size for label, size in told.items() if size is not None}}
     return {
         value.name: tensor(
             [known[size] if isinstance(size, str) else size for size in sizes[value.name]],
@@ -141,8 +145,8 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
 
 
 def symbol_name(label: str, taken: set[str]) -> str:
-    """The name of a symbol that goes by any label outside, and is none of those that are `taken`, which get it."""
-    name = re.sub(r"^(?![A-Za-z_])|[^\w$.]", "_", label, flags=re.ASCII)
+    """The name of a symbol that goes by a label outside, and is none of those that are `taken`, which get it."""
+    name = re.sub(r"[\x00-\x1f\x7f]", "_", label)
     while name in taken:
         name += "_"
     taken.add(name)

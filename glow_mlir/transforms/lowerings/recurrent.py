@@ -11,7 +11,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -20,13 +20,13 @@ Layer = LstmOp | GruOp | RnnOp
 
 def _slice(value: SSAValue, start: int, end: int, emit: Emitter) -> SSAValue:
     """Elements [start, end) along axis 0."""
-    rest = shape_of(value)[1:]
+    rest = sizes_of(value)[1:]
     return emit(SliceOp, value, starts=(start, *(0 for _ in rest)), ends=(end, *rest))
 
 
 def _direction(value: SSAValue, index: int, emit: Emitter) -> SSAValue:
     """The part of one direction: element `index` along axis 0, without that axis."""
-    shape = shape_of(value)
+    shape = sizes_of(value)
     part = value if shape[0] == 1 else _slice(value, index, index + 1, emit)
     return emit(ReshapeOp, part, shape=shape[1:])
 
@@ -39,14 +39,14 @@ def _time_major(op: Recurrent, value: SSAValue, emit: Emitter) -> SSAValue:
 def _state(op: Layer, value: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
     """The initial state of one direction, zeros where it is absent."""
     if value is None:
-        batch = shape_of(op.input)[0 if flag(op.batch_first) else 1]
+        batch = sizes_of(op.input)[0 if flag(op.batch_first) else 1]
         return emit.splat(0.0, op.input, (batch, shape_of(op.recurrence)[-1]))
     return _direction(_time_major(op, value, emit), index, emit)
 
 
 def _gate_inputs(x: SSAValue, weights: SSAValue, bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
     """What the input adds to the gates of one direction: [steps, batch, gates·hidden], as one matrix product."""
-    steps, batch, width = shape_of(x)
+    steps, batch, width = sizes_of(x)
     matrix = _direction(weights, index, emit)
     rows = emit(ReshapeOp, x, shape=(steps * batch, width))
     product = emit(MatMulOp, rows, matrix, bias, transpose_right=True)
@@ -74,7 +74,7 @@ def _joined(op: Recurrent, parts: Sequence[Sequence[SSAValue]], emit: Emitter) -
     results: list[SSAValue] = []
     for position, values in enumerate(zip(*parts, strict=True)):
         axis = 1 if position == 0 else 0
-        shape = shape_of(values[0])
+        shape = sizes_of(values[0])
         columns = [emit(ReshapeOp, value, shape=(*shape[:axis], 1, *shape[axis:])) for value in values]
         result = columns[0] if len(columns) == 1 else emit(ConcatOp, columns, axis=axis)
         if flag(op.batch_first):
