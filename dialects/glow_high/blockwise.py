@@ -3,23 +3,26 @@ Weights in blocks of codes: narrow integers, of which some neighbours share a sc
 
 Codes of `bits` bits, 2, 4 or 8, have no sign and lie side by side in bytes, the first in the lowest bits. The last
 axis is cut into blocks of `block` codes, the last of which may have fewer. The number of a code is (code - zero point)
-· scale, in f32, where the zero point of a block is half of the range, 2^(bits - 1), unless there are others.
+· scale, in f32, where the zero point of a block is half of the range, 2^(bits - 1), unless there are others. With an
+`element`, a float of so many bits, codes are those of its numbers, and these times the scale are what they stand for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
-from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.element_types import is_narrow_float, number_width, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized, unknown
+from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
-from glow_mlir.dialects.properties import int_prop, integer
+from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
 
 WIDTHS = (2, 4, 8)
@@ -34,18 +37,30 @@ class Blockwise(HighOp):
 
     bits = int_prop()
     block = int_prop()
+    element = optional_type_prop()
     result = result_def(F32)
 
     def weights(self) -> Shape:
         """The shape of the numbers; raises `VerifyException` where operands and properties do not fit."""
         bits, block = integer(self.bits), integer(self.block)
         require(bits in WIDTHS, f"codes have {', '.join(map(str, WIDTHS[:-1]))} or {WIDTHS[-1]} bits, not {bits}")
+        if self.element is not None:
+            self._check_element(self.element, bits)
         is_power = block >= FEWEST and block & (block - 1) == 0
         require(is_power, f"blocks have a power of two of codes, at least {FEWEST}, not {block}")
         *outer, in_bytes = self.plain_shape("codes")
         depth = in_bytes * 8 // bits
         self._check_parameters((*outer, -(-depth // block)))
         return (*outer, depth)
+
+    def form(self) -> dict[str, Any]:
+        """The properties that say what its codes stand for, for another operator on them."""
+        return {"bits": self.bits, "block": self.block, "element": self.element}
+
+    def _check_element(self, element: Attribute, bits: int) -> None:
+        fits = is_narrow_float(element) and not is_power_of_two(element) and number_width(element) == bits
+        require(fits, f"codes of {bits} bits are no numbers of {element}")
+        require(getattr(self, "zero_points") is None, "codes of floats have no zero points")
 
     def _check_parameters(self, shape: Shape) -> None:
         for name, further in (("scales", ()), ("zero_points", (ui8,))):
@@ -67,6 +82,7 @@ class BlockwiseDequantizeOp(Blockwise):
 
     ```mlir
     %w = glow_high.blockwise_dequantize %codes, %scales {bits = 4, block = 32} : tensor<768x256xf32>
+    %v = glow_high.blockwise_dequantize %codes, %scales {bits = 4, block = 32, element = f4E2M1FN} : tensor<768x256xf32>
     ```
     """
 

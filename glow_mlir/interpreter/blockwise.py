@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from glow_mlir.constants.codes import unpack_codes
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.blockwise import Blockwise, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.ir.registry import semantics
@@ -36,13 +37,16 @@ def blockwise_matmul(
 def numbers(op: Blockwise, codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None) -> np.ndarray:
     """The numbers, of f32, that codes in blocks stand for."""
     bits, block = integer(op.bits), integer(op.block)
-    found = unpack_codes(codes, bits).astype(np.float32)
+    unpacked = unpack_codes(codes, bits)
+    found = (unpacked if op.element is None else unpacked.view(numpy_dtype(op.element))).astype(np.float32)
     size = found.shape[-1]
 
     def spread(parameters: np.ndarray) -> np.ndarray:
         return np.repeat(parameters.astype(np.float32), block, axis=-1)[..., :size]
 
     with np.errstate(all="ignore"):
+        if op.element is not None:
+            return np.asarray(found * spread(scales))
         middle = np.float32(1 << bits - 1) if zero_points is None else spread(zero_points)
         return np.asarray((found - middle) * spread(scales))
 

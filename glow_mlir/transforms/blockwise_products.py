@@ -28,7 +28,7 @@ class MultiplyBlocks(Pattern):
         if not all(map(rewriter.storage.is_constant, weights.operands)):
             return
         operands = left, weights.codes, weights.scales, weights.zero_points, op.bias
-        rewriter.replace(op, BlockwiseMatMulOp.make(*operands, bits=weights.bits, block=weights.block))
+        rewriter.replace(op, BlockwiseMatMulOp.make(*operands, **weights.form()))
 
 
 def _blocks(right: SSAValue, is_turned: bool) -> BlockwiseDequantizeOp | None:
@@ -56,4 +56,4 @@ class GatherBlocks(Pattern):
             return
         parts = (table.codes, table.scales, table.zero_points)
         rows = [None if part is None else rewriter.emit(GatherOp, part, op.indices, axis=axis) for part in parts]
-        rewriter.replace(op, BlockwiseDequantizeOp.make(*rows, bits=table.bits, block=table.block))
+        rewriter.replace(op, BlockwiseDequantizeOp.make(*rows, **table.form()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glow_mlir.constants.codes import pack_cells, pack_codes, unpack_cells, unpack_codes
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
-from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.dtypes import FLOAT4, named_dtype, packed_bits
 
 RANDOM = np.random.default_rng(11)
 WEIGHTS = (1, 2, 3, 4)
@@ -67,6 +69,35 @@ def test_products_are_those_of_the_numbers(target: str, bits: int) -> None:
         product((13,), (33, 80), bits, 32, "float32", "uint8", bias=True),
         product((2, 3), (64, 64), bits, 64, "bfloat16", "float32"),
         product((2, 1, 5), (5, 144), bits, 128, "float32", "float16"),
+    ]
+    check_all(cases, target)
+
+
+def float_product(
+    name: str, rows: Sequence[int], sizes: tuple[int, int], block: int, scale: str = "float32", **more: int
+) -> Case:
+    """A product of rows and weights that are codes of floats, one of which is NaN where there is such a code."""
+    columns, depth = sizes
+    numbers = RANDOM.normal(size=sizes).astype(named_dtype(name))
+    numbers[0, 0] = np.nan
+    bits = packed_bits(name) or 8
+    codes = pack_codes(numbers.view(np.uint8), bits)
+    scales = RANDOM.uniform(0.1, 0.4, (columns, -(-depth // block))).astype(named_dtype(scale))
+    left = RANDOM.normal(size=(*rows, depth)).astype(np.float32)
+    widths: dict[str, Any] = {"bits": bits, "block": block, "element": ELEMENT_TYPES[name], **more}
+    return Case(BlockwiseMatMulOp, left, codes, scales, None, None, constants=WEIGHTS, **widths)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_products_with_codes_of_floats(target: str) -> None:
+    """By kernels, and lowered where rows are rounded or codes fill no cells."""
+    cases = [
+        float_product(FLOAT4, (1,), (130, 96), 32),
+        float_product(FLOAT4, (5,), (9, 80), 16, "float16"),
+        float_product("float8_e4m3fn", (1,), (70, 80), 32),
+        float_product("float8_e5m2fnuz", (13,), (33, 64), 64, "bfloat16"),
+        float_product("float8_e5m2", (2,), (5, 36), 16, left_bits=8),
+        float_product(FLOAT4, (2,), (5, 36), 16),
     ]
     check_all(cases, target)
 

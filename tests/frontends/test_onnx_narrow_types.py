@@ -7,10 +7,14 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from glow_mlir import InferenceSession
+from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, named_dtype
 from glow_mlir.tools import glow_import
 
@@ -134,3 +138,32 @@ def test_quantization_is_that_of_the_standard() -> None:
         for wanted, found in zip(expected, results, strict=True):
             assert found.dtype == wanted.dtype
             np.testing.assert_allclose(found.astype(np.float32), wanted.astype(np.float32), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("float4_e2m1fn", "float8_e8m0fnu"), ("float8_e4m3fn", "float32")])
+def test_floats_in_blocks_stay_narrow_in_products(name: str, scale: str) -> None:
+    """Constants of floats with a scale for each 32 along the depth, as those of the microscaling formats."""
+    rng = np.random.default_rng(2)
+    weights = rng.normal(size=(64, 24)).astype(named_dtype(name))
+    scales = np.abs(rng.normal(size=(2, 24))).astype(named_dtype(scale))
+    given: dict[str, Any] = {"axis": 0, "block_size": 32, "output_dtype": TensorProto.FLOAT}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["n"], **given),
+        helper.make_node("MatMul", ["x", "n"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (3, 64))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (3, 24))],
+        [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(scales, "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
+    x = rng.normal(size=(3, 64)).astype(np.float32)
+    (wanted,) = cast("list[np.ndarray]", ReferenceEvaluator(model).run(None, {"x": x}))
+    compilation = Compilation(import_model(model), target="avx2")
+    compilation.run(until="lowered")
+    assert any(isinstance(op, BlockwiseMatMulOp) and op.element for op in compilation.module.walk())
+    for backend in ("interpreter", "cpu"):
+        (found,) = InferenceSession(model, backend=backend).run(None, {"x": x})
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)

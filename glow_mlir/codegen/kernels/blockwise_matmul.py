@@ -178,6 +178,7 @@ class _Product:
             planes=tuple(PlaneKind(plane.element, step[-1] != 0, plane.spread) for plane, step in planes),
             bits=_bits(call.op),
             block=block,
+            code=call.op.properties.get("element"),
             rest=self._depth % block,
             scale=signless(call.one("scales").element),
             zero_point=None if zero_points is None else signless(zero_points.element),

@@ -11,7 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
+from xdsl.dialects.builtin import ReducedPrecisionFloatType
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
@@ -21,9 +23,11 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import permute_floats
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
+from glow_mlir.codegen.math.float_bits import decoded
 from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.codes import CELL_BITS, CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.narrow_floats import semantics_of
 
 TABLE_BITS = 4
 """Bits of the codes whose numbers fit into a register of 512 bits."""
@@ -34,14 +38,15 @@ class BlockwiseTile(StoredTile, SharedFunction):
     """
     Which variant of the kernel.
 
-    Codes have `bits` bits, blocks `block` of them, but for a last one of `rest`, where that is not 0. `scale` is the
-    element type of the scales, `zero_point` that of zero points, where there are some. Sums start at a `bias`, where
-    there is one; each is made of `ways` partial ones.
+    Codes have `bits` bits, blocks `block` of them, but for a last one of `rest`, where that is not 0. They are those of
+    integers, or of the float type `code`. `scale` is the element type of the scales, `zero_point` that of zero points,
+    where there are some. Sums start at a `bias`, where there is one; each is made of `ways` partial ones.
     """
 
     bits: int = 8
     block: int = 32
     rest: int = 0
+    code: Attribute | None = None
     scale: Attribute = f32
     zero_point: Attribute | None = None
     bias: bool = False
@@ -63,7 +68,8 @@ class BlockwiseTile(StoredTile, SharedFunction):
     def readable(self) -> str:
         """What the function is called."""
         flags = ("partial", "bias", "epilogue")
-        words = ["blockwise", f"i{self.bits}", f"{self.block}", f"{self.rows}x{self.vectors}"]
+        kind = f"i{self.bits}" if self.code is None else str(self.code)
+        words = ["blockwise", kind, f"{self.block}", f"{self.rows}x{self.vectors}"]
         return ".".join([*words, *(flag for flag in flags if getattr(self, flag))])
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
@@ -97,7 +103,11 @@ class _Emission:
         b, kernel = self.b, self.kernel
         if kernel.bits != TABLE_BITS or kernel.tile.lanes != 1 << TABLE_BITS or not b.target.is_x86:
             return None
-        return b.constant([*map(float, range(8)), *map(float, range(-8, 0))], vector(f32, 1 << TABLE_BITS))
+        numbers = [*map(float, range(8)), *map(float, range(-8, 0))]
+        if kernel.code is not None:
+            kind = cast(ReducedPrecisionFloatType, kernel.code)
+            numbers = [kind.decode_bits(code ^ 1 << TABLE_BITS - 1) for code in range(1 << TABLE_BITS)]
+        return b.constant(numbers, vector(f32, 1 << TABLE_BITS))
 
     def _masks(self) -> list[Value | None]:
         """For each vector the mask of its columns that exist, `None` where all do."""
@@ -152,6 +162,8 @@ class _Emission:
         b, kernel, lanes = self.b, self.kernel, self.kernel.tile.lanes
         type_ = vector(i32, lanes)
         words = [place.at(v * lanes, i32).load(type_, align=4 * lanes) for v in range(kernel.vectors)]
+        if kernel.code is not None and self._table is None:
+            words = [word ^ self._halves for word in words]
         self._fetch(place)
         found, count = list(sums), kernel.rows * kernel.vectors
         for code in range(CELL_BITS // kernel.bits):
@@ -164,6 +176,12 @@ class _Emission:
                     found[at] = b.fma(spread, number, found[at])
         return found
 
+    @cached_property
+    def _halves(self) -> int:
+        """Half of the range in the place of each code of a cell, which packed codes lost."""
+        half, codes = 1 << self.kernel.bits - 1, range(0, CELL_BITS, self.kernel.bits)
+        return sum(half << position for position in codes) - (1 << CELL_BITS)
+
     def _fetch(self, place: Value) -> None:
         """Fetch as many lines of the cache as a cell of each column has, some way ahead."""
         target = self.b.target
@@ -172,9 +190,12 @@ class _Emission:
             self.b.prefetch(place.at(ahead + line, i8))
 
     def _number(self, word: Value, position: int) -> Value:
-        """The number of the code from a bit of a cell on, less half of its range."""
+        """The number of the code from a bit of a cell on, less half of its range; or of a float that has it back."""
+        low = self.b.lshr(word, position) if position else word
         if self._table is not None:
-            return permute_floats(self.b, self._table, self.b.lshr(word, position) if position else word)
+            return permute_floats(self.b, self._table, low)
+        if self.kernel.code is not None:
+            return decoded(self.b, low, semantics_of(self.kernel.code))
         above = CELL_BITS - self.kernel.bits - position
         shifted = self.b.shl(word, above) if above else word
         return self.b.cast(self.b.ashr(shifted, CELL_BITS - self.kernel.bits), f32)

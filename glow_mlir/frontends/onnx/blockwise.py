@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import bf16, f16, f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import bf16, f8E8M0FNU, f16, f32
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.codes import CELL_BITS, pack_codes, unpack_codes
-from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
@@ -19,7 +19,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.dtypes import FLOAT4, NARROW_INTEGERS, is_float_dtype
+from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
 
 ROUNDED = 4
 """The `accuracy_level` from which on rows are rounded to codes of 8 bits."""
@@ -139,45 +139,42 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
     codes, scales, points = (node.known(position) for position in range(3))
     if not block or codes is None or scales is None or (points is None) != (node.optional(2) is None):
         return None
-    if codes.dtype.name == FLOAT4 and points is None:
-        codes, scales = _doubled(codes, scales)
-    if (
-        codes.ndim != 2
-        or codes.dtype.itemsize > 1
-        or is_float_dtype(codes.dtype)
-        or element_of(node.input(1)) not in (f32, f16, bf16)
-    ):
+    if codes.dtype.name in NARROW_FLOATS and points is not None and not points.astype(np.float32).any():
+        points = None
+    kind = element_of(node.input(1))
+    if codes.ndim != 2 or codes.dtype.itemsize > 1 or kind not in (f32, f16, bf16, f8E8M0FNU):
         return None
     # Blocks along the first axis are those of rows of the transposed matrix.
     is_turned = normalize_axis(node.int("axis", 1), 2) == 0
     if is_turned:
         codes, scales, points = codes.T, scales.T, None if points is None else points.T
-    found = Blocks.of_integers(codes, scales, points, block)
+    scales = scales.astype(np.float32) if kind == f8E8M0FNU else scales
+    is_float = is_float_dtype(codes.dtype)
+    if is_float and (points is not None or codes.dtype.name == POWERS_OF_TWO):
+        return None
+    found = Blocks.of_floats(codes, scales, block) if is_float else Blocks.of_integers(codes, scales, points, block)
     if found.fault is not None:
         return None
     result = found.emit(node)
     if is_turned:
         result = node.emit(TransposeOp, result, permutation=(1, 0))
-    element = element_of(node.input(1))
-    return result if element == f32 else node.emit(CastOp, result, to=element)
-
-
-def _doubled(codes: np.ndarray, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Floats of 4 bits as integers that are twice as large, and half of their scales; both exact, or as they were."""
-    half = (scales * scales.dtype.type(0.5)).astype(scales.dtype)
-    is_exact = bool((half.astype(np.float64) * 2 == scales.astype(np.float64)).all())
-    return ((codes.astype(np.float32) * 2).astype(np.int8), half) if is_exact else (codes, scales)
+    return result if kind in (f32, f8E8M0FNU) else node.emit(CastOp, result, to=kind)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Codes without a sign, one a byte, and the scales and zero points of blocks of them along the last axis."""
+    """
+    Codes without a sign, one a byte, and the scales and zero points of blocks of them along the last axis.
+
+    Codes of floats have their `element` type, and no zero points.
+    """
 
     codes: np.ndarray
     scales: np.ndarray
     zero_points: np.ndarray | None
     bits: int
     block: int
+    element: Attribute | None = None
 
     @staticmethod
     def of_integers(codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None, block: int) -> Blocks:
@@ -189,6 +186,13 @@ class Blocks:
         half = 0 if codes.dtype.name.startswith("u") else 1 << bits - 1
         codes, zero_points = ((array.astype(np.int16) + half).astype(np.uint8) for array in (codes, zero_points))
         return Blocks(codes, scales, zero_points, bits, block)
+
+    @staticmethod
+    def of_floats(codes: np.ndarray, scales: np.ndarray, block: int) -> Blocks:
+        """Those of floats of 8 or 4 bits."""
+        bits = packed_bits(codes.dtype.name) or 8
+        bare = np.ascontiguousarray(codes).view(np.uint8) & np.uint8((1 << bits) - 1)
+        return Blocks(bare, scales, None, bits, block, ELEMENT_TYPES[codes.dtype.name])
 
     @property
     def fault(self) -> str | None:
@@ -205,4 +209,4 @@ class Blocks:
         arrays = [pack_codes(self.codes, self.bits), self.scales]
         arrays += [] if points is None or (points == half).all() else [points]
         operands = [node.constant(np.ascontiguousarray(array)) for array in arrays]
-        return node.emit(BlockwiseDequantizeOp, *operands, bits=self.bits, block=self.block)
+        return node.emit(BlockwiseDequantizeOp, *operands, bits=self.bits, block=self.block, element=self.element)

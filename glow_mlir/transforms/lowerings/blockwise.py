@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.element_types import ui4, ui8
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CastOp, RoundOp
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, BitCastOp, CastOp, RoundOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.properties import integer
@@ -30,23 +30,28 @@ from glow_mlir.ir.registry import lowering
 def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
     """Codes are shifted out of their bytes, and less their zero points multiplied by their scales."""
     bits, block = integer(op.bits), integer(op.block)
-    number = emit(CastOp, _codes(op.codes, bits, emit), to=f32)
+    codes = _codes(op.codes, bits, emit)
+    if op.element is not None:
+        bare = codes if bits == 8 else emit(CastOp, codes, to=ui4)
+        codes = emit(BitCastOp, bare, to=op.element)
+    number = emit(CastOp, codes, to=f32)
     size = shape_of(number)[-1]
+    scale = _spread(emit(CastOp, op.scales, to=f32), block, size, emit)
+    if op.element is not None:
+        return emit(MulOp, number, scale)
     middle = emit.splat(1 << bits - 1, f32)
     if op.zero_points is not None:
         middle = _spread(emit(CastOp, op.zero_points, to=f32), block, size, emit)
-    scale = _spread(emit(CastOp, op.scales, to=f32), block, size, emit)
     return emit(MulOp, emit(SubOp, number, middle), scale)
 
 
 @lowering(BlockwiseMatMulOp)
 def product_of_numbers(op: BlockwiseMatMulOp, emit: Emitter) -> SSAValue:
     """A product with the numbers that the codes stand for; rows that are rounded are so beforehand."""
-    widths = {"bits": op.bits, "block": op.block}
     if integer(op.left_bits):
         rows = _rounded(op.left, integer(op.block), emit)
-        return emit(BlockwiseMatMulOp, rows, op.codes, op.scales, op.zero_points, op.bias, **widths)
-    weights = emit(BlockwiseDequantizeOp, op.codes, op.scales, op.zero_points, **widths)
+        return emit(BlockwiseMatMulOp, rows, op.codes, op.scales, op.zero_points, op.bias, **op.form())
+    weights = emit(BlockwiseDequantizeOp, op.codes, op.scales, op.zero_points, **op.form())
     return emit(MatMulOp, op.left, weights, op.bias, transpose_right=True)
 
 

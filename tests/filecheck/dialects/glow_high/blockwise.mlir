@@ -11,6 +11,10 @@ glow_high.func @numbers(%c: tensor<2x3x24xui8>, %s: tensor<2x3x3xf16>, %z: tenso
   // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %s {bits = 4, block = 16}
   %w = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16} : tensor<2x3x48xf32>
   // A last block with fewer codes, and zero points.
+  // CHECK: glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16, element = f4E2M1FN} : tensor<2x3x48xf32>
+  // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %s {bits = 4, block = 16, element = f4E2M1FN}
+  %u = glow_high.blockwise_dequantize %c, %s {bits = 4, block = 16, element = f4E2M1FN} : tensor<2x3x48xf32>
+
   // CHECK: glow_high.blockwise_dequantize %c, %s, %z {bits = 2, block = 32} : tensor<2x3x96xf32>
   // LOW: glow_low.blockwise_dequantize @out %{{.*}}, @in %c, @in %s, @in %z {bits = 2, block = 32}
   %v = glow_high.blockwise_dequantize %c, %s, %z {bits = 2, block = 32} : tensor<2x3x96xf32>

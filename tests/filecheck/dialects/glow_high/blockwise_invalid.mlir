@@ -70,3 +70,19 @@ glow_high.func @codes_of_floats(%codes: tensor<2x16xf32>, %scales: tensor<2x1xf3
   %y = glow_high.blockwise_dequantize %codes, %scales {bits = 8, block = 16} : tensor<2x16xf32>
   glow_high.return
 }
+
+// -----
+
+glow_high.func @codes_of_other_floats(%codes: tensor<2x16xui8>, %scales: tensor<2x1xf32>) {
+  // expected-error@+1 {{codes of 4 bits are no numbers of f8E4M3FN}}
+  %y = glow_high.blockwise_dequantize %codes, %scales {bits = 4, block = 32, element = f8E4M3FN} : tensor<2x32xf32>
+  glow_high.return
+}
+
+// -----
+
+glow_high.func @floats_with_zero_points(%codes: tensor<2x16xui8>, %scales: tensor<2x1xf32>, %zeros: tensor<2x1xui8>) {
+  // expected-error@+1 {{codes of floats have no zero points}}
+  %y = glow_high.blockwise_dequantize %codes, %scales, %zeros {bits = 4, block = 32, element = f4E2M1FN} : tensor<2x32xf32>
+  glow_high.return
+}
