@@ -19,7 +19,7 @@ BOUNDS = {"size": (1, 9)}
 
 REFUSED = {
     **{(kind, axis): "spatial" for kind in ("AveragePool", "Conv", "LpPool", "MaxPool") for axis in (3,)},
-    **{(kind, axis): "batch and spatial" for kind in ("ConvTranspose", "Upsample") for axis in (0, 3)},
+    **{(kind, axis): "batch and spatial" for kind in ("ConvTranspose",) for axis in (0, 3)},
     ("LRN", 3): "spatial",
     ("SpaceToDepth", 3): "not divided by the block",
 }

@@ -138,6 +138,27 @@ MODELS = {
         merged=np.array([0, 0, -1]),
         **GATES,
     ),
+    "nearest images": onnx_model(
+        [
+            node("Unsqueeze", "x second", "image"),
+            node("Shape", "image", "s"),
+            node("Mul", "s times", "sizes"),
+            node("Resize", "image none scales", "wide", mode="nearest"),
+            node(
+                "Resize",
+                "image none none sizes",
+                "z",
+                coordinate_transformation_mode="asymmetric",
+                nearest_mode="floor",
+            ),
+            node("Sub", "wide z", "y"),
+        ],
+        ["batch", "length", 8],
+        second=np.array([1]),
+        none=np.zeros(0, np.float32),
+        times=np.array([1, 1, 3, 2]),
+        scales=np.array([1, 1, 3, 2], np.float32),
+    ),
     "axes merged and split": onnx_model(
         [
             node("Reshape", "x rows", "flat"),

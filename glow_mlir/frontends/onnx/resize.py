@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.shapes import normalize_axis, shape_of
-from glow_mlir.errors import ModelError
+from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of, sizes_of
+from glow_mlir.dialects.sizes import HINT
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import quotient
 
 _LARGEST = float(np.finfo(np.float32).max)
 """The largest number of f32, as which larger ones count: both are too large for a size."""
@@ -55,12 +58,48 @@ def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
 def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, rounding: str) -> SSAValue:
     if all(scale == 1.0 for scale in scales):
         return value
+    if not has_static_shape(value):
+        return _repeated(node, value, scales, (mode, "asymmetric", rounding))
     shape = [_scaled(size, scale) for size, scale in zip(shape_of(value), scales, strict=True)]
     node.check_size(*shape)
     scales = [float(scale) for scale in scales]
     return node.emit(
         ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding=rounding
     )
+
+
+REPEATS = {
+    ("nearest", "asymmetric", "floor"),
+    ("nearest", "half_pixel", "round_prefer_floor"),
+    ("nearest", "half_pixel", "round_prefer_ceil"),
+}
+"""Mode, coordinates and rounding by which each element comes as many times as a whole scale says."""
+
+
+def _factors(node: Node, axes: Sequence[int]) -> list[float]:
+    """The scale along each axis of a Resize, also where the sizes say it."""
+    factors = [1.0] * node.rank()
+    if _given(node, 3):
+        wanted = node.told_sizes(3, "the size")
+        quotients = [quotient(size, node.sizes()[axis]) for axis, size in zip(axes, wanted, strict=True)]
+        given = [float(found) if isinstance(found, int) else math.nan for found in quotients]
+    else:
+        given = _scales(node, 2)
+    for axis, factor in _per_axis(node, given, axes, "scales").items():
+        factors[axis] = factor
+    return factors
+
+
+def _repeated(node: Node, value: SSAValue, factors: Sequence[float], rule: tuple[str, str, str]) -> SSAValue:
+    """A value of sizes that are known at run time only, each element of which comes several times."""
+    if rule not in REPEATS or not all(factor >= 1 and factor.is_integer() for factor in factors):
+        reason = "sizes that are known at run time only take whole scales, and the nearest element"
+        raise UnsupportedError(f"{node.kind}: {reason}", node=node.name, hint=HINT)
+    sizes, times = sizes_of(value), [int(factor) for factor in factors]
+    pairs = list(zip(sizes, times, strict=True))
+    apart = node.emit(ReshapeOp, value, shape=[item for size in sizes for item in (size, 1)])
+    repeated = node.emit(ExpandOp, apart, shape=[item for pair in pairs for item in pair])
+    return node.emit(ReshapeOp, repeated, shape=[size * count for size, count in pairs])
 
 
 @onnx_operator("Upsample")
@@ -86,6 +125,10 @@ def upsample(node: Node) -> SSAValue:
 def resize(node: Node) -> SSAValue:
     """Scales or sizes as operands; attributes choose the rules."""
     axes = [normalize_axis(axis, node.rank()) for axis in node.ints("axes", range(node.rank()))]
+    if not has_static_shape(node.input()):
+        rounding = node.text("nearest_mode", "round_prefer_floor")
+        rule = node.text("mode", "nearest"), node.text("coordinate_transformation_mode", "half_pixel"), rounding
+        return _repeated(node, node.input(), _factors(node, axes), rule)
     shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
     node.check_size(*shape)
     coordinates = node.text("coordinate_transformation_mode", "half_pixel")
