@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from types import FrameType
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.engines import ENGINES, OURS, REFERENCE
-from contest.environments import EnvironmentFailure, environment
+from contest.environments import FOLDER, EnvironmentFailure, environment
 from contest.machine import cores_from, machine
 from contest.picture import draw
 from contest.probe import Probe
@@ -31,8 +30,6 @@ from contest.turns import Measurement, Settings, Turns
 from contest.workloads import WORKLOADS, NotAWorkload, names_of, short_name, write_workload
 from glow_mlir.ir.text import write_text
 from glow_mlir.tools.bounded_numbers import count, natural, seconds
-
-FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glow-mlir" / "peers"
 
 
 def pythons(names: Sequence[str], folder: Path) -> dict[str, Path | str]:

@@ -1,11 +1,12 @@
 """
-Sizes that are known at run time only: one compilation beside those for each size, and beside ONNX Runtime.
+Sizes that are known at run time only: one compilation beside those for each size, beside ONNX Runtime and OpenVINO.
 
     python benchmarks/run_time_sizes.py
     python benchmarks/run_time_sizes.py --rounds 30 --only encoder
 
-An encoder takes one sequence of 8 to 384 tokens, and ResNet-50 1 to 16 images. All take turns, in one process and on
-one core. Results are compared before anything is measured.
+An encoder takes one sequence of 8 to 384 tokens in random order, and ResNet-50 1 to 16 images. All take turns, in one
+process and on one core. Results are compared before anything is measured. The first call installs OpenVINO in
+`--folder`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, cast
@@ -28,6 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from models import bert_encoder, seeded_light_model
 
+from contest.engines import ENGINES
+from contest.environments import FOLDER, environment
 from contest.machine import cores_from, machine, stay_on
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.tools.bounded_numbers import count, natural
@@ -55,8 +59,8 @@ def encoder() -> Case:
         return {"ids": generator.integers(0, 30522, shape), "mask": np.ones(shape, np.int64)}
 
     model = bert_encoder(layers=6, width=384, heads=12, length=512, vocabulary=30522, is_free=True)
-    lengths = (8, 16, 32, 47, 64, 100, 128, 200, 256, 311, 384)
-    sizes = [{"batch": 1, "length": length} for length in lengths]
+    lengths = generator.permutation([8, 16, 32, 47, 64, 100, 128, 200, 256, 311, 384])
+    sizes = [{"batch": 1, "length": int(length)} for length in lengths]
     return Case("encoder", model, {"batch": (1, 8), "length": (1, 512)}, sizes, inputs)
 
 
@@ -85,30 +89,56 @@ def images() -> Case:
 CASES = {"encoder": encoder, "resnet50": images}
 
 
-def calls_of(case: Case, sizes: dict[str, int], ours: InferenceSession, theirs: Any) -> list[Callable[[], Any]]:
-    """The calls by the one compilation, by one for these sizes, and by ONNX Runtime; all give the same."""
-    content, inputs = case.model.SerializeToString(), case.inputs(sizes)
-    special = InferenceSession(content, threads=1, dimensions=sizes)
-    calls = [lambda: ours.run(None, inputs), lambda: special.run(None, inputs), lambda: theirs.run(None, inputs)]
-    found, own, wanted = (call() for call in calls)
-    for one, two, three in zip(found, own, wanted, strict=True):
-        np.testing.assert_allclose(one, three, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-3)
-    return calls
+Engine = Callable[[Arrays], Sequence[np.ndarray]]
+"""Takes inputs, gives outputs."""
 
 
-def measure(case: Case, rounds: int) -> None:
-    """Print a line for each choice of sizes, and one for the mean."""
+def session_engine(session: InferenceSession) -> Engine:
+    """A session of ours."""
+    return lambda inputs: session.run(None, inputs)
+
+
+def onnxruntime_engine(content: bytes) -> Engine:
+    """ONNX Runtime on one thread."""
     runtime = cast(Any, onnxruntime)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return lambda inputs: session.run(None, inputs)
+
+
+def openvino_engine(content: bytes, folder: Path) -> Engine:
+    """OpenVINO on one thread, with the hint for latency, in 32-bit floats."""
+    home = environment("openvino", ENGINES["openvino"].packages, folder).parent.parent
+    sys.path.append(str(next(home.glob("lib/python*/site-packages"))))  # Behind our own packages, which are enough.
+    engine: Any = import_module("openvino")
+    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    core = engine.Core()
+    request = core.compile_model(core.read_model(content), "CPU", settings).create_infer_request()
+    return lambda inputs: [*request.infer(inputs, share_inputs=True).values()]
+
+
+def calls_of(case: Case, sizes: dict[str, int], engines: Sequence[Engine]) -> list[Callable[[], Any]]:
+    """The calls by the one compilation, by one for these sizes, and by the others; all give the same."""
+    inputs = case.inputs(sizes)
+    special = InferenceSession(case.model.SerializeToString(), threads=1, dimensions=sizes)
+    every = [engines[0], session_engine(special), *engines[1:]]
+    first, *others = (engine(inputs) for engine in every)
+    for other in others:
+        for one, two in zip(first, other, strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-3)
+    return [lambda engine=engine: engine(inputs) for engine in every]
+
+
+def measure(case: Case, rounds: int, folder: Path) -> None:
+    """Print a line for each choice of sizes, and one for the mean."""
     content = case.model.SerializeToString()
     ours = InferenceSession(content, threads=1, dimensions=case.bounds)
-    theirs = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    totals: list[list[float]] = [[], [], []]
+    engines = [session_engine(ours), onnxruntime_engine(content), openvino_engine(content, folder)]
+    totals: list[list[float]] = [[], [], [], []]
     for sizes in case.sizes:
-        calls = calls_of(case, sizes, ours, theirs)
+        calls = calls_of(case, sizes, engines)
         seconds: list[list[float]] = [[] for _ in calls]
         for _ in range(rounds):
             for taken, call in zip(seconds, calls, strict=True):
@@ -127,7 +157,8 @@ def measure(case: Case, rounds: int) -> None:
 def row(name: str, least: Sequence[float], middle: Sequence[float]) -> str:
     """A line of the table."""
     times = [f"{1e3 * a:.3f} ({1e3 * b:.3f})" for a, b in zip(least, middle, strict=True)]
-    return f"| {name} | {' | '.join(times)} | {least[0] / least[1]:.3f} | {least[2] / least[0]:.2f} |"
+    ratios = f"{least[0] / least[1]:.3f} | {least[2] / least[0]:.2f} | {least[3] / least[0]:.2f}"
+    return f"| {name} | {' | '.join(times)} | {ratios} |"
 
 
 def main() -> None:
@@ -136,14 +167,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=count, default=15, help="calls of each (15)")
     parser.add_argument("--core", type=natural, default=0, help="the core to run on")
     parser.add_argument("--only", default="", choices=["", *CASES], help="the model to measure")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where OpenVINO is installed ({FOLDER})")
     options = parser.parse_args()
     stay_on(cores_from(options.core, 1))
     print(f"{machine()}, {options.rounds} rounds, least (median) in ms\n")
-    print("| model | one compilation | one for the size | ONNX Runtime | of the size's | ONNX Runtime / ours |")
-    print("|---|---|---|---|---|---|")
+    engines = "one compilation | one for the size | ONNX Runtime | OpenVINO"
+    print(f"| model | {engines} | of the size's | ONNX Runtime / ours | OpenVINO / ours |")
+    print("|---|---|---|---|---|---|---|---|")
     for name, case in CASES.items():
         if options.only in ("", name):
-            measure(case(), options.rounds)
+            measure(case(), options.rounds, options.folder)
 
 
 if __name__ == "__main__":
