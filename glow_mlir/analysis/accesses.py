@@ -101,8 +101,12 @@ class Accesses:
 
     def meeting(self, value: SSAValue) -> list[Access]:
         """The accesses that may touch elements of a buffer, in order of position."""
+        return list(self.each_meeting(value))
+
+    def each_meeting(self, value: SSAValue) -> Iterator[Access]:
+        """Like `meeting`, one after the other: who needs few of many does not pay for all."""
         region = region_of(value)
-        return [access for access in self.to(root_of(value)) if regions_overlap(access.region, region)]
+        return (access for access in self.to(root_of(value)) if regions_overlap(access.region, region))
 
     def add(self, op: Operation) -> None:
         """Take in the accesses of an op of the block whose operands are new."""

@@ -75,12 +75,8 @@ class EpilogueFusion:
     def _producer(self, value: SSAValue) -> DerivedInstruction | None:
         """The instruction that alone writes a source of the stack, which alone reads it, element by element."""
         root = root_of(value)
-        meeting = self.accesses.meeting(value)
-        writers = [access for access in meeting if access.writes]
-        readers = [access.op for access in meeting if access.reads]
-        if not self._is_own(root) or len(writers) != 1 or readers != [self.stack]:
+        if not self._is_own(root) or (producer := self._only_writer(value)) is None:
             return None
-        producer = writers[0].op
         if not isinstance(producer, DerivedInstruction) or producer.epilogue is not None:
             return None
         if producer not in self.accesses.positions:  # In a loop it has parts of the result.
@@ -95,6 +91,17 @@ class EpilogueFusion:
             return None
         steps = steps_over(self.stack, value, sizes_of(results[0]))
         return producer if steps is not None and steps == own_strides(results[0]) else None
+
+    def _only_writer(self, value: SSAValue) -> Operation | None:
+        """The op that alone writes a source which the stack alone reads, once; `None` where there are others."""
+        writers: list[Operation] = []
+        reads = 0
+        for access in self.accesses.each_meeting(value):
+            reads += access.reads
+            writers += [access.op] if access.writes else []
+            if len(writers) > 1 or reads > 1 or (access.reads and access.op is not self.stack):
+                return None
+        return writers[0] if writers and reads else None
 
     def _is_own(self, root: SSAValue) -> bool:
         """Whether a buffer is an allocation of the block, so that nothing else reads it."""
