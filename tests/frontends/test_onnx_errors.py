@@ -15,7 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_models import FLOATS, message, model_of, node, refusal, value, weight
 from xdsl.dialects.builtin import StringAttr
 
-from glow_mlir.errors import GlowError, ModelError, OptionError, UnsupportedError
+from glow_mlir import InferenceSession
+from glow_mlir.errors import ExecutionError, GlowError, ModelError, OptionError, UnsupportedError
 from glow_mlir.frontends.onnx import graph
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.frontends.onnx.node import Node
@@ -311,6 +312,29 @@ def test_truncated_file_is_named(tmp_path: Path, size: int) -> None:
     data = model_of([RELU], initializers=[weight("w", *range(100))]).SerializeToString()
     path.write_bytes(data[:size])
     assert refusal(path, ModelError).startswith(f"{path}: is not an ONNX model")
+
+
+@pytest.mark.parametrize("data", [b"", b"abc"])
+def test_bytes_of_something_else_are_told_as_a_model(data: bytes) -> None:
+    assert refusal(data, ModelError).startswith("the model is not an ONNX model")
+
+
+def test_node_without_an_operator_is_refused() -> None:
+    model = model_of([node("Relu", name="act")])
+    model.graph.node[0].op_type = ""
+    assert refusal(model, ModelError).startswith("node 'act': the node says no operator")
+
+
+@pytest.mark.parametrize("place", [-1, 16])
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_places_outside_of_an_unpooled_image_fail(backend: str, place: int) -> None:
+    shape = (1, 1, 2, 2)
+    operands = [value("x", shape=shape), value("places", TensorProto.INT64, shape)]
+    model = model_of([node("MaxUnpool", "x places", kernel_shape=[2, 2], strides=[2, 2])], operands)
+    session = InferenceSession(model, backend=backend, cache=False)
+    inputs = {"x": np.ones(shape, np.float32), "places": np.array([2, 5, place, 0]).reshape(shape)}
+    with pytest.raises(ExecutionError, match="out of range"):
+        session.run(None, inputs)
 
 
 def test_file_of_something_else_is_named(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.checking import check_graph, check_model
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inlining import inlined
+from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
@@ -75,16 +76,16 @@ def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memor
 
 def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
     """The message in a serialized model."""
-    file = "" if path is None else str(path)
+    file, subject = ("", "the model ") if path is None else (str(path), "")
     try:
         model = onnx.load_model_from_string(data())
     except (DecodeError, ValueError) as error:
         raise ModelError(
-            "is not an ONNX model, or is cut off", file=file, hint="check that the download is complete"
+            f"{subject}is not an ONNX model, or is cut off", file=file, hint="check that the download is complete"
         ) from error
     if not model.HasField("graph") or not (model.opset_import or model.ir_version in WITHOUT_OPSETS):
         hint = "export it again, or check that the download is complete"
-        raise ModelError("is not an ONNX model: it has no graph or no opset", file=file, hint=hint)
+        raise ModelError(f"{subject}is not an ONNX model: it has no graph or no opset", file=file, hint=hint)
     return model
 
 
@@ -147,6 +148,8 @@ def _check_node_names(nodes: Iterable[onnx.NodeProto]) -> None:
         texts = (node.name, node.op_type, node.domain, *node.input, *node.output, *(a.name for a in node.attribute))
         if not all(map(_is_text, texts)):
             raise ModelError(f"a name of node {node.name!r} is not text", hint=_DAMAGED)
+        if not node.op_type:
+            raise ModelError("the node says no operator", node=node_name(node), hint=_DAMAGED)
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 check_names(inner)

@@ -13,6 +13,7 @@ from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import LessOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
@@ -80,8 +81,12 @@ def max_unpool(node: Node) -> SSAValue:
     zeros = node.emit(
         SplatOp, value=scalar_attribute(numpy_dtype(node.element()).type(0), node.element()), shape=(math.prod(shape),)
     )
-    flat = (node.emit(ReshapeOp, node.input(position), shape=(count,)) for position in (1, 0))
-    image = node.emit(ReshapeOp, node.emit(ScatterElementsOp, zeros, *flat), shape=shape)
+    places, values = (node.emit(ReshapeOp, node.input(position), shape=(count,)) for position in (1, 0))
+    # Those below 0 would count from the back: nothing is at the place behind the last.
+    end = node.constant(np.array(math.prod(shape), np.int64))
+    is_none = node.emit(LessOp, places, node.constant(np.array(0, np.int64)))
+    inside = node.emit(WhereOp, is_none, end, places)
+    image = node.emit(ReshapeOp, node.emit(ScatterElementsOp, zeros, inside, values), shape=shape)
     if node.optional(2) is None:
         return image
     wanted = node.integers(2, "the shape")
