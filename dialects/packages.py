@@ -76,7 +76,8 @@ BUILTIN = OperatorPackage(
         "integer_operators blockwise quantized_attention quantized_lstm quantized_embedding",
     ),
     exporters=_modules(
-        "glow_mlir.frontends.onnx.export", "elementwise data_movement codes control_flow spatial products sampling"
+        "glow_mlir.frontends.onnx.export",
+        "elementwise data_movement codes control_flow spatial products sampling selection",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

@@ -281,6 +281,30 @@ def test_sizes_that_are_known_at_run_time_only() -> None:
         assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
 
 
+def test_results_that_are_as_large_as_their_data_says() -> None:
+    """Their sizes are symbols, which the graph counts."""
+    text = """<ir_version: 9, opset_import: ["": 20]>
+    selected (float[6, 4] boxes, float[6] scores) => (float[k, 4] best, int64[1, p] places, float[u] different) {
+        zero = Constant <value_ints = [0]> ()  axes = Constant <value_ints = [0, 1]> ()
+        all = Unsqueeze (boxes, zero)  by_class = Unsqueeze (scores, axes)
+        most = Constant <value_int = 3> ()  overlap = Constant <value_float = 0.5> ()
+        rows = NonMaxSuppression (all, by_class, most, overlap, overlap)
+        two = Constant <value_int = 2> ()  numbers = Gather <axis = 1> (rows, two)
+        best = Gather (boxes, numbers)
+        places = NonZero (scores)
+        different = Unique (scores)
+    }"""
+    model = parser.parse_model(text)
+    module = import_model(model)
+    Compilation(module).run("optimized")
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    corners = np.sort(floats(6, 2, 2), axis=1).reshape(6, 4)
+    for scores in ([0.9, 0, 0.8, 0.6, 0.6, 0], [0.1] * 6):
+        inputs = {"boxes": corners, "scores": np.array(scores, np.float32)}
+        assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
+
+
 def test_large_weights_lie_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporter, "LARGEST", 1 << 10)
     weights = numpy_helper.from_array(floats(30, 40), "w")

@@ -139,6 +139,50 @@ def detector() -> Case:
     )
 
 
+def suppressing_detector() -> Case:
+    """A head in the manner of SSD (Liu et al. 2016) with NonMaxSuppression inside: as many boxes as there are."""
+    centres = np.stack(np.meshgrid(np.arange(8), np.arange(6)), -1).reshape(1, 48, 2).astype(np.float32)
+    weights: dict[str, Weight] = {"w1": (10, 3, 4, 4), "bw2": (4, 10, 1, 1), "w3": (3, 10, 1, 1), "centres": centres}
+    weights |= {
+        "rows4": np.array([1, 48, 4]),
+        "by_class": np.array([1, 3, 48]),
+        "all": np.array([-1]),
+        "i0": np.array([0]),
+    }
+    weights |= {"most": np.array([4]), "overlap": np.array([0.3], np.float32), "least": np.array([0.55], np.float32)}
+    weights |= {"one": np.array(1), "two": np.array(2), "count": np.array(48), "half": np.array(0.5, np.float32)}
+    return written(
+        "(float[1, 3, 24, 32] image) => (float[found, 4] boxes, float[found] best, int64[found] kinds)",
+        """
+        c1 = Conv <strides = [4, 4]> (image, w1)
+        a1 = Relu (c1)
+        d = Conv (a1, bw2)
+        dt = Transpose <perm = [0, 2, 3, 1]> (d)
+        deltas = Reshape (dt, rows4)
+        s = Conv (a1, w3)
+        likely = Sigmoid (s)
+        scores = Reshape (likely, by_class)
+        xy, wh = Split <axis = 2> (deltas)
+        at = Add (xy, centres)
+        size = Exp (wh)
+        reach = Mul (size, half)
+        low = Sub (at, reach)
+        high = Add (at, reach)
+        corners = Concat <axis = 2> (low, high)
+        rows = NonMaxSuppression (corners, scores, most, overlap, least)
+        kinds = Gather <axis = 1> (rows, one)
+        numbers = Gather <axis = 1> (rows, two)
+        flat = Squeeze (corners, i0)
+        boxes = Gather <axis = 0> (flat, numbers)
+        before = Mul (kinds, count)
+        places = Add (before, numbers)
+        every = Reshape (scores, all)
+        best = Gather (every, places)
+        """,
+        weights,
+    )
+
+
 def old_classifier(opset: int = 4) -> Case:
     """
     A CNN as PyTorch 0.2 and Caffe2 wrote them: values are numbers, weights are inputs as well (IR version 3).
@@ -414,6 +458,7 @@ VISION: dict[str, Callable[[], Case]] = {
     "unet": unet,
     "super-resolution": super_resolution,
     "detector": detector,
+    "detector with suppression": suppressing_detector,
     "classifier of opset 4": old_classifier,
     "classifier of opset 7": first_classifier,
     "convnext": convnext,
