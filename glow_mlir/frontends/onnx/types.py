@@ -133,8 +133,8 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
     found: dict[str, Size] = {}
     taken: set[str] = set()
     for label, given in dimensions.items():
-        if isinstance(given, int):
-            found[label] = given
+        if not isinstance(given, tuple):
+            found[label] = int(given)  # It may be a number of numpy.
             continue
         least, most = given
         if most is None:
