@@ -13,11 +13,10 @@ import math
 from xdsl.ir import Block
 
 from glow_mlir.dialects.costs import Costs
-from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.dialects.shapes import bytes_of
 
 DIVISIONS = frozenset({"arith.divf", "math.sqrt", "math.rsqrt"})
 """Operations that cost as much as a division of floats."""
@@ -53,11 +52,11 @@ def _weight(name: str, costs: Costs) -> int:
 
 
 def bytes_moved(op: Instruction) -> int:
-    """The bytes that an instruction reads and writes: each element of an operand once, however often it is used."""
-    return sum(
-        (qualifier.reads + qualifier.writes) * size_of(value.type) * byte_width(element_of(value))
-        for qualifier, value in op.uses()
-    )
+    """
+    The bytes that an instruction reads and writes, the most where symbols decide: each element of an operand once,
+    however often it is used.
+    """
+    return sum((qualifier.reads + qualifier.writes) * bytes_of(value) for qualifier, value in op.uses())
 
 
 def work(op: Instruction, costs: Costs) -> int:

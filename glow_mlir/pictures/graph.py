@@ -16,12 +16,13 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.control_flow import RegionOp, YieldOp
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp as LowRegionOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
-from glow_mlir.dialects.shapes import bytes_of, element_of, shape_of
+from glow_mlir.dialects.shapes import bytes_of, element_of, sizes_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.traversal import inner_blocks, own_operations
 
@@ -100,7 +101,7 @@ class Graph:
 
 def shape_text(value: SSAValue) -> str:
     """The type of a tensor or buffer for people: `1×64×56×56 f32`."""
-    sizes = "×".join(map(str, shape_of(value)))
+    sizes = "×".join(map(str, sizes_of(value)))
     return f"{sizes} {element_of(value)}".strip()
 
 
@@ -172,7 +173,7 @@ class GraphBuilder:
             self._get(op)
         elif isinstance(op, SaveOp):
             self.graph.add(self._storage_node(op.storage_name, OUTPUT, op, op.input), self._sources([op.input]))
-        elif isinstance(op, HighOp):
+        elif isinstance(op, HighOp | BindSymbolOp):
             self._operator(op)
         elif isinstance(op, RegionOp):
             self._region(op)
@@ -185,7 +186,7 @@ class GraphBuilder:
         if not isinstance(self.storage.by_name.get(op.storage_name), ConstantOp):
             self.made[op.result] = self.graph.add(self._storage_node(op.storage_name, INPUT, op, op.result))
 
-    def _operator(self, op: HighOp) -> None:
+    def _operator(self, op: HighOp | BindSymbolOp) -> None:
         """Add an operator, unless it computes with constants alone."""
         sources = self._sources(op.operands)
         if sources or (not op.operands and not isinstance(op, SplatOp)):

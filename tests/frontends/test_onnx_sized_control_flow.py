@@ -10,8 +10,10 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import parser
+from onnx_models import refusal
 
 import glow_mlir
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.symbols import Dimension
 
 BACKENDS = ("cpu", "interpreter")
@@ -115,3 +117,52 @@ def test_a_loop_that_ends_early_stacks_a_row_of_each_trip() -> None:
     x = np.array([[1, -2], [3, -4], [-5, 6]], np.float32)
     given = [{"w": np.array(w, np.float32), "t": np.array(t)} for w in (-9, 2, 9) for t in (True, False)]
     check(source, {}, *({"x": x, **case} for case in given))
+
+
+def test_rows_of_different_sizes_are_refused() -> None:
+    source = model(
+        "(float[3, 4] x) => (float[N] rows)",
+        """
+        most = Constant <value_int = 3> ()
+        rows = Loop (most, "") <
+            body = step (int64 i, bool c) => (bool go, float[N] row) {
+                own = Gather <axis = 0> (x, i)
+                p = NonZero (own)
+                t = Transpose (p)
+                row = GatherND (own, t)
+                go = Identity (c)
+            }
+        >
+        """,
+    )
+    assert "rows of result 0 have sizes that depend on the trip, as p.count" in refusal(source, UnsupportedError)
+
+
+def test_branches_may_give_different_sizes() -> None:
+    source = model(
+        "(float[n, 3] x, float w) => (float[N, M] y, float[N] z, float[N] selected, int64[2] shape)",
+        """
+        top = ReduceMax <keepdims = 0> (x)
+        c = Less (top, w)
+        y, z, selected = If (c) <
+            then_branch = one () => (float[2, 4] a, float[n] b, float[N] s) {
+                a = Expand (w, small)
+                b = ReduceMax <keepdims = 0> (x, last_axis)
+                where = Greater (x, w)
+                p = NonZero (where)
+                t = Transpose (p)
+                s = GatherND (x, t)
+            },
+            else_branch = two () => (float[n, 3] d, float[5] e, float[N] r) {
+                d = Neg (x)
+                e = Expand (w, five)
+                r = Expand (w, five)
+            }
+        >
+        shape = Shape (y)
+        """,
+    )
+    for name, value in (("small", [2, 4]), ("five", [5]), ("last_axis", [1])):
+        source.graph.initializer.append(onnx.numpy_helper.from_array(np.array(value), name))
+    cases = [{"x": random(n, 3), "w": np.array(w, np.float32)} for n in (1, 2, 5) for w in (-9, 0.7, 9)]
+    check(source, {"n": (1, 5)}, *cases)

@@ -21,6 +21,7 @@ from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import parse_module
 from glow_mlir.pictures.dot import dot
@@ -235,8 +236,6 @@ glow_low.func @main(@x, @y) {
 def test_views_are_parts_of_their_buffer() -> None:
     from xdsl.dialects.builtin import IntegerAttr, i64
 
-    from glow_mlir.ir.context import new_context
-
     module = parse_module(VIEWS, new_context())
     functions(module)[0].properties["activations"] = IntegerAttr(64, i64)
     memory = memory_of(module)
@@ -253,3 +252,27 @@ def test_views_are_parts_of_their_buffer() -> None:
     kinds = [graph.nodes[edge.target].kind for edge in graph.edges if graph.nodes[edge.source].kind in ("relu", "neg")]
     assert kinds == ["buffer", "buffer"]
     assert sum(node.kind == "buffer" for node in graph.nodes) == 1
+
+
+SELECTION = """
+glow_high.func @f(%x: tensor<6xf32>) -> FOUND {
+  %places, %count = glow_high.non_zero %x : tensor<1x6xi64>, tensor<i64>
+  glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 6>}
+  %0 = glow_high.slice %places {starts = [0, 0], ends = #glow.sizes<[1, found], found = 0 to 6>} : FOUND
+  glow_high.return %0
+}
+""".replace("FOUND", "tensor<1x?xi64, #glow.sizes<[found], found = 0 to 6>>")
+
+
+def test_sizes_that_data_decides_are_drawn_as_symbols() -> None:
+    observed = dict[str, Graph]()
+    module = parse_module(SELECTION, new_context())
+
+    def observe(stage: Stage, module: ModuleOp, seconds: float) -> None:
+        observed[stage.name] = graph_of(functions(module), Storage(module))
+
+    Compilation(module, observers=[observe]).run("allocated")
+    for graph in observed.values():
+        assert any(node.kind == "bind_symbol" for node in graph.nodes)
+        assert any(node.shape == "1×found i64" for node in graph.nodes)
+    assert memory_of(module).size > 0

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i1
-from xdsl.ir import Block, Region, SSAValue
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.control_flow import verify_scalar
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size
+
+Pair = tuple[Size, Size]
+"""A size in the one branch, and in the other."""
 
 BRANCHES = ("then_branch", "else_branch")
 """The attributes of If that are graphs."""
@@ -39,10 +54,62 @@ def _branch(node: Node) -> list[SSAValue | None] | None:
     check_number(node, len(results[0]), len(results[1]), "a branch gives")
     for position, (one, other) in enumerate(zip(*results, strict=True)):
         _check_alike(node, position, one, other)
-    for block, values in zip(blocks, results, strict=True):
-        block.add_op(YieldOp.of(values, node.location))
-    branch = IfOp.of(node.input(), [value.type for value in results[0]], map(Region, blocks), node.location)
-    return list(node.insert(branch).results)
+    return list(Join(node, blocks, results).emit())
+
+
+@dataclass
+class Join:
+    """
+    The results of two branches. Where their sizes differ, both yield the most elements there may be, zeros behind those
+    that there are, and how many these are; a symbol is bound to that.
+    """
+
+    node: Node
+    blocks: Sequence[Block]
+    results: Sequence[Sequence[SSAValue]]
+    """What each branch yields."""
+    differing: dict[Pair, None] = field(default_factory=dict[Pair, None])
+    """Sizes that differ, of the one branch and of the other."""
+
+    def emit(self) -> Iterator[SSAValue]:
+        """The results, as large as the branch that is taken gives them."""
+        pairs = [list(zip(*map(sizes_of, values), strict=True)) for values in zip(*self.results, strict=True)]
+        self.differing.update((pair, None) for sizes in pairs for pair in sizes if pair[0] != pair[1])
+        types: list[Attribute] = []
+        for number, (block, values) in enumerate(zip(self.blocks, self.results, strict=True)):
+            with self.node.graph.inside(block):
+                yielded = [self._filled(*item) for item in zip(values, pairs, strict=True)]
+                yielded += [self._count(pair[number]) for pair in self.differing]
+            block.add_op(YieldOp.of(yielded, self.node.location))
+            types = [value.type for value in yielded]
+        branch = IfOp.of(self.node.input(), types, map(Region, self.blocks), self.node.location)
+        found = list(self.node.insert(branch).results)
+        counts = zip(self.differing, found[len(pairs) :], strict=True)
+        sizes = {pair: self._bound(pair, count) for pair, count in counts}
+        for value, own in zip(found, pairs, strict=False):
+            bounds = {axis: (0, sizes[pair]) for axis, pair in enumerate(own) if pair in sizes}
+            yield cut(self.node, value, bounds)
+
+    def _filled(self, value: SSAValue, pairs: Sequence[Pair]) -> SSAValue:
+        """A value with zeros behind it along axes of sizes that differ."""
+        zero = scalar_attribute(numpy_dtype(element_of(value)).type(0), element_of(value))
+        for axis, pair in enumerate(pairs):
+            sizes = sizes_of(value)
+            missing = max(map(largest, pair)) - sizes[axis]
+            if pair in self.differing and missing != 0:
+                behind = self.node.emit(SplatOp, value=zero, shape=(*sizes[:axis], missing, *sizes[axis + 1 :]))
+                value = self.node.emit(ConcatOp, [value, behind], axis=axis)
+        return value
+
+    def _count(self, size: Size) -> SSAValue:
+        """A size as an i64."""
+        if isinstance(size, int):
+            return self.node.constant(np.array(size, np.int64))
+        return self.node.emit(ReshapeOp, self.node.emit(ShapeOp, sizes=(size,)), shape=())
+
+    def _bound(self, pair: Pair, count: SSAValue) -> Size:
+        """The size that is the one or the other of two."""
+        return self.node.bind_symbol(count, max(map(largest, pair)), min(map(smallest, pair)))
 
 
 def check_number(node: Node, expected: int, found: int, what: str) -> None:
@@ -57,7 +124,9 @@ def _check_alike(node: Node, position: int, one: SSAValue, other: SSAValue) -> N
     if element_of(one) != element_of(other):
         reason = f"If: result {position} is of {element_of(one)} in one branch, of {element_of(other)} in the other"
         raise ModelError(reason, node=node.name, hint="cast one of them")
-    if shape_of(one) != shape_of(other):
-        shapes = f"{shape_of(one)} in one branch, {shape_of(other)} in the other"
+    # A condition that is an input has two values, for each of which sizes are numbers.
+    is_given = isinstance(node.input().owner, GetOp)
+    if rank_of(one) != rank_of(other) or (is_given and sizes_of(one) != sizes_of(other)):
+        shapes = f"{sizes_of(one)} in one branch, {sizes_of(other)} in the other"
         what = f"If: result {position} has the shape {shapes}: the condition"
         raise node.graph.missing_value(node.input(), what, node.name)

@@ -170,9 +170,9 @@ class GraphImporter:
             hint = "check the sizes of inputs, and constants that say how large a value is"
             raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
 
-    def new_symbol(self, label: str, most: int) -> Symbol:
-        """A symbol from 0 to `most`; its name is the label, as far as IR can have that and it is free."""
-        return Symbol(symbol_name(label, self.symbols), 0, most)
+    def new_symbol(self, label: str, least: int, most: int) -> Symbol:
+        """A symbol between these numbers; its name is the label, as far as IR can have that and it is free."""
+        return Symbol(symbol_name(label, self.symbols), least, most)
 
     def constant(
         self,

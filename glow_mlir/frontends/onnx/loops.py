@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis, rank_of, shape_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.constants import places
 from glow_mlir.frontends.onnx.control_flow import check_number
@@ -26,6 +27,7 @@ from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.selection import first
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]
@@ -98,6 +100,15 @@ def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAV
     if sizes_of(initial) != sizes_of(following):
         shapes = f"{sizes_of(initial)}, and {sizes_of(following)} behind the first trip"
         raise node.unsupported(f"carried value {position} has the shape {shapes}, so that sizes depend on the trip")
+
+
+def _check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
+    """Raise for rows whose sizes the body finds out anew in each trip."""
+    bound = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)}
+    for position, row in enumerate(rows):
+        if changing := bound.intersection(mentioned([row], [])):
+            size = min(changing).name
+            raise node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
 
 
 def _empty(node: Node, row: SSAValue) -> SSAValue:
@@ -183,8 +194,12 @@ class LoopImport:
         """What is carried in, and no rows, whose types the body tells."""
         if not self.rows:
             return list(self.initial)
-        yielded = self._trip(Body(self.node, self.initial, ()))
-        return None if yielded is None else [*self.initial, *(_empty(self.node, row) for row in self._stacked(yielded))]
+        body = Body(self.node, self.initial, ())
+        yielded = self._trip(body)
+        if yielded is None:
+            return None
+        _check_rows(self.node, body.block, self._stacked(yielded))
+        return [*self.initial, *(_empty(self.node, row) for row in self._stacked(yielded))]
 
     def _stacked(self, yielded: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return yielded[1 + len(self.initial) :]
@@ -195,6 +210,7 @@ class LoopImport:
         yielded = self._trip(body)
         if yielded is None:
             return None
+        _check_rows(self.node, body.block, self._stacked(yielded))
         following = yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
             if not may_refuse and sizes_of(before) != sizes_of(after):
@@ -374,6 +390,7 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
     if len(yielded) < len(states):
         check_number(node, len(states), len(yielded), "its body gives")
     following, rows = yielded[: len(states)], yielded[len(states) :]
+    _check_rows(node, body.block, rows)
     for position, (before, after) in enumerate(zip(states, following, strict=True)):
         _check_carried(node, position, before, after)
     if length == 0:

@@ -210,14 +210,14 @@ class Node:
         """What `emit` emits; where nodes of this kind have emitted it for an equal value here, what that was."""
         return self.graph.emitted.once((self.kind, self.graph.block), value, emit)
 
-    def bind_symbol(self, count: SSAValue, most: builtins.int) -> Size:
+    def bind_symbol(self, count: SSAValue, most: builtins.int, least: builtins.int = 0) -> Size:
         """
-        A size that is the only element of `count`, from 0 to `most`: a number where that is known, else a new symbol.
+        A size that is the only element of `count`, from `least` to `most`: a number where that is known, else a symbol.
         """
         known = self.graph.fold(count)
         if not most or known is not None:
             return 0 if known is None else int(known.item())
-        symbol = self.graph.new_symbol(f"{next(filter(None, self.proto.output), self.kind)}.count", most)
+        symbol = self.graph.new_symbol(f"{next(filter(None, self.proto.output), self.kind)}.count", least, most)
         self.graph.block.add_op(BindSymbolOp.to(symbol, count, self.location))
         return SymbolicSize.of(symbol)
 
