@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.shapes import SHAPED, has_static_shape, require, sizes_of
@@ -16,6 +17,14 @@ from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, symbols_of
 
 Kinds = type[Operation] | tuple[type[Operation], ...]
 """Classes of ops, as `isinstance` takes them."""
+
+
+class BindingEffect(MemoryEffect):
+    """What comes behind depends on the number of the symbol: an op that binds one stays where it is."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.WRITE)}
 
 
 class SymbolBinding(IRDLOperation, ABC):

@@ -41,6 +41,7 @@ from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TensorConstraint
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.support.symbols import Size
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 """`irdl_options` of an operator with more than one optional or variadic operand."""
@@ -91,7 +92,7 @@ class HighOp(IRDLOperation, Workload):
         """
         return None
 
-    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         """
         The properties with which the operator computes what it does on each of `count` rows at once.
 

@@ -111,7 +111,7 @@ class ReshapeOp(DataMovement):
         require(count == given, f"shape {shape} has {count} elements, the input {given}")
         return (tensor(shape, element_of(self.input)),)
 
-    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"shape": to_attribute((count, *sizes(self.shape)))}
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
@@ -151,7 +151,7 @@ class TransposeOp(DataMovement):
         shape = sizes_of(self.input)
         return (tensor([shape[axis] for axis in permutation], element_of(self.input)),)
 
-    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"permutation": to_attribute((0, *(axis + 1 for axis in ints(self.permutation))))}
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:

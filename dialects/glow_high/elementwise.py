@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, broadcast, element_of, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.support.symbols import Size
 
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -59,7 +60,7 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
     def untransposed(self, permutation: Shape) -> Untransposed:
         return Untransposed(dict(self.properties), permutation)
 
-    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         rank = rank_of(self.result)
         ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
         return dict(self.properties) if ranks == {rank} else None

@@ -78,7 +78,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), signature.output),)
 
-    def over_rows(self, is_row: Sequence[bool], count: int) -> Mapping[str, Attribute] | None:
+    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         is_left_alone = is_row[0] and not any(is_row[1:])
         fits = is_left_alone and rank_of(self.right) == 2 and not flag(self.transpose_left)
         return dict(self.properties) if fits else None

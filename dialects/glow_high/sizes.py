@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Self
 
 from xdsl.dialects.builtin import LocationAttr, TensorType, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.glow_high.base import HighOp, parse_defined_value, split_known, visible_properties
@@ -18,7 +17,7 @@ from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import sizes, sizes_prop
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.dialects.sizes import SizesAttr
-from glow_mlir.dialects.symbol_binding import SymbolBinding
+from glow_mlir.dialects.symbol_binding import BindingEffect, SymbolBinding
 from glow_mlir.support.symbols import Symbol, SymbolicSize
 
 
@@ -41,14 +40,6 @@ class ShapeOp(HighOp):
         return (tensor((len(sizes(self.sizes)),), i64),)
 
 
-class _BindingEffect(MemoryEffect):
-    """What comes behind depends on the number of the symbol."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> set[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE)}
-
-
 @irdl_op_definition
 class BindSymbolOp(SymbolBinding):
     """
@@ -65,7 +56,7 @@ class BindSymbolOp(SymbolBinding):
     count = operand_def(TENSOR)
     symbol = prop_def(SizesAttr)
 
-    traits = traits_def(_BindingEffect(), KnownAttributes())
+    traits = traits_def(BindingEffect(), KnownAttributes())
 
     @classmethod
     def to(cls, symbol: Symbol, count: SSAValue, location: LocationAttr | None = None) -> BindSymbolOp:

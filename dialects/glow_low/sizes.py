@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
 
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.sizes import SizesAttr
-from glow_mlir.dialects.symbol_binding import SymbolBinding
+from glow_mlir.dialects.symbol_binding import BindingEffect, SymbolBinding
 
 
 @irdl_op_definition
@@ -32,6 +32,8 @@ class BindSymbolOp(Instruction, SymbolBinding):
 
     count = operand_def(BUFFER)
     symbol = prop_def(SizesAttr)
+
+    traits = traits_def(BindingEffect())
 
     @classmethod
     def to(cls, symbol: SizesAttr, count: SSAValue, location: LocationAttr | None = None) -> BindSymbolOp:

@@ -100,7 +100,7 @@ class Hoisting:
 
     def _hoist_products(self, block: Block) -> bool:
         """Compute products of rows, and what leads from rows to them, for all trips at once; whether there are any."""
-        if not self._surely_runs():
+        if self.loop.size_of_trips is None or self.loop.condition is not None:
             return False
         self.whole = {
             row: rows.value for row, rows in zip(self.loop.rows, self.loop.over, strict=True) if not rows.reversed
@@ -121,7 +121,7 @@ class Hoisting:
 
     def _forms(self, block: Block) -> dict[HighOp, Mapping[str, Attribute]]:
         """The operators that depend on rows and on what is the same in all trips, with their properties on all rows."""
-        trips, found, known = self.loop.static_trips or 0, dict[HighOp, Mapping[str, Attribute]](), set(self.whole)
+        trips, found, known = self.loop.size_of_trips or 0, dict[HighOp, Mapping[str, Attribute]](), set(self.whole)
         for op in own_operations(block):
             if not isinstance(op, HighOp) or len(op.results) != 1 or op.FAILURE:
                 continue

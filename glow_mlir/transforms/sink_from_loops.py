@@ -41,7 +41,7 @@ class SinkProducts(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
-        if op.static_trips is None or op.condition is not None:
+        if op.size_of_trips is None or op.condition is not None:
             return
         for position in range(len(op.initial), len(op.results)):
             links = _links(op, position)
@@ -64,7 +64,7 @@ def _links(loop: LoopOp, position: int) -> list[Link]:
 
 def _link(loop: LoopOp, value: SSAValue) -> Link | None:
     """The operator of the body behind a value, if it has a form on all rows; only one operand may be a row."""
-    op, block, trips = value.owner, loop.body.block, loop.static_trips
+    op, block, trips = value.owner, loop.body.block, loop.size_of_trips
     if not isinstance(op, HighOp) or op.parent is not block or len(op.results) != 1 or op.FAILURE or trips is None:
         return None
     is_row = [_is_of(operand, block) and not isinstance(operand.owner, SplatOp) for operand in op.operands]
@@ -82,7 +82,7 @@ def _sink(op: LoopOp, position: int, links: Sequence[Link], rewriter: Rewriter) 
     last = op.body.block.last_op
     assert last is not None
     last.operands[position] = links[-1].row
-    trips, backwards = Trips(op.static_trips), [rows.reversed for rows in op.stacks]
+    trips, backwards = Trips(op.size_of_trips), [rows.reversed for rows in op.stacks]
     body = op.detach_region(op.body)
     emit = rewriter.emit
     new = emit.insert(LoopOp.of(trips, op.initial, op.over, body, backwards, op.location))

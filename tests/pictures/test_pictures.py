@@ -275,4 +275,6 @@ def test_sizes_that_data_decides_are_drawn_as_symbols() -> None:
     for graph in observed.values():
         assert any(node.kind == "bind_symbol" for node in graph.nodes)
         assert any(node.shape == "1×found i64" for node in graph.nodes)
-    assert memory_of(module).size > 0
+    memory = memory_of(module)
+    assert memory is not None
+    assert memory.size > 0

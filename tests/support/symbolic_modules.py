@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import shape_at
 
-RANGES = {"batch": (1, 8), "length": (1, 6)}
+RANGES = {"batch": (1, 8), "found": (0, 64), "length": (1, 6)}
 """Symbol → between which numbers it is."""
 
 VALUES = ({"batch": 1, "length": 1}, {"batch": 3, "length": 5}, {"batch": 8, "length": 6})
@@ -31,11 +31,13 @@ def t(*sizes: int | str) -> str:
 
 
 _ROWS, _WIDE = t("batch", 4), t("batch", 8)
+_FOUND = "#glow.sizes<[found], found = 0 to 64>"
+_COLUMNS, _PLACES = (t(*sizes).replace("f32", "i64") for sizes in ((2, "found"), ("found", 2)))
 
 PERCEPTRON = f"""
 glow_high.constant @w : tensor<4x8xf32> {{value = dense<0.5> : tensor<4x8xf32>}}
 glow_high.constant @b : tensor<8xf32> {{value = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>}}
-glow_high.func @main(%x: {_ROWS}, %z: {_WIDE}) -> ({_WIDE}, {t("batch", 1)}, {t("batch * 2 + 1", 8)}) {{
+glow_high.func @main(%x: {_ROWS}, %z: {_WIDE}) -> ({_WIDE}, {t("batch", 1)}, {t("batch * 2 + 1", 8)}, {t("found")}) {{
   %w = glow_high.get @w : tensor<4x8xf32>
   %b = glow_high.get @b : tensor<8xf32>
   %product = glow_high.matmul %x, %w : {_WIDE}
@@ -54,10 +56,17 @@ glow_high.func @main(%x: {_ROWS}, %z: {_WIDE}) -> ({_WIDE}, {t("batch", 1)}, {t(
   %sum = glow_high.add %nothing, %one : {_WIDE}
   %total = glow_high.reduce_sum %sum {{axes = [1]}} : {t("batch", 1)}
   %rows = glow_high.concat %sum, %zeros, %one {{axis = 0}} : {t("batch * 2 + 1", 8)}
-  glow_high.return %sum, %total, %rows
+  %some = glow_high.relu %z : {_WIDE}
+  %columns, %count = glow_high.non_zero %some : tensor<2x64xi64>, tensor<i64>
+  glow_high.bind_symbol %count {{symbol = {_FOUND}}}
+  %first = glow_high.slice %columns {{starts = [0, 0], ends = {_FOUND.replace("[", "[2, ")}}} : {_COLUMNS}
+  %places = glow_high.transpose %first {{permutation = [1, 0]}} : {_PLACES}
+  %chosen = glow_high.gather_nd %z, %places : {t("found")}
+  %doubled = glow_high.add %chosen, %chosen : {t("found")}
+  glow_high.return %sum, %total, %rows, %doubled
 }}
 """
-"""A dense layer with constants, elementwise operators, a sum, and rows put together."""
+"""A dense layer with constants, elementwise operators, a sum, rows put together, and elements that data selects."""
 
 _IMAGE, _POOLED = t("batch", 9, 9, 8), t("batch", 8, 3, 3)
 

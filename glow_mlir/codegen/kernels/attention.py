@@ -282,7 +282,10 @@ class _Head:
             factors.at(row, plan.element).store(lines.peak(row, row + first, limit))
         with b.loop(0, rows) as row:
             factor = factors.at(row, plan.element)
-            factor.store(1.0 / lines.soften(row, factor.load(plan.element), limit))
+            total = lines.soften(row, factor.load(plan.element), limit)
+            if not isinstance(limit, int):  # Where there are no keys, means are 0.
+                total = b.select(limit > 0, total, 1.0)
+            factor.store(1.0 / total)
         self._means(first, rows, limit)
 
     def _scores(self, first: Index, rows: Index, limit: Index) -> None:

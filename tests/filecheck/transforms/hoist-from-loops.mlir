@@ -100,3 +100,24 @@ glow_high.func @kept(%x: tensor<3x8x4xf32>, %w: tensor<4x4xf32>, %c: tensor<i1>)
   } : tensor<8x4xf32>
   glow_high.return %3
 }
+
+// Trips are a size that is known at run time only. What uses a symbol that a trip binds stays behind that.
+
+// CHECK-LABEL: glow_high.func @sized(
+// CHECK:         %[[Q:.*]] = glow_high.matmul %x, %w : tensor<?x1x4xf32, #glow.sizes<[n], n = 0 to 6>>
+// CHECK-NEXT:    %{{.*}} = glow_high.loop {{.*}} over (%[[ROW:.*]] = %x, %[[PRODUCT:.*]] = %[[Q]]) {
+// CHECK-NEXT:      glow_high.bind_symbol %count
+// CHECK-NEXT:      %{{.*}} = glow_high.shape
+glow_high.func @sized(%x: tensor<?x1x2xf32, #glow.sizes<[n], n = 0 to 6>>, %w: tensor<2x4xf32>, %count: tensor<i64>) -> tensor<1x4xf32> {
+  %zero = glow_high.splat {value = 0.0} : tensor<1x4xf32>
+  %last = glow_high.loop %i = #glow.sizes<[n], n = 0 to 6> (%a = %zero) over (%row = %x) {
+    glow_high.bind_symbol %count {symbol = #glow.sizes<[m], m = 0 to 6>}
+    %0 = glow_high.shape {sizes = #glow.sizes<[m], m = 0 to 6>} : tensor<1xi64>
+    %1 = glow_high.cast %0 {to = f32} : tensor<1xf32>
+    %2 = glow_high.matmul %row, %w : tensor<1x4xf32>
+    %3 = glow_high.add %a, %2 : tensor<1x4xf32>
+    %4 = glow_high.add %3, %1 : tensor<1x4xf32>
+    glow_high.yield %4
+  } : tensor<1x4xf32>
+  glow_high.return %last
+}

@@ -121,3 +121,22 @@ glow_high.func @kept(%a: tensor<2x2xf32>, %rows: tensor<65x2x2xf32>, %c: tensor<
   } : tensor<2x2xf32>
   glow_high.return %4
 }
+
+// A symbol is bound once: a loop whose trips bind one stays, and so does one over a size.
+
+// CHECK-LABEL: glow_high.func @binding(
+// CHECK:         glow_high.loop %{{.*}} = 2
+// CHECK:         glow_high.loop %{{.*}} = #glow.sizes<[n], n = 0 to 6>
+glow_high.func @binding(%x: tensor<?xf32, #glow.sizes<[n], n = 0 to 6>>, %count: tensor<i64>, %z: tensor<1xi64>) -> tensor<1xi64> {
+  %0 = glow_high.loop %i = 2 (%a = %z) {
+    glow_high.bind_symbol %count {symbol = #glow.sizes<[m], m = 0 to 6>}
+    %1 = glow_high.shape {sizes = #glow.sizes<[m], m = 0 to 6>} : tensor<1xi64>
+    %2 = glow_high.add %a, %1 : tensor<1xi64>
+    glow_high.yield %2
+  } : tensor<1xi64>
+  %3 = glow_high.loop %j = #glow.sizes<[n], n = 0 to 6> (%b = %0) {
+    %4 = glow_high.add %b, %b : tensor<1xi64>
+    glow_high.yield %4
+  } : tensor<1xi64>
+  glow_high.return %3
+}
