@@ -102,7 +102,7 @@ def _right_shape(op: Instruction) -> Shape:
 
 def _is_matrix(op: Operation) -> bool:
     """Whether the right operand of a product is one matrix."""
-    return len(shape_of(getattr(op, "right"))) == 2
+    return rank_of(getattr(op, "right")) == 2
 
 
 def _sizes(op: Operation) -> tuple[int, int, int]:

@@ -27,7 +27,7 @@ from glow_mlir.dialects.glow_low.memory import (
     offset_of,
     root_of,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, shape_of, size_of, tensor
 from glow_mlir.ir.traversal import function_of, own_operations
 
 
@@ -143,6 +143,8 @@ def _whole(value: SSAValue, storage: Storage) -> ContentOp | None:
 
 def _is_whole(value: SSAValue, root: SSAValue) -> bool:
     """Whether a buffer has all elements of the storage behind it, in their order."""
+    if not has_static_shape(value):
+        return False
     same = size_of(value.type) == size_of(root.type) and offset_of(value) == offset_of(root) == 0
     return same and is_contiguous(value) and is_contiguous(root)
 
