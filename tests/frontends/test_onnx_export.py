@@ -260,6 +260,40 @@ def test_branches_and_rows_from_the_back() -> None:
         assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
 
 
+@pytest.mark.parametrize("direction", [0, 1])
+def test_scans_over_any_number_of_rows(direction: int) -> None:
+    model = parser.parse_model(f"""<ir_version: 9, opset_import: ["": 20]>
+    scan (float[n, 2] x) => (float[2] last, float[n, 2] y) {{
+        zero = Constant <value_floats = [0.0, 0.0]> ()
+        last, y = Scan <num_scan_inputs = 1, scan_input_directions = [{direction}],
+            body = trip (float[2] h, float[2] row) => (float[2] n, float[2] o) {{
+                t = Add (h, row)  n = Tanh (t)  o = Mul (n, row)
+            }}> (zero, x)
+    }}""")
+    exported = exported_model(import_model(model, {"n": (1, 5)}))
+    checker.check_model(exported, full_check=True)
+    for rows in (1, 3, 5):
+        inputs = {"x": signed(rows, 2)}
+        assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
+
+
+def test_rows_of_trips_that_do_not_take_place_are_zero() -> None:
+    text = """
+    glow_high.func @main(%x: tensor<4xf32>, %go: tensor<i1>) -> tensor<5x4xf32> {
+      %y = glow_high.loop %k = 5 while %go {
+        %off = glow_high.not %go : tensor<i1>
+        glow_high.yield %off, %x
+      } : tensor<5x4xf32>
+      glow_high.return %y
+    }"""
+    module = parse_module(text, new_context())
+    x, go = np.arange(1, 5, dtype=np.float32), np.array(True)
+    (wanted,) = run_function(module, {"main.x": x, "main.go": go}).values()
+    (found,) = by_onnxruntime(exported_model(module), {"x": x, "go": go}).values()
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(found, [x, *np.zeros((4, 4))])
+
+
 def test_sizes_that_are_known_at_run_time_only() -> None:
     """Sizes are dimensions with names, and what follows from them is computed in the graph."""
     text = """<ir_version: 9, opset_import: ["": 20]> sizes (float[n, m, 4] x) => (float[a, b] y, float[n, c, 4] z) {

@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.control_flow import IfOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp
-from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.onnx.export.writer import FIRST, Writer
 from glow_mlir.ir.registry import onnx_export
 
@@ -34,8 +34,7 @@ def if_(writer: Writer, op: IfOp) -> Sequence[str]:
 @onnx_export(LoopOp)
 def loop(writer: Writer, op: LoopOp) -> Sequence[str]:
     """A graph for each trip, which reads its rows by their number; results from the back are turned behind it."""
-    trips = op.static_trips
-    number = "" if trips is None else writer.constant(trips)
+    number = "" if op.size_of_trips is None else writer.reshaped(writer.sizes((op.size_of_trips,)), ())
     if op.trip_count is not None:
         number = _scalar(writer, op.trip_count)
     condition = "" if op.condition is None else _scalar(writer, op.condition)
@@ -44,8 +43,19 @@ def loop(writer: Writer, op: LoopOp) -> Sequence[str]:
     goes_on, rest = (None, yielded) if op.condition is None else (yielded[0], yielded[1:])
     body = writer.body(op.body.block, goes_on, rest, [op.index, *op.carried], lambda: _take_rows(writer, op))
     results = writer.emit_all("Loop", len(op.results), number, condition, *initial, body=body)
-    stacked = zip(results[len(op.initial) :], op.stacks, strict=True)
-    return [*results[: len(op.initial)], *(_turned(writer, name) if rows.reversed else name for name, rows in stacked)]
+    carried, stacked = results[: len(op.initial)], results[len(op.initial) :]
+    if op.condition is not None:
+        stacked = [_filled(writer, name, value) for name, value in zip(stacked, op.stacked, strict=True)]
+    turned = [_turned(writer, n) if rows.reversed else n for n, rows in zip(stacked, op.stacks, strict=True)]
+    return [*carried, *turned]
+
+
+def _filled(writer: Writer, name: str, value: SSAValue) -> str:
+    """The rows that a loop has stacked and zeros behind them, as many as there are trips at most."""
+    sizes = sizes_of(value)
+    zeros = writer.emit("Expand", writer.like(0, value), writer.sizes(sizes))
+    every = writer.emit("Concat", name, zeros, axis=0)
+    return writer.emit("Slice", every, writer.constant([0]), writer.sizes(sizes[:1]), writer.constant([0]))
 
 
 def _take_rows(writer: Writer, op: LoopOp) -> None:
