@@ -14,7 +14,7 @@ import numpy as np
 from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument, missing_sizes
-from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, ONNX_WORDS, is_float_dtype, named_dtype
+from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, ONNX_WORDS, POWERS_OF_TWO, is_float_dtype, named_dtype
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.images import Image, Normalization
 
@@ -32,9 +32,14 @@ def dtype_of(argument: NodeArg) -> np.dtype:
     return named_dtype(_TYPE_NAMES.get(word, word))
 
 
+SMALL, LARGE = 119, 136
+"""Codes of the first power of two that is drawn, 1/256, and of the one behind the last, 256."""
+
+
 def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Generator) -> np.ndarray:
     """
-    Random numbers that most models accept: floats from a normal distribution, bytes from all there are.
+    Random numbers that most models accept: floats from a normal distribution, powers of two from around 1, bytes from
+    all there are.
 
     Wider integers are 0 or 1, since they are mostly indices, and every table has two entries.
     """
@@ -45,6 +50,8 @@ def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Gen
     whole = np.iinfo(dtype) if dtype.kind in "iu" else None
     if whole is not None and dtype.itemsize == 1:
         draw[dtype.kind] = lambda: generator.integers(whole.min, whole.max + 1, shape)
+    if dtype.name == POWERS_OF_TWO:
+        return generator.integers(SMALL, LARGE, shape, np.uint8).view(dtype)
     if (bits := NARROW_INTEGERS.get(dtype.name)) is not None:
         return generator.integers(0, 1 << bits, shape, np.uint8).view(dtype)
     kind = "f" if is_float_dtype(dtype) else dtype.kind

@@ -87,3 +87,14 @@ def test_attributes_of_functions_have_defaults() -> None:
         }"""
     (found,) = run_function(import_model(parser.parse_model(text)), {"x": np.array([8, -8], np.float32)}).values()
     np.testing.assert_array_equal(found, [18, -4.5])
+
+
+def test_what_a_function_passes_on_without_having_it_is_the_default() -> None:
+    text = """<ir_version: 9, opset_import: ["": 18, "local": 1]>
+        calls (float[2] x) => (y) { a = local.outer (x)  y = local.outer <slope = 0.25> (a) }
+        <domain: "local", opset_import: ["": 18, "local": 1]>
+        outer <slope> (x) => (y) { y = local.inner <alpha: float = @slope> (x) }
+        <domain: "local", opset_import: ["": 18]>
+        inner <alpha: float = 0.5> (x) => (y) { y = LeakyRelu <alpha: float = @alpha> (x) }"""
+    (found,) = run_function(import_model(parser.parse_model(text)), {"x": np.array([8, -8], np.float32)}).values()
+    np.testing.assert_array_equal(found, [8, -1])

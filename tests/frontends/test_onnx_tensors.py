@@ -247,3 +247,22 @@ def test_sparse_weights_that_do_not_fit(
     indices: np.ndarray, dims: tuple[int, ...], kind: type[GlowError], reason: str
 ) -> None:
     assert reason in refusal(sparse_model(indices, dims), kind)
+
+
+def test_sparse_weights_of_words_are_refused() -> None:
+    model = sparse_model(FLAT)
+    values = onnx.TensorProto(name="w", data_type=TensorProto.STRING, dims=[3], string_data=[b"a", b"b", b"c"])
+    model.graph.sparse_initializer[0].values.CopyFrom(values)
+    assert "initializer 'w' has the element type string, which is not supported" in refusal(model, UnsupportedError)
+
+
+def test_packed_elements_take_as_many_bytes_as_they_need() -> None:
+    model = parser.parse_model(
+        """<ir_version: 11, opset_import: ["": 23]> packed (float x) => (float[5] y) {
+            c = Cast <to = 1> (w)  y = Add (c, x)
+        }"""
+    )
+    model.graph.initializer.append(onnx.TensorProto(name="w", data_type=TensorProto.INT4, dims=[5], raw_data=bytes(4)))
+    assert "initializer 'w' cannot be read: it has 4 bytes instead of 3" in refusal(
+        model.SerializeToString(), ModelError
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -35,16 +36,71 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _with_defaults(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the defaults of its functions' attributes at the calls that give no others."""
-    defaults = {_key(item.domain, item.name, item.overload): item.attribute_proto for item in model.functions}
-    if not any(defaults.values()):
+    if not any(item.attribute_proto for item in model.functions):
         return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    for body in (copy.graph.node, *(function.node for function in copy.functions)):
-        for node in all_nodes(body):
-            given = {attribute.name for attribute in node.attribute}
-            node.attribute.extend(item for item in defaults.get(_called(node), ()) if item.name not in given)
+    _Defaults(copy).fill()
     return copy
+
+
+@dataclass
+class _Defaults:
+    """
+    Fills in the defaults of functions' attributes in a model.
+
+    Whether a call within a function gives what it takes from the attributes of that function depends on who calls that:
+    a function of which attributes without a default are missing at some call has a form of its own for it.
+    """
+
+    model: onnx.ModelProto
+    functions: dict[Key, onnx.FunctionProto] = field(default_factory=dict[Key, onnx.FunctionProto])
+    forms: dict[tuple[Key, frozenset[str]], str] = field(default_factory=dict[tuple[Key, frozenset[str]], str])
+    """Function and attributes that are missing → the name of the form without them."""
+    pending: list[tuple[onnx.FunctionProto, frozenset[str]]] = field(
+        default_factory=list[tuple[onnx.FunctionProto, frozenset[str]]]
+    )
+    """Functions whose calls are not filled in yet, with the attributes that they have."""
+
+    def fill(self) -> None:
+        """Fill in the calls of the graph, then those of the functions and of their forms."""
+        self.functions = {_key(item.domain, item.name, item.overload): item for item in self.model.functions}
+        self.pending = [(item, _declared(item)) for item in self.model.functions]
+        self._calls(self.model.graph.node, frozenset())
+        while self.pending:
+            function, bound = self.pending.pop()
+            self._calls(function.node, bound)
+
+    def _calls(self, nodes: Iterable[onnx.NodeProto], bound: frozenset[str]) -> None:
+        """Fill in the calls among nodes, where the attributes `bound` may be referred to."""
+        for node in all_nodes(nodes):
+            kept = [item for item in node.attribute if not item.ref_attr_name or item.ref_attr_name in bound]
+            if len(kept) < len(node.attribute):
+                del node.attribute[:]
+                node.attribute.extend(kept)
+            function = self.functions.get(_called(node))
+            if function is None:
+                continue
+            given = {item.name for item in node.attribute}
+            node.attribute.extend(item for item in function.attribute_proto if item.name not in given)
+            if missing := frozenset(function.attribute) - given:
+                node.op_type = self._form(function, missing)
+
+    def _form(self, function: onnx.FunctionProto, missing: frozenset[str]) -> str:
+        """The name of the form of a function without some of its attributes."""
+        key = _key(function.domain, function.name, function.overload)
+        if (key, missing) not in self.forms:
+            form = self.model.functions.add()
+            form.CopyFrom(function)
+            form.name = f"{function.name}.without.{'.'.join(sorted(missing))}"
+            self.forms[key, missing] = form.name
+            self.pending.append((form, _declared(function) - missing))
+        return self.forms[key, missing]
+
+
+def _declared(function: onnx.FunctionProto) -> frozenset[str]:
+    """The names of the attributes of a function, with defaults and without."""
+    return frozenset((*function.attribute, *(item.name for item in function.attribute_proto)))
 
 
 def expanded_nodes(model: onnx.ModelProto) -> int:

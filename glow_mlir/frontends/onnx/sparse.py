@@ -9,6 +9,7 @@ import onnx
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.tensors import Tensors
+from glow_mlir.frontends.onnx.types import element_of_onnx
 
 Initializer = onnx.TensorProto | onnx.SparseTensorProto
 
@@ -27,8 +28,10 @@ def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> n
     The dense form of a sparse tensor.
 
     Its indices are [elements], counted through the whole tensor, or [elements, axes]. Raises `ModelError` about `what`
-    for indices that fit neither values nor shape, and `UnsupportedError` for more than `MOST_DENSE` elements.
+    for indices that fit neither values nor shape, and `UnsupportedError` for more than `MOST_DENSE` elements and for
+    element types that are not supported.
     """
+    element_of_onnx(proto.values.data_type, what)
     values, indices = (
         tensors.array(proto.values, f"values of {what}"),
         tensors.array(proto.indices, f"indices of {what}"),

@@ -15,7 +15,7 @@ from glow_mlir.constants.deferred import FileMap, is_beside
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.wire import INSIDE
-from glow_mlir.support.dtypes import FLOAT4, NARROW_INTEGERS
+from glow_mlir.support.dtypes import packed_bits
 
 _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
 _COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
@@ -64,7 +64,8 @@ class Tensors:
             if any(size < 0 for size in proto.dims):
                 raise ValueError(f"its shape is {list(proto.dims)}")
             if not uses_external_data(proto) and not is_inside(proto):
-                return numpy_helper.to_array(proto)
+                is_raw = proto.HasField("raw_data") and not proto.HasField("segment")
+                return _array(proto, memoryview(proto.raw_data)) if is_raw else numpy_helper.to_array(proto)
             # onnx's own reader of these entries warns of those that it does not know.
             entries = {entry.key: entry.value for entry in proto.external_data}
             data = self._inside(proto) if is_inside(proto) else self._file(proto, entries.get("location", ""), what)
@@ -127,11 +128,11 @@ def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
 def _array(proto: onnx.TensorProto, data: memoryview) -> np.ndarray:
     """The elements in the bytes of a tensor."""
     dtype = helper.tensor_dtype_to_np_dtype(proto.data_type)
-    is_packed = dtype.name == FLOAT4 or dtype.name in NARROW_INTEGERS
-    if dtype.name not in ELEMENT_TYPES or is_packed or sys.byteorder == "big":
+    bits = packed_bits(dtype.name)
+    expected = -(-math.prod(proto.dims) * (bits or 8 * dtype.itemsize) // 8)
+    if dtype.name in ELEMENT_TYPES and len(data) != expected:
+        raise ValueError(f"it has {len(data)} bytes instead of {expected}")
+    if dtype.name not in ELEMENT_TYPES or bits or sys.byteorder == "big":
         whole = onnx.TensorProto(name=proto.name, data_type=proto.data_type, dims=proto.dims, raw_data=bytes(data))
         return numpy_helper.to_array(whole)
-    expected = math.prod(proto.dims) * dtype.itemsize
-    if len(data) != expected:
-        raise ValueError(f"it has {len(data)} bytes instead of {expected}")
     return np.frombuffer(data, dtype).reshape(proto.dims)
