@@ -310,9 +310,11 @@ def test_sizes_that_are_known_at_run_time_only() -> None:
     exported = exported_model(module)
     checker.check_model(exported, full_check=True)
     assert [item.dim_param for item in exported.graph.input[0].type.tensor_type.shape.dim] == ["n", "m", ""]
+    again = import_model(exported, {"n": (1, 5), "m": (1, 7)})
     for n, m in ((1, 1), (5, 3)):
         inputs = {"x": floats(n, m, 4)}
         assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
+        assert_near(by_onnxruntime(model, inputs), run_function(again, inputs))
 
 
 def test_results_that_are_as_large_as_their_data_says() -> None:
@@ -333,10 +335,73 @@ def test_results_that_are_as_large_as_their_data_says() -> None:
     Compilation(module).run("optimized")
     exported = exported_model(module)
     checker.check_model(exported, full_check=True)
+    again = import_model(exported)
     corners = np.sort(floats(6, 2, 2), axis=1).reshape(6, 4)
     for scores in ([0.9, 0, 0.8, 0.6, 0.6, 0], [0.1] * 6):
         inputs = {"boxes": corners, "scores": np.array(scores, np.float32)}
         assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
+        assert_near(by_onnxruntime(model, inputs), run_function(again, inputs))
+
+
+GRAPHS: dict[str, tuple[str, Arrays]] = {
+    "sizes of a computed shape": (
+        "graph (float[N, 3] x) => (float[A] y) {"
+        " s = Shape <start = 0, end = 1> (x)  m = Constant <value_ints = [-1]> ()  y = Reshape (x, m)"
+        " both = Concat <axis = 0> (x, x)  t = Shape (both)  f = ConstantOfShape (t) }",
+        {"x": floats(2, 3)},
+    ),
+    "sizes alone": (
+        "graph (float[N] x) => (float[A] y) { s = Shape <start = 0, end = 1> (x)  y = ConstantOfShape (s) }",
+        {"x": floats(3)},
+    ),
+    "codes": (
+        "graph (float[2, 3] x) => (float[2, 3] y) {"
+        " s = Constant <value_float = 0.5> ()  q = QuantizeLinear <output_dtype = 3> (x, s)"
+        " y = DequantizeLinear (q, s) }",
+        {"x": signed(2, 3)},
+    ),
+    "transposes": (
+        "graph (float[2, 3] x) => (float[2, 3] y) {"
+        " a = Relu (x)  t = Transpose (a)  u = Transpose (t)  b = Identity (u)  y = Neg (b) }",
+        {"x": signed(2, 3)},
+    ),
+    "what is found": (
+        "graph (float[6] x) => (float[L] y) {"
+        " p = NonZero (x)  n = Size (p)  s = Shape <start = 1> (p)  y = ConstantOfShape (s) }",
+        {"x": np.array([0, 1, 0, 2, 3, 0], np.float32)},
+    ),
+}
+"""Graphs, some with a size `N` of 0 to 4, and inputs."""
+
+
+@pytest.mark.parametrize("case", GRAPHS)
+@pytest.mark.parametrize("stage", ["imported", "optimized"])
+def test_every_intermediate_value_is_an_output_too(case: str, stage: str) -> None:
+    text, inputs = GRAPHS[case]
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    model.graph.output.extend(onnx.shape_inference.infer_shapes(model).graph.value_info)
+    assert len(model.graph.output) == len(model.graph.node)
+    module = import_model(model, {"N": (0, 4)} if "[N" in text else {})
+    Compilation(module).run(stage)
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    assert_near(by_onnxruntime(model, inputs), by_onnxruntime(exported, inputs))
+
+
+def test_scales_are_of_the_type_of_the_numbers() -> None:
+    text = """
+    glow_high.func @main(%x: tensor<4xf16>) -> tensor<4xf16> {
+      %q = glow_high.quantize %x {to = !quant.uniform<i8:f16, 0.5:3>} : tensor<4x!quant.uniform<i8:f16, 0.5:3>>
+      %y = glow_high.dequantize %q : tensor<4xf16>
+      glow_high.return %y
+    }"""
+    module, x = parse_module(text, new_context()), np.array([-1.3, 0, 0.6, 100], np.float16)
+    exported = exported_model(module)
+    checker.check_model(exported, full_check=True)
+    (wanted,) = run_function(module, {"main.x": x}).values()
+    (found,) = by_onnxruntime(exported, {"x": x}).values()
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(found, wanted)
 
 
 def test_large_weights_lie_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,16 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from glow_mlir import InferenceSession
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
+from glow_mlir.dialects.glow_high.storage import GetOp
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.frontends.onnx.export.exporter import exported_model
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, named_dtype
 from glow_mlir.tools import glow_import
 
@@ -87,6 +94,32 @@ def test_conversions_are_exported_with_what_they_do_beyond_the_range(tmp_path: P
         first, second = InferenceSession(at, backend="interpreter").run(None, {"x": x})
         np.testing.assert_array_equal(first.astype(np.float32), np.array([1.75, np.nan, np.nan, 0.3125], np.float32))
         np.testing.assert_array_equal(second.astype(np.float64), [1, 256, 2.0**127, 0.25])
+
+
+@pytest.mark.parametrize("name", ["f8E5M2", "f8E8M0FNU", "ui4", "i2"])
+def test_moves_that_the_standard_has_for_wide_elements_alone(name: str) -> None:
+    """They are exported with casts around them, which keep infinities and NaN."""
+    text = f"""
+    glow_high.func @main(%x: tensor<4x3x{name}>) -> (tensor<4x3x{name}>, tensor<4x3x{name}>) {{
+      %1 = glow_high.slice %x {{starts = [1, 0], ends = [4, 3]}} : tensor<3x3x{name}>
+      %2 = glow_high.slice %x {{starts = [0, 0], ends = [1, 3]}} : tensor<1x3x{name}>
+      %3 = glow_high.concat %1, %2 {{axis = 0}} : tensor<4x3x{name}>
+      %rows = glow_high.loop %i = 4 over (%row = %3 reversed) {{
+        glow_high.yield %row
+      }} : tensor<4x3x{name}>
+      glow_high.return %3, %rows
+    }}"""
+    module = parse_module(text, new_context())
+    model = exported_model(module)
+    onnx.checker.check_model(model, full_check=True)
+    dtype = numpy_dtype(element_of(next(op for op in module.walk() if isinstance(op, GetOp)).result))
+    codes = np.array([0, 1, 2, 3, 127, 124, 255, 252, 4, 5, 6, 7], np.uint8)
+    x = codes.view(dtype).reshape(4, 3)
+    wanted = list(run_function(module, {"main.x": x}).values())
+    found = list(run_function(import_model(model), {"x": x}).values())
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.dtype == theirs.dtype == dtype
+        np.testing.assert_array_equal(ours.astype(np.float32), theirs.astype(np.float32))
 
 
 def quantizing_model() -> onnx.ModelProto:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_high.control_flow import IfOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp
-from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.onnx.export.writer import FIRST, Writer
 from glow_mlir.ir.registry import onnx_export
 
@@ -46,22 +46,28 @@ def loop(writer: Writer, op: LoopOp) -> Sequence[str]:
     carried, stacked = results[: len(op.initial)], results[len(op.initial) :]
     if op.condition is not None:
         stacked = [_filled(writer, name, value) for name, value in zip(stacked, op.stacked, strict=True)]
-    turned = [_turned(writer, n) if rows.reversed else n for n, rows in zip(stacked, op.stacks, strict=True)]
+    turned = [
+        _turned(writer, name, element_of(value)) if rows.reversed else name
+        for name, rows, value in zip(stacked, op.stacks, op.stacked, strict=True)
+    ]
     return [*carried, *turned]
 
 
 def _filled(writer: Writer, name: str, value: SSAValue) -> str:
     """The rows that a loop has stacked and zeros behind them, as many as there are trips at most."""
     sizes = sizes_of(value)
-    zeros = writer.emit("Expand", writer.like(0, value), writer.sizes(sizes))
-    every = writer.emit("Concat", name, zeros, axis=0)
-    return writer.emit("Slice", every, writer.constant([0]), writer.sizes(sizes[:1]), writer.constant([0]))
+    element = element_of(value)
+    zeros = writer.moved("Expand", [writer.like(0, value)], element, writer.sizes(sizes))
+    every = writer.moved("Concat", [name, zeros], element, axis=0)
+    return writer.moved("Slice", [every], element, *map(writer.sizes, ((0,), sizes[:1], (0,))))
 
 
 def _take_rows(writer: Writer, op: LoopOp) -> None:
     """Name the rows that a trip reads, from the front or from the back."""
     for rows, row in zip(op.over, op.rows, strict=True):
-        writer.names[row] = writer.emit("Gather", rows.value, _place(writer, op, rows), axis=0)
+        writer.names[row] = writer.moved(
+            "Gather", [rows.value], element_of(rows.value), _place(writer, op, rows), axis=0
+        )
 
 
 def _place(writer: Writer, op: LoopOp, rows: Rows) -> str:
@@ -72,9 +78,9 @@ def _place(writer: Writer, op: LoopOp, rows: Rows) -> str:
     return writer.emit("Sub", writer.constant(op.static_trips - 1), op.index)
 
 
-def _turned(writer: Writer, name: str) -> str:
+def _turned(writer: Writer, name: str, element: Attribute) -> str:
     """Rows from the last to the first."""
-    return writer.emit("Slice", name, *(writer.constant([number]) for number in (-1, FIRST, 0, -1)))
+    return writer.moved("Slice", [name], element, *(writer.constant([number]) for number in (-1, FIRST, 0, -1)))
 
 
 @onnx_export(BindSymbolOp)
@@ -82,6 +88,8 @@ def bind_symbol(writer: Writer, op: BindSymbolOp) -> Sequence[str]:
     """No node: what the symbol is is known from here on."""
     if not isinstance(op.parent_op(), FuncOp):
         raise writer.unsupported("a size that each trip computes has no words in ONNX")
+    if op.bound.name in writer.counts:
+        return []
     limited = writer.emit(
         "Clip", _scalar(writer, op.count), *(writer.constant(item) for item in (op.bound.least, op.bound.most))
     )

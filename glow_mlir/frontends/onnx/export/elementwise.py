@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from glow_mlir.dialects.element_types import is_integer, is_narrow_float, numpy_dtype, storage_of
+from glow_mlir.dialects.element_types import expressed_of, is_integer, is_narrow_float, numpy_dtype, storage_of
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
@@ -118,7 +118,8 @@ def _parameters(writer: Writer, op: codes.QuantizeOp | codes.DequantizeOp) -> tu
     storage = storage_of(element)
     dtype = numpy_dtype(storage)
     if static is not None:
-        return writer.constant(static[0], np.float32), writer.constant(static[1], dtype), None
+        scale = writer.constant(static[0], numpy_dtype(expressed_of(element)))
+        return scale, writer.constant(static[1], dtype), None
     assert op.scale is not None
     shape, rank = shape_of(op.scale), rank_of(op.input)
     wide = [axis for axis, size in enumerate(shape) if size != 1]

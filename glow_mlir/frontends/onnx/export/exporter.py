@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -27,7 +27,10 @@ from glow_mlir.support.symbols import SymbolicSize
 IR_VERSION = 10
 
 NARROW_OPSET = 25
-"""The first opset in which all that moves elements takes those of less than 16 bits."""
+"""
+The first opset in which reshapes, transposes, borders, conversions, branches and loops take all elements of less than
+16 bits. The writer casts around other moves of them.
+"""
 
 LARGEST = 3 << 29
 """Bytes of weights from which on they are in a file beside the model: protobuf's messages end at 2 GB."""
@@ -55,13 +58,15 @@ def exported_model(module: ModuleOp) -> onnx.ModelProto:
     inputs = [op for op in placeholders if op.role == "input"]
     names = [op.public_name for op in outputs]
     writer = Writer([op.public_name for op in placeholders])
+    _find_symbols(inputs, writer)
     _write(functions[0], storage, writer)
+    nodes = writer.live_nodes(names)
     graph = helper.make_graph(
-        writer.live_nodes(names),
+        nodes,
         functions[0].sym_name.data,
         [value_info(op.public_name, op.tensor_type) for op in inputs],
         [value_info(op.public_name, op.tensor_type) for op in outputs],
-        writer.initializers(),
+        writer.initializers(nodes),
     )
     opsets = [helper.make_opsetid("", NARROW_OPSET if _has_narrow_elements(functions[0]) else OPSET)]
     version = max(IR_VERSION, helper.find_min_ir_version_for(opsets))
@@ -114,7 +119,7 @@ def _write_block(
         elif isinstance(op, SaveOp):
             wish = _public_name(storage, op.storage_name)
             if writer.name(op.input) != wish:
-                writer.bind(op.input, writer.name(op.input), wish)
+                writer.call(op.input, wish)
         elif (exporter := EXPORTERS.get(type(op))) is not None:
             writer.op = op
             try:
@@ -123,8 +128,10 @@ def _write_block(
                 reason = error.reason if isinstance(error, UnsupportedError) else str(error)
                 refused.append((f"{op.name}: {reason}", location_name(op.location)))
                 found = [""] * len(op.results)
-            for result, name in zip(op.results, [found] if isinstance(found, str) else found, strict=True):
-                writer.bind(result, name, outputs.get(result, ""))
+            writer.names.update(zip(op.results, [found] if isinstance(found, str) else found, strict=True))
+            for result in op.results:
+                if result in outputs:
+                    writer.call(result, outputs[result])
         elif not isinstance(op, YieldOp):
             refused.append((op.name, location_name(op.location)))
             writer.names.update(dict.fromkeys(op.results, ""))
@@ -145,12 +152,12 @@ def _read(op: GetOp, storage: Storage, writer: Writer) -> None:
         writer.symbols[op.storage_name] = writer.names[op.result]
     else:
         writer.names[op.result] = _public_name(storage, op.storage_name)
-        _find_symbols(op, writer)
 
 
-def _find_symbols(op: GetOp, writer: Writer) -> None:
-    """Note what symbols are that the sizes of an input say."""
-    for axis, size in enumerate(sizes_of(op.result)):
-        for symbol in () if isinstance(size, int) else size.symbols:
-            if SymbolicSize.of(symbol) == size and symbol.name not in writer.counts:
-                writer.counts[symbol.name] = writer.emit("Shape", op.result, start=axis, end=axis + 1)
+def _find_symbols(inputs: Sequence[PlaceholderOp], writer: Writer) -> None:
+    """Note what symbols are that the sizes of inputs say."""
+    for op in inputs:
+        for axis, size in enumerate(sizes_of(op.tensor_type)):
+            for symbol in () if isinstance(size, int) else size.symbols:
+                if SymbolicSize.of(symbol) == size and symbol.name not in writer.counts:
+                    writer.counts[symbol.name] = writer.emit("Shape", op.public_name, start=axis, end=axis + 1)

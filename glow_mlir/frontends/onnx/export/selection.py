@@ -2,41 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import selection
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import SliceOp
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
+from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
+from glow_mlir.support.symbols import Size, Symbol, SymbolicSize
 
 
-def _filled(writer: Writer, op: HighOp, names: Sequence[str], axis: int = 0) -> list[str]:
+def _filled(writer: Writer, op: HighOp, names: Mapping[SSAValue, str], axis: int = 0) -> list[str]:
     """
     What a node found along an axis, with zeros behind it up to the size of the operator's first result.
 
-    Behind that is the number of what was found.
+    Behind that is the number of what was found. `names` says for each result how the node calls what was found; slices
+    that take just that need neither zeros nor a node.
     """
-    count = writer.emit("Shape", names[0], start=axis, end=axis + 1)
+    count = writer.emit("Shape", names[op.results[0]], start=axis, end=axis + 1)
     missing = writer.emit("Sub", writer.constant([shape_of(op.results[0])[axis]]), count)
     axes, none = writer.constant([axis]), writer.constant([0])
     pads = writer.emit("Concat", none, missing, axis=0)
-    filled = [writer.emit("Pad", name, pads, "", axes) for name in names]
+    for symbol in _bound_symbols(op, axis):
+        writer.counts[symbol.name] = count
+        for result, name in names.items():
+            writer.cuts.update((cut, name) for cut in _cuts(result, axis, symbol))
+    filled = [writer.emit("Pad", name, pads, "", axes) for name in names.values()]
     return [*filled, writer.reshaped(count, ())]
+
+
+def _bound_symbols(op: HighOp, axis: int) -> list[Symbol]:
+    """The symbols that are the number of what was found, whatever it is."""
+    room = shape_of(op.results[0])[axis]
+    users = (use.operation for use in op.results[-1].uses)
+    bound = [user.bound for user in users if isinstance(user, BindSymbolOp) and isinstance(user.parent_op(), FuncOp)]
+    return [symbol for symbol in bound if symbol.least == 0 and symbol.most >= room]
+
+
+def _cuts(result: SSAValue, axis: int, symbol: Symbol) -> list[SSAValue]:
+    """The slices that take the first elements along an axis, as many as the symbol says, and all along the others."""
+    whole: list[tuple[Size, Size, int]] = [(0, size, 1) for size in sizes_of(result)]
+    whole[axis] = (0, SymbolicSize.of(symbol), 1)
+    users = (use.operation for use in result.uses)
+    return [user.result for user in users if isinstance(user, SliceOp) and user.bounds() == tuple(whole)]
 
 
 @onnx_export(selection.NonZeroOp)
 def non_zero(writer: Writer, op: selection.NonZeroOp) -> Sequence[str]:
     """Places of what is not zero."""
-    return _filled(writer, op, [writer.emit("NonZero", op.input)], axis=1)
+    return _filled(writer, op, {op.result: writer.emit("NonZero", op.input)}, axis=1)
 
 
 @onnx_export(selection.UniqueOp)
 def unique(writer: Writer, op: selection.UniqueOp) -> Sequence[str]:
     """The different rows, where they are, and how often."""
     found, indices, inverse, often = writer.emit_all("Unique", 4, op.input, axis=0, sorted=int(flag(op.sorted)))
-    rows, places, counts, count = _filled(writer, op, [found, indices, often])
+    names: dict[SSAValue, str] = {op.result: found, op.indices: indices, op.occurrences: often}
+    rows, places, counts, count = _filled(writer, op, names)
     return [rows, places, inverse, counts, count]
 
 
@@ -51,4 +79,4 @@ def non_max_suppression(writer: Writer, op: selection.NonMaxSuppressionOp) -> Se
     )
     center = int(flag(op.center_point_box))
     rows = writer.emit("NonMaxSuppression", op.boxes, op.scores, most, *thresholds, center_point_box=center)
-    return _filled(writer, op, [rows])
+    return _filled(writer, op, {op.result: rows})

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import defs, helper, numpy_helper
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.dialects.element_types import numpy_dtype, storage_of
+from glow_mlir.dialects.element_types import is_narrow, is_narrow_float, is_unsigned, numpy_dtype, storage_of
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.errors import UnsupportedError
@@ -32,6 +32,15 @@ FIRST = -(1 << 63) + 1
 def onnx_element(value: SSAValue) -> int:
     """The element type of a value, of quantized ones that of their codes, as ONNX's data type."""
     return helper.np_dtype_to_tensor_dtype(numpy_dtype(storage_of(element_of(value))))
+
+
+def _wide(element: Attribute) -> np.dtype | None:
+    """The dtype that has all numbers of a narrow element type, and that ONNX moves; none for others."""
+    storage = storage_of(element)
+    if not is_narrow(storage):
+        return None
+    kind = np.float32 if is_narrow_float(storage) else np.uint8 if is_unsigned(storage) else np.int8
+    return np.dtype(kind)
 
 
 def value_info(name: str, type_: TensorType[Any]) -> onnx.ValueInfoProto:
@@ -58,6 +67,8 @@ class Writer:
     """Writes the operators of a block."""
     counts: dict[str, str] = field(default_factory=dict[str, str])
     """Symbols in sizes → the names of what they are, as vectors of one number."""
+    cuts: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    """Slices that take just what an operator of ONNX gives → the names of that."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """Constants of the module → the names of their weights."""
     _taken: Counter[str] = field(default_factory=Counter[str])
@@ -117,7 +128,8 @@ class Writer:
     ) -> list[str]:
         """Write a node that is called as wished, or so with a number."""
         inputs = [item if isinstance(item, str) else self.name(item) for item in operands]
-        while inputs and not inputs[-1]:
+        least = defs.get_schema(kind, OPSET).min_input
+        while len(inputs) > least and not inputs[-1]:
             inputs.pop()
         self._node_names[wish] += 1
         name = wish if self._node_names[wish] == 1 else f"{wish}/{kind}_{self._node_names[wish]}"
@@ -125,6 +137,33 @@ class Writer:
         given = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(helper.make_node(kind, inputs, outputs, name, **given))
         return outputs
+
+    def moved(
+        self,
+        kind: str,
+        parts: Sequence[str | SSAValue],
+        element: Attribute,
+        *others: str | SSAValue | None,
+        **attributes: Any,
+    ) -> str:
+        """Write a node that moves elements, those of `parts`, the first operands; narrow ones are wide meanwhile."""
+        wide = [self.widened(part, element) for part in parts]
+        return self.narrowed(self.emit(kind, *wide, *others, **attributes), element)
+
+    def widened(self, operand: str | SSAValue, element: Attribute) -> str:
+        """An operand in elements that all operators of ONNX move and that have all its numbers."""
+        name = operand if isinstance(operand, str) else self.name(operand)
+        wide = _wide(element)
+        return name if wide is None else self.emit("Cast", name, to=helper.np_dtype_to_tensor_dtype(wide))
+
+    def narrowed(self, name: str, element: Attribute) -> str:
+        """What has been widened in its own elements."""
+        if _wide(element) is None:
+            return name
+        storage = storage_of(element)
+        # Infinities stay what they are.
+        saturate = 0 if is_narrow_float(storage) else None
+        return self.emit("Cast", name, to=helper.np_dtype_to_tensor_dtype(numpy_dtype(storage)), saturate=saturate)
 
     def transposed(self, operand: str | SSAValue, permutation: Shape) -> str:
         """The operand with its axes in another order; constants and transposes of transposes take no node."""
@@ -234,22 +273,24 @@ class Writer:
         """The error for an operator that ONNX cannot say."""
         return UnsupportedError(reason, node=self.label())
 
-    def bind(self, value: SSAValue, name: str, wish: str = "") -> None:
-        """Give a value its name; where it has to be called as an output is, by another node."""
-        if not wish:
-            self.names[value] = name
-            return
+    def call(self, value: SSAValue, wish: str) -> None:
+        """Call a value that has a name as an output is called; by another node, where more than it goes by the name."""
+        name = self.names[value]
         last = self.nodes[-1] if self.nodes else None
-        is_free = name not in self._transposed and name not in self.reserved
-        if last is not None and name in last.output and is_free:
+        if last is not None and name in last.output and not self._is_shared(name):
             last.output[list(last.output).index(name)] = wish
         else:
             self.nodes.append(helper.make_node("Identity", [name], [wish], self.fresh(f"{wish}_identity")))
         self.names[value] = wish
 
-    def initializers(self) -> list[onnx.TensorProto]:
+    def _is_shared(self, name: str) -> bool:
+        """Whether a name stands for an output, a size, what transposes have, or for several values."""
+        tables = (self.reserved, self._transposed, self.counts.values(), self._sizes.values())
+        return any(name in table for table in tables) or Counter(self.names.values())[name] > 1
+
+    def initializers(self, nodes: Sequence[onnx.NodeProto]) -> list[onnx.TensorProto]:
         """The weights that nodes use, as ONNX's tensors."""
-        used = {name for node in self.nodes for name in used_names(node)}
+        used = {name for node in nodes for name in used_names(node)}
         return [numpy_helper.from_array(array, name) for name, array in self.weights.items() if name in used]
 
     def live_nodes(self, outputs: Sequence[str]) -> list[onnx.NodeProto]:
