@@ -28,7 +28,7 @@ from xdsl.utils.test_value import create_ssa_value
 from glow_mlir.backends.cpu.backend import WITHOUT_KERNEL, CpuBackend
 from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.selection.kernel import Kernel
-from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_narrow
+from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
@@ -49,7 +49,6 @@ NEWEST_OPSET = 28
 LIMITS = {
     "Constant": "numbers only",
     "Dropout": "no training",
-    "If": "the condition is a constant",
     "MaxPool": "no second output",
 }
 """What an importer does not do, besides what holds for all."""
@@ -191,7 +190,6 @@ GROUPS: dict[str, frozenset[str]] = {
     "floats": frozenset({"bf16", "f16", "f32", "f64"}),
     "integers": frozenset({"i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}),
     "i1": frozenset({"i1"}),
-    "narrow types": frozenset(name for name, element in ELEMENTS.items() if is_narrow(element)),
 }
 """What element types are called that an operator takes all of."""
 
@@ -276,6 +274,10 @@ imported. An operator has an importer of its own, or the function body by which 
 Functions that a model brings with it are expanded as well, to 131072 nodes at most.
 
 All take tensors of bf16, f16, f32, f64, integers of 8 to 64 bits and truth values, no strings, sequences or optionals.
+Narrow types, floats of 8 and 4 bits and integers of 4 and 2 bits, are stored and converted, and not computed with: they
+are for Cast, CastLike, BitCast, QuantizeLinear, DequantizeLinear, what moves data (Identity, Transpose, Reshape, Pad)
+and what passes values on (If, Loop, Scan).
+
 Operands that fix shapes, as the shape of a Reshape or the axes of a ReduceSum, are constants or follow from shapes.
 """
 

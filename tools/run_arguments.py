@@ -87,7 +87,7 @@ def binding(text: str) -> tuple[str, Dimension]:
     name, _, size = text.rpartition("=")
     least, is_range, most = size.partition("..")
     if not name or not least.isdecimal() or (most and not most.isdecimal()):
-        raise argparse.ArgumentTypeError(f"expected NAME=SIZE or NAME=LEAST..MOST, got '{text}'")
+        raise argparse.ArgumentTypeError(f"expected NAME=SIZE, NAME=LEAST..MOST or NAME=LEAST.., got '{text}'")
     return name, (int(least), int(most) if most else None) if is_range else int(least)
 
 

@@ -27,7 +27,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import smallest
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.support.symbols import Sizes
 
 
@@ -181,7 +181,7 @@ class ReduceLogSumExpOp(Reduction):
 
 
 class _Position(HighOp):
-    """The position of an extreme along `axis`, as i64."""
+    """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
 
     input = operand_def(NUMBERS)
     axis = int_prop()
@@ -192,7 +192,7 @@ class _Position(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
         axis = normalize_axis(integer(self.axis), len(shape))
-        require(bool(shape) and smallest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
+        require(bool(shape) and largest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

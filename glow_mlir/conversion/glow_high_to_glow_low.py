@@ -47,7 +47,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, large
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.run_time_sizes import unsupported_at
-from glow_mlir.ir.traversal import own_operations, subtree
+from glow_mlir.ir.traversal import operations, own_operations, subtree
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.symbols import Size, Sizes
 
@@ -305,8 +305,9 @@ def _runs_of_numbers(sizes: Sizes) -> list[Size]:
 
 
 def has_static_sizes(function: FuncOp, storage: Storage) -> bool:
-    """Whether all sizes in a function are numbers: symbols come from what it is bound to."""
-    return all(has_static_shape(storage.by_name[name].tensor_type) for name in function.binding_names)
+    """Whether all sizes in a function are numbers: symbols come from what it is bound to, or are bound inside."""
+    bound = all(has_static_shape(storage.by_name[name].tensor_type) for name in function.binding_names)
+    return bound and not any(isinstance(op, BindSymbolOp) for op in operations(function))
 
 
 def extended_strides(function: FuncOp, storage: Storage) -> dict[str, Shape]:

@@ -107,6 +107,8 @@ for _operator, _reducer in REDUCERS.items():
 
 def _position(op: ops.ArgMaxOp | ops.ArgMinOp, x: np.ndarray, find: Callable[..., np.ndarray]) -> np.ndarray:
     axis, keepdims = integer(op.axis), flag(op.keepdims)
+    if not x.shape[axis]:
+        return np.asarray(np.sum(x, axis=axis, keepdims=keepdims), np.int64)
     if not flag(op.select_last_index):
         return np.asarray(find(x, axis=axis, keepdims=keepdims), np.int64)
     return np.asarray(x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis, keepdims=keepdims), np.int64)

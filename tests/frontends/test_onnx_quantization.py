@@ -2,11 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from glow_mlir import InferenceSession
+
+SCALES: dict[str, tuple[list[str | int], dict[str, Any]]] = {
+    "whole": ([], {}),
+    "list": ([4], {"axis": 1}),
+    "blocks": (["n", 2], {"axis": 1, "block_size": 3}),
+}
+"""What has a scale → the shape of scales for a value [n, 4], and attributes."""
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_scales_along_axes_of_numbers_leave_others_open(backend: str) -> None:
+    nodes: list[NodeProto] = []
+    outputs: list[ValueInfoProto] = []
+    for kind, (_, attributes) in SCALES.items():
+        for code in (TensorProto.INT8, TensorProto.UINT16, TensorProto.INT4, TensorProto.FLOAT8E4M3FN):
+            codes, numbers = f"{kind}_{code}", f"{kind}_{code}_numbers"
+            quantize = helper.make_node("QuantizeLinear", ["x", kind], [codes], output_dtype=code, **attributes)
+            nodes += [quantize, helper.make_node("DequantizeLinear", [codes, kind], [numbers], **attributes)]
+            outputs += [helper.make_tensor_value_info(codes, code, None)]
+            outputs += [helper.make_tensor_value_info(numbers, TensorProto.FLOAT, None)]
+    shapes = {"x": ["n", 4], **{kind: shape for kind, (shape, _) in SCALES.items()}}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    session = InferenceSession(model, backend=backend, dimensions={"n": (0, 5)}, cache=False)
+    for count in (3, 0, 5):
+        generator = np.random.default_rng(count)
+        sizes = {
+            name: [count if size == "n" else cast("int", size) for size in shape] for name, shape in shapes.items()
+        }
+        given = {name: generator.uniform(0.5, 3, shape).astype(np.float32) for name, shape in sizes.items()}
+        given["whole"] = np.array(0.5, np.float32)
+        expected = cast("list[np.ndarray]", ReferenceEvaluator(model).run(None, dict(given)))
+        for output, found, wanted in zip(outputs, session.run(None, given), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted, err_msg=output.name)
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -113,7 +113,35 @@ def detection() -> bytes:
     return model(nodes, inputs, dict.fromkeys(integers, TensorProto.INT64) | {"rows": TensorProto.FLOAT})
 
 
-MODELS = {"masks": (masks, {"n": (0, 6)}), "detection": (detection, {"count": (1, 9)})}
+SELECTED = {
+    "once": [helper.make_node("Unique", ["x"], ["once"])],
+    "kept": [helper.make_node("Compress", ["x", "keep"], ["kept"], axis=0)],
+    "places": [helper.make_node("NonZero", ["x"], ["columns"]), helper.make_node("Squeeze", ["columns"], ["places"])],
+    "gathered": [helper.make_node("Gather", ["x", "places"], ["gathered"])],
+    "numbers": [helper.make_node("Cast", ["places"], ["numbers"], to=TensorProto.FLOAT)],
+}
+"""Value of a size that data decides → the nodes that compute it of `x` and `keep`."""
+
+
+def reductions() -> bytes:
+    """Each reduction of all that is selected of inputs whose sizes are numbers."""
+    nodes = [node for computed in SELECTED.values() for node in computed]
+    outputs: dict[str, int] = {}
+    for source in SELECTED:
+        for kind in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ArgMax", "ArgMin"):
+            axis: dict[str, Any] = {"axis": 0} if kind.startswith("Arg") else {}
+            if source != "places" or kind in ("ReduceSum", "ReduceMax"):
+                nodes.append(helper.make_node(kind, [source], [f"{source}_{kind}"], keepdims=0, **axis))
+                is_integer = source == "places" or bool(axis)
+                outputs[f"{source}_{kind}"] = TensorProto.INT64 if is_integer else TensorProto.FLOAT
+    return model(nodes, [("x", TensorProto.FLOAT, [6]), ("keep", TensorProto.BOOL, [6])], outputs)
+
+
+MODELS: dict[str, tuple[Callable[[], bytes], Mapping[str, Dimension]]] = {
+    "masks": (masks, {"n": (0, 6)}),
+    "detection": (detection, {"count": (1, 9)}),
+    "reductions": (reductions, {}),
+}
 """Name → the model, and bounds of its free dimension."""
 
 
@@ -164,6 +192,20 @@ def test_detections_are_those_of_onnxruntime(count: int, most: int, least: float
         "least": np.array([least], np.float32),
     }
     assert_as_onnxruntime("detection", inputs)
+
+
+def test_what_is_selected_of_sizes_that_are_numbers_is_reduced() -> None:
+    for x in ([1, 0, -2, 0, 0, 1], [4, 3, 2, 1, 5, 6]):
+        given = np.array(x, np.float32)
+        assert_as_onnxruntime("reductions", {"x": given, "keep": given < 2})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_position_of_an_extreme_of_nothing_is_zero(backend: str) -> None:
+    found = ours("reductions", backend).run(None, {"x": np.zeros(6, np.float32), "keep": np.zeros(6, np.bool_)})
+    names = [output.name for output in ours("reductions", backend).get_outputs()]
+    places = [int(value) for name, value in zip(names, found, strict=True) if "Arg" in name]
+    assert places == [0] * 8
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

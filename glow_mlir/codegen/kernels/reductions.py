@@ -252,6 +252,8 @@ class PositionKernel(Kernel):
 
         def body(line: Line) -> None:
             _, place = line.fold([(0, type_), (-1, position_type)], step, join)
+            if not isinstance(source.extents[axis], int):
+                place = b.select(place < 0, 0, place)
             store(b, result, line.starts[1], b.cast(place, i64))
 
         lines.each(b, width, body, call.share("lines"))

@@ -25,7 +25,7 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import integer_bounds, uniform
-from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
 from glow_mlir.frontends.onnx.elementwise import converted
 from glow_mlir.frontends.onnx.linear import numpy_product
@@ -33,6 +33,7 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Sizes
 
 
 @onnx_operator("QuantizeLinear", since=10)
@@ -72,7 +73,7 @@ def quantized(
     if known is not None:
         codes = node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=whole)
     else:
-        codes = node.emit(QuantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point), to=whole)
+        codes = node.emit(QuantizeOp, value, *_operands(node, sizes_of(value), axis, scale, zero_point), to=whole)
     if whole == element:
         return codes
     limits = [node.constant(bound, like=codes) for bound in integer_bounds(cast("IntegerType", element))]
@@ -88,15 +89,14 @@ def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | 
     known = _known_type(node, scale, zero_point, element_of(value))
     if known is not None:
         return node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known))
-    return node.emit(DequantizeOp, value, *_operands(node, shape_of(value), axis, scale, zero_point))
+    return node.emit(DequantizeOp, value, *_operands(node, sizes_of(value), axis, scale, zero_point))
 
 
 def _rounded(
     node: Node, value: SSAValue, scale: int, zero_point: int, element: Attribute, axis: int | None
 ) -> SSAValue:
     """A value in parts of the scale, as narrow floats; a zero point is added first."""
-    shape = shape_of(value)
-    ratio, offset = _operands(node, shape, axis, scale, zero_point)
+    ratio, offset = _operands(node, sizes_of(value), axis, scale, zero_point)
     assert ratio is not None
     computed = f64 if f64 in (element_of(value), element_of(ratio)) else f32
     number = node.emit(DivOp, *(_as(node, operand, computed) for operand in (value, ratio)))
@@ -107,7 +107,7 @@ def _rounded(
 
 def _scaled(node: Node, value: SSAValue, scale: int, zero_point: int, axis: int | None) -> SSAValue:
     """The numbers that narrow floats stand for: themselves, less a zero point, times the scale."""
-    ratio, offset = _operands(node, shape_of(value), axis, scale, zero_point)
+    ratio, offset = _operands(node, sizes_of(value), axis, scale, zero_point)
     assert ratio is not None
     number = node.emit(CastOp, value, to=f32)
     if offset is not None and not _is_zero(node, zero_point):
@@ -154,35 +154,33 @@ def _known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> 
     return uniform(element, expressed if is_float(expressed) else f32, ratio, zero) if is_scale else None
 
 
-def _operands(
-    node: Node, shape: tuple[int, ...], axis: int | None, scale: int, zero_point: int
-) -> list[SSAValue | None]:
+def _operands(node: Node, sizes: Sizes, axis: int | None, scale: int, zero_point: int) -> list[SSAValue | None]:
     """Scale and zero point in a form that broadcasts with what they are for."""
     if axis is None:
-        axis = node.int("axis", 1 if len(shape) > 1 else 0)
+        axis = node.int("axis", 1 if len(sizes) > 1 else 0)
     present = ((position, node.optional(position)) for position in (scale, zero_point))
-    return [None if value is None else _spread(node, position, shape, axis) for position, value in present]
+    return [None if value is None else _spread(node, position, sizes, axis) for position, value in present]
 
 
-def _spread(node: Node, position: int, shape: tuple[int, ...], axis: int) -> SSAValue:
+def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
     """A parameter for a whole tensor, for each index of an axis, or for each block of `block_size` along it."""
     value = _as_computed(node, node.input(position))
-    given = shape_of(value)
+    given = sizes_of(value)
     if given in ((), (1,)):
         return node.emit(ReshapeOp, value, shape=()) if given else value
-    axis, block = normalize_axis(axis, len(shape)), node.int("block_size", 0)
-    if not block and len(given) == len(shape) > 1:
+    axis, block = normalize_axis(axis, len(sizes)), node.int("block_size", 0)
+    if not block and len(given) == len(sizes) > 1:
         return value
     if not block:
-        line = [size if place == axis else 1 for place, size in enumerate(shape)]
+        line = [size if place == axis else 1 for place, size in enumerate(sizes)]
         return node.emit(ReshapeOp, value, shape=line)
     before, after = given[:axis], given[axis + 1 :]
     single = node.emit(ReshapeOp, value, shape=(*before, given[axis], 1, *after))
     repeated = node.emit(ExpandOp, single, shape=(*before, given[axis], block, *after))
     joined = node.emit(ReshapeOp, repeated, shape=(*before, given[axis] * block, *after))
-    if given[axis] * block == shape[axis]:
+    if given[axis] * block == sizes[axis]:
         return joined
-    return node.emit(SliceOp, joined, starts=[0] * len(shape), ends=shape, steps=[1] * len(shape))
+    return node.emit(SliceOp, joined, starts=[0] * len(sizes), ends=sizes, steps=[1] * len(sizes))
 
 
 # ---- products -----------------------------------------------------------------------------------------------------
