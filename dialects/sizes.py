@@ -30,6 +30,14 @@ from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize, symbols
 HINT = "give dimensions numbers instead of bounds"
 """What to do where something takes no sizes that are known at run time only."""
 
+HINT_OF_DATA = "data decides the size: mask elements with Where instead of selecting them"
+"""What to do where no dimension has bounds, so that each such size comes from data."""
+
+
+def fitting_hint(hint: str, has_bounds: bool) -> str:
+    """A hint, or what can be done in place of it in a model in which no dimension has bounds."""
+    return HINT_OF_DATA if HINT in hint and not has_bounds else hint
+
 
 class RunTimeSizeError(UnsupportedError, VerifyException):
     """What needs a number is asked for a size that is known at run time only: `size`."""

@@ -8,12 +8,13 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.shapes import SHAPED, has_static_shape, sizes_of
-from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, SizesAttr
+from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, SizesAttr, fitting_hint
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.entries import symbols_in
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import position_of
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import function_of, operations
 
 
 def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
@@ -31,7 +32,7 @@ def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
 def unsupported_at(op: Operation, error: RunTimeSizeError) -> UnsupportedError:
     """The error of an operation that needs a number for a size."""
     reason = f"{op.name} needs a number where the size {error.size} is known at run time only"
-    return UnsupportedError(reason, file=position_of(op.location), node=location_name(op.location), hint=HINT)
+    return UnsupportedError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint_at(op))
 
 
 def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> UnsupportedError:
@@ -40,7 +41,14 @@ def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> Unsupport
     reason = f"pass '{name}' needs numbers, and the size {error.size} is known at run time only"
     if place is None:
         return UnsupportedError(reason, hint=error.hint)
-    return UnsupportedError(reason, file=position_of(place.location), node=location_name(place.location), hint=HINT)
+    return UnsupportedError(
+        reason, file=position_of(place.location), node=location_name(place.location), hint=hint_at(place)
+    )
+
+
+def hint_at(op: Operation) -> str:
+    """What to do where an operation of a function needs a number for a size."""
+    return fitting_hint(HINT, bool(symbols_in(function_of(op))))
 
 
 def has_run_time_sizes(op: Operation) -> bool:
@@ -58,7 +66,7 @@ def require_numbers(op: Operation, user: str) -> None:
     if not all(map(has_static_shape, op.operands)):
         reason = f"{user} takes sizes that are known at run time only, as {op.name} has"
         place = position_of(op.location)
-        raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=HINT)
+        raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=hint_at(op))
 
 
 def first_with(module: ModuleOp, size: object) -> Operation | None:

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
+from onnx_models import refusal
 
 import glow_mlir
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.symbols import Dimension
 
 BACKENDS = ("cpu", "interpreter")
@@ -213,3 +215,16 @@ def test_sizes_that_data_decides_have_names_in_the_signature(backend: str) -> No
     outputs = {output.name: output.shape for output in ours("detection", backend).get_outputs()}
     assert outputs["selected"] == ("selected.count", 3)
     assert outputs["rows"] == ("selected.count", 6)
+
+
+@pytest.mark.parametrize("kind", ["Split", "Det"])
+def test_a_refusal_of_a_size_that_data_decides_asks_for_no_bounds(kind: str) -> None:
+    nodes = [helper.make_node("NonZero", ["x"], ["p"]), helper.make_node("Transpose", ["p"], ["rows"])]
+    if kind == "Split":
+        nodes.append(helper.make_node("Split", ["rows"], ["y", "z"], axis=0))
+    else:
+        nodes += [helper.make_node("Cast", ["rows"], ["square"], to=TensorProto.FLOAT)]
+        nodes += [helper.make_node("Det", ["square"], ["y"])]
+    source = model(nodes, [("x", TensorProto.FLOAT, [2, 2])], {"y": TensorProto.INT64})
+    reason = refusal(source, UnsupportedError)
+    assert "hint: data decides the size" in reason

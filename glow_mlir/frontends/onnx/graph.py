@@ -88,6 +88,8 @@ class GraphImporter:
     """What has been emitted of which value, for what is emitted once of equal ones."""
     symbols: set[str] = field(default_factory=set[str])
     """The names of symbols in sizes."""
+    has_bounds: bool = False
+    """Whether dimensions of inputs have bounds; what else is known at run time only, data decides."""
     block: Block = field(init=False)
     """Where operators are inserted: that of the function, or of a region."""
 
@@ -104,6 +106,7 @@ class GraphImporter:
         scope = Scope(self, self.opsets, initializers=initializers)
         types = input_types(inputs, self.dimensions)
         self.symbols.update(symbol.name for type_ in types.values() for symbol in symbols_of(sizes_of(type_)))
+        self.has_bounds = bool(self.symbols)
         values = check_values(types, self.values)
         for input_, type_ in types.items():
             if input_ in values:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.sizes import fitting_hint
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.functions import contradiction, has_importer, instantiate, standard_function
 from glow_mlir.frontends.onnx.node import Node
@@ -103,6 +104,7 @@ class Scope:
             )
         except UnsupportedError as error:
             error.node = error.node or name
+            error.hint = fitting_hint(error.hint, self.graph.has_bounds)
             self.graph.reasons.append(error)
             return False
         except MemoryError as error:
