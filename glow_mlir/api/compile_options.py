@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.pool import usable_cores
@@ -23,6 +24,28 @@ if TYPE_CHECKING:
 
 FULL_PRECISION = "f32"
 """The precision in which models compute as they are."""
+
+
+def given_dimensions(given: Any) -> dict[str, Dimension]:
+    """
+    What a user says of free dimensions, in numbers of Python; numbers of numpy are taken, too.
+
+    Raises `OptionError` for what does not go by names. Whether sizes are sizes is told where the model is known.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        reason = f"dimensions are given by name, not as {type(given).__name__}"
+        raise OptionError(reason, hint="dimensions={'batch': 1}")
+    return {label: _plain(size) for label, size in cast("Mapping[str, Any]", given).items()}
+
+
+def _plain(size: Any) -> Any:
+    """A size or bounds in whole numbers of Python; anything else as it is."""
+    if isinstance(size, tuple):
+        return tuple(map(_plain, cast("tuple[Any, ...]", size)))
+    is_foreign = isinstance(size, Integral) and not isinstance(size, int)
+    return int(size) if is_foreign else size
 
 
 @dataclass(frozen=True)

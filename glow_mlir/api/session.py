@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, check_pipeline, count_threads, names_of
+from glow_mlir.api.compile_options import (
+    FULL_PRECISION,
+    CompileOptions,
+    check_pipeline,
+    count_threads,
+    given_dimensions,
+    names_of,
+)
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.models import accepted_model
@@ -93,7 +100,7 @@ class InferenceSession:
         options = CompileOptions(
             backend=model_backend(source) if backend is None else backend,
             threads=count,
-            dimensions=dict(dimensions or {}),
+            dimensions=given_dimensions(dimensions),
             target=target,
             profile=profile,
             observers=tuple(observers),

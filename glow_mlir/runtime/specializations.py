@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from weakref import WeakSet
@@ -214,9 +214,9 @@ class Specializations(Executable):
         """
         What dimensions are taken for that have no bounds, or grow; raises `InputError` for one outside of its bounds.
         """
-        known = dict.fromkeys(self._bounds, 1)
+        free = {label for label in sizes if label not in self._bounds}
         found: dict[str, Dimension] = {
-            label: size for label, size in sizes.items() if label not in known and told_by(label, known) is None
+            label: sizes[label] for label in sizes if label in free and not self._follows(label, free)
         }
         for label, (least, most) in self._bounds.items():
             size = sizes.get(label, least)
@@ -227,12 +227,16 @@ class Specializations(Executable):
                 found[label] = (least, self._plan(label, size))
         return found
 
+    def _follows(self, label: str, free: Collection[str]) -> bool:
+        """Whether the label of a dimension says its size by others, of which some have bounds."""
+        others = dict.fromkeys((*self._bounds, *(other for other in free if other != label)), 1)
+        unbounded = dict.fromkeys((other for other in free if other != label), 1)
+        return told_by(label, others) is not None and told_by(label, unbounded) is None
+
     def _plan(self, label: str, size: int) -> int:
         """The largest size that a dimension is compiled for, where a call brings one."""
         with self._looking:
-            if size > self._planned.get(label, 0):
-                self._planned[label] = 1 << max(size - 1, 0).bit_length()
-            return self._planned.get(label, 1)
+            return max(self._planned.get(label, 1), 1 << max(size - 1, 0).bit_length())
 
     def _make_beside(self, general: Often, assumptions: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions in a thread; a mistake of the user's leaves the general one in place."""
@@ -271,8 +275,18 @@ class Specializations(Executable):
                 seconds=time.perf_counter() - start,
             )
             with self._looking:
+                self._outgrow(assumptions)
                 self._known[assumptions] = made
                 self._trim()
+
+    def _outgrow(self, assumptions: Assumptions) -> None:
+        """Plan for the largest sizes of assumptions, and give up what is for smaller ones: no call asks for it."""
+        grown = ((label, size[1]) for label, size in assumptions.sizes if isinstance(size, tuple))
+        most = {label: size for label, size in grown if size is not None}
+        self._planned |= most
+        for other in list(self._known):
+            if any(isinstance(size, tuple) and size[1] != most.get(label) for label, size in other.sizes):
+                del self._known[other]
 
     def _learn(self, error: InputValuesError) -> None:
         """Take further inputs among those whose values fix shapes."""

@@ -156,6 +156,8 @@ def told_by(label: str, known: Mapping[str, Size]) -> Size | None:
 
     Exporters give such labels to what follows from other sizes.
     """
+    if not re.fullmatch(r"[+-]?[^+-]+([+-][^+-]+)*", label):
+        return None
     total: Size = 0
     for sign, term in re.findall(r"([+-]?)([^+-]+)", label):
         factors = [factor.strip() for factor in term.split("*")]

@@ -347,3 +347,43 @@ def test_softmax_over_several_axes() -> None:
     x = np.random.default_rng(0).normal(size=(5, 4, 2)).astype(np.float32)
     (found,) = session.run(None, {"x": x})
     np.testing.assert_allclose(found, np.exp(x) / np.exp(x).sum((1, 2), keepdims=True), rtol=1e-5)
+
+
+def test_products_of_rows_with_rows_along_any_depth() -> None:
+    """Both operands are as deep as run time tells, one is stored transposed; Gemm takes what MatMul takes."""
+    nodes = [
+        node("Transpose", "x", "t", perm=[1, 0]),
+        node("MatMul", "x t", "g"),
+        node("Gemm", "x x", "h", transB=1, alpha=0.5),
+        node("Add", "g h", "y"),
+    ]
+    model = onnx_model(nodes, ["batch", "length"]).SerializeToString()
+    for backend in ("cpu", "interpreter"):
+        session = InferenceSession(
+            model, backend=backend, dimensions={"batch": (1, 20), "length": (1, 40)}, cache=False
+        )
+        for shape in ((1, 1), (20, 40), (7, 19)):
+            x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+            (found,) = session.run(None, {"x": x})
+            np.testing.assert_allclose(found, 1.5 * x @ x.T, rtol=1e-4, atol=1e-4)
+
+
+def test_bounds_may_be_numbers_of_numpy() -> None:
+    """The artifact, which names them, is written to the cache."""
+    model = onnx_model([node("Relu", "x", "y")], ["batch"]).SerializeToString()
+    session = InferenceSession(model, dimensions={"batch": (np.int64(1), np.int32(5))})  # pyright: ignore[reportArgumentType]
+    (found,) = session.run(None, {"x": np.full(3, -1, np.float32)})
+    np.testing.assert_array_equal(found, np.zeros(3))
+
+
+def test_dimensions_go_by_names() -> None:
+    model = onnx_model([node("Relu", "x", "y")], ["batch"]).SerializeToString()
+    with pytest.raises(OptionError, match=r"given by name, not as str \(hint"):
+        InferenceSession(model, dimensions="batch", cache=False)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_label_that_names_nothing_is_no_size() -> None:
+    model = onnx_model([node("Relu", "x", "y")], ["-", 4]).SerializeToString()
+    session = InferenceSession(model, cache=False)
+    assert session.get_inputs()[0].shape == ("-", 4)
+    assert session.run(None, {"x": np.ones((3, 4), np.float32)})[0].shape == (3, 4)

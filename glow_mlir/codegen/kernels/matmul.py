@@ -325,7 +325,6 @@ class MatMulKernel(Kernel):
             return
         if _flag(call.op, "transpose_right"):
             matrix = Box(right, (pitch, 1), offset)
-            (depth,) = numbers((depth,))
             emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, tile=tile, share=share)
             return
         source = right.pointer.at(offset, element)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import numbers
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import f32, vector
 from glow_mlir.codegen.builder.value import Index, Value
@@ -71,7 +72,7 @@ def emit_pack_transposed(
     packed: Box,
     matrix: Box,
     n: Index,
-    k: int,
+    k: Index,
     *,
     channels: int = 1,
     tile: Tile | None = None,
@@ -82,15 +83,21 @@ def emit_pack_transposed(
     does it; squares are transposed in registers. `packed` has only its operand and offset.
 
     Columns behind the last stay as they are: what is computed with them is never stored. With `channels`, the rows are
-    themselves `[k / channels, channels]`, and packed channel by channel.
+    themselves `[k / channels, channels]`, and packed channel by channel: Python has to know both numbers.
     """
     element = packed.operand.element
     tile = tile or tile_for(b.target, element)
-    panel, taps, (pitch, step) = tile.panel, k // channels, matrix.strides
+    panel, (pitch, step) = tile.panel, matrix.strides
     whole, rest = n // panel, n % panel
+    taps: Index = k
+    channel_step = 2 * panel  # It is not taken for one channel, and says that the others are inside.
+    if channels > 1:
+        (depth,) = numbers((k,))
+        taps = depth // channels
+        channel_step = depth // channels * panel
 
     def pack(number: Index, columns: Index) -> None:
-        target = replace(packed, strides=(1, panel, taps * panel), offset=packed.offset + number * (panel * k))
+        target = replace(packed, strides=(1, panel, channel_step), offset=packed.offset + number * (k * panel))
         source = replace(
             matrix, strides=(pitch, channels * step, step), offset=matrix.offset + number * (panel * pitch)
         )

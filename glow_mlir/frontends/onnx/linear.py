@@ -9,7 +9,7 @@ from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
@@ -42,9 +42,10 @@ def numpy_product(node: Node, left: SSAValue, right: SSAValue) -> SSAValue:
 def gemm_limited(node: Node) -> SSAValue:
     """Up to opset 6, the third operand has the shape of the result, unless `broadcast`."""
     result = gemm(node)
-    if not node.flag("broadcast") and node.shape(2) != shape_of(result):
+    if not node.flag("broadcast") and node.sizes(2) != sizes_of(result):
         hint = "up to opset 6, the attribute broadcast allows that"
-        raise ModelError(f"Gemm: {node.shape(2)} is not {shape_of(result)}", node=node.name, hint=hint)
+        reason = f"Gemm: {node.sizes(2)} is not {sizes_of(result)}"
+        raise ModelError(reason, node=node.name, hint=hint)
     return result
 
 
@@ -57,8 +58,9 @@ def gemm(node: Node) -> SSAValue:
         left = node.emit(TransposeOp, left, permutation=(1, 0))
     if node.flag("transB"):
         right = node.emit(TransposeOp, right, permutation=(1, 0))
-    columns = shape_of(right)[1]
-    if addend is not None and alpha == beta == 1.0 and shape_of(addend) in ((columns,), (1, columns)):
+    columns = sizes_of(right)[1]
+    is_vector = addend is not None and sizes_of(addend) in ((columns,), (1, columns)) and isinstance(columns, int)
+    if addend is not None and alpha == beta == 1.0 and is_vector:
         return node.emit(FullyConnectedOp, left, right, node.emit(ReshapeOp, addend, shape=(columns,)))
     result = node.emit(MatMulOp, left, right)
     if alpha != 1.0:
