@@ -51,15 +51,18 @@ class InputValuesError(UnsupportedError):
 class UnsupportedOperatorsError(UnsupportedError):
     """All operators of a model that are not supported, reported at once."""
 
-    def __init__(self, nodes: Sequence[tuple[str, str]], *, file: str = "", by: str = "the importer") -> None:
+    def __init__(
+        self,
+        nodes: Sequence[tuple[str, str]],
+        *,
+        file: str = "",
+        by: str = "the importer",
+        hint: str = "docs/add-an-operator.md shows how to add one",
+    ) -> None:
         self.nodes = tuple(nodes)
         listed = ", ".join(f"{kind} ('{name}')" for kind, name in nodes)
         plural = "operators are" if len(nodes) > 1 else "operator is"
-        super().__init__(
-            f"{len(nodes)} {plural} not supported by {by}: {listed}",
-            file=file,
-            hint="docs/add-an-operator.md shows how to add one",
-        )
+        super().__init__(f"{len(nodes)} {plural} not supported by {by}: {listed}", file=file, hint=hint)
 
 
 class OutOfMemoryError(GlowError):

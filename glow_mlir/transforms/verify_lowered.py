@@ -10,6 +10,8 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.dialects.sizes import HINT
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions
@@ -25,10 +27,13 @@ class VerifyLoweredPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in high_functions(op):
             backend = get_backend(function.target.backend)
+            refused = [op for op in operations(function) if isinstance(op, HighOp) and not backend.supports(op)]
             unsupported = [
                 (f"{inner.name} : {', '.join(map(str, inner.result_types))}", described(inner.location))
-                for inner in operations(function)
-                if isinstance(inner, HighOp) and not backend.supports(inner)
+                for inner in refused
             ]
-            if unsupported:
-                raise UnsupportedOperatorsError(unsupported, by=f"the backend '{backend.name}'")
+            by = f"the backend '{backend.name}'"
+            if any(not all(map(has_static_shape, (*inner.operands, *inner.results))) for inner in refused):
+                raise UnsupportedOperatorsError(unsupported, by=f"{by} with these sizes", hint=HINT)
+            if refused:
+                raise UnsupportedOperatorsError(unsupported, by=by)

@@ -387,3 +387,15 @@ def test_a_label_that_names_nothing_is_no_size() -> None:
     session = InferenceSession(model, cache=False)
     assert session.get_inputs()[0].shape == ("-", 4)
     assert session.run(None, {"x": np.ones((3, 4), np.float32)})[0].shape == (3, 4)
+
+
+def test_hints_are_about_sizes_where_these_are_the_reason() -> None:
+    """Of a kernel that takes them of other element types only, and of several operators at once."""
+    x = helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["batch", "length"])
+    y = helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)
+    nodes = [node("Transpose", "x", "t", perm=[1, 0]), node("MatMul", "x t", "y")]
+    products = helper.make_model(helper.make_graph(nodes, "graph", [x], [y]), ir_version=8)
+    sums = [node("Einsum", "x x", result, equation="ij,kj->ik") for result in "abc"]
+    for model in (products, onnx_model([*sums, node("Sum", "a b c", "y")], ["batch", "length"])):
+        with pytest.raises(UnsupportedError, match=r"\(hint: give dimensions numbers instead of bounds\)$"):
+            InferenceSession(model.SerializeToString(), dimensions=BOUNDS, cache=False)

@@ -262,6 +262,9 @@ class GraphImporter:
             raise InputValuesError(missing[0].reason, list(names), node=missing[0].node)
         if self.unsupported or self.reasons:
             listed = [*self.unsupported, *((error.reason, error.node) for error in self.reasons)]
+            hints = {error.hint for error in self.reasons}
+            if not self.unsupported and len(hints) == 1:
+                raise UnsupportedOperatorsError(listed, hint=hints.pop())
             raise UnsupportedOperatorsError(listed)
 
     def _import_output(self, scope: Scope, output: onnx.ValueInfoProto) -> str:
