@@ -1,8 +1,8 @@
 """
 Token after token of a decoder whose keys and values grow: one compilation beside ONNX Runtime.
 
-    python benchmarks/decoder.py
-    python benchmarks/decoder.py --form operator --tokens 128
+    python benchmarks/decoding.py
+    python benchmarks/decoding.py --form operator --tokens 128
 
 A decoder like GPT-2 of 4 layers makes 1 to 512 tokens, each from the keys and values that the call before gave. Both
 take turns, in one process and on one core, and results are compared at each token.
