@@ -27,7 +27,7 @@ from growing_decoder import FORMS, growing_decoder
 
 from contest.machine import cores_from, machine, stay_on
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count, natural, ranged
 
 LAYERS, WIDTH, HEADS, VOCABULARY, MOST = 4, 512, 8, 8000, 512
 
@@ -82,13 +82,14 @@ def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--form", default="comparison", choices=FORMS, help="how the model says attention")
-    parser.add_argument("--tokens", type=count, default=MOST, help=f"tokens of a round (at most {MOST})")
+    some = ranged(int, 1, MOST, f"a whole number from 1 to {MOST}")
+    parser.add_argument("--tokens", type=some, default=MOST, help=f"tokens of a round ({MOST})")
     parser.add_argument("--rounds", type=count, default=3, help="sequences of tokens (3)")
     parser.add_argument("--core", type=natural, default=0, help="the core to run on")
     options = parser.parse_args()
     stay_on(cores_from(options.core, 1))
     generator = np.random.default_rng(0)
-    tokens = min(options.tokens, MOST)
+    tokens = options.tokens
     turns = engines(options.form)
     rounds: list[list[list[float]]] = []
     for _ in range(options.rounds):
