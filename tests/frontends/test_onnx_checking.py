@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 from onnx_models import model_of, node, refusal, value, weight
 
 from glow_mlir.errors import ModelError
@@ -119,3 +119,12 @@ def test_large_weights_are_not_looked_at() -> None:
     model = model_of([*nodes, node("Sub", "b c", "y")], [value("x", shape=(1,))], initializers=weights)
     for source in (model, model.SerializeToString()):
         assert run_function(import_model(source), {"x": np.ones(1, np.float32)})["y"].sum() == 3 * 200 * 200
+
+
+def test_an_input_that_has_a_default_says_its_shape() -> None:
+    text = """<ir_version: 3, opset_import: ["": 7]>
+        add (float[3] x, float[3] w) => (float[3] y) <float[3] w = {1, 2, 3}> { y = Add (x, w) }"""
+    model = parser.parse_model(text)
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    with pytest.raises(ModelError, match="Field 'shape' of 'type' is required but missing"):
+        import_model(model)
