@@ -35,12 +35,22 @@ TripsAttr = IntegerAttr | SizesAttr
 """How many trips a loop has: an i64, or one size that is known at run time only."""
 
 
-def trips_of(trips: TripsAttr | None) -> Size | None:
-    """How many trips a loop has, at most where a condition ends it; `None` where no property tells."""
-    if isinstance(trips, SizesAttr):
-        (size,) = trips.data
-        return size
-    return None if trips is None else integer(trips)
+class CountedOp(ControlFlowOp, ABC):
+    """A loop, whose property `trips` says how often it runs, unless that is computed."""
+
+    @property
+    def size_of_trips(self) -> Size | None:
+        """How many trips there are, at most where there is a condition; `None` where they are computed."""
+        trips = self.properties.get("trips")
+        if isinstance(trips, SizesAttr):
+            (size,) = trips.data
+            return size
+        return None if trips is None else integer(trips)
+
+    @property
+    def static_trips(self) -> int | None:
+        """How many trips there are at most, where that is a number; exactly so many without a condition."""
+        return self.size_of_trips if isinstance(self.size_of_trips, int) else None
 
 
 def trips_attribute(trips: Size) -> Attribute:

@@ -13,11 +13,11 @@ from xdsl.printer import Printer
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.control_flow import (
+    CountedOp,
     TripsAttr,
     parse_trips,
     print_trips,
     trips_attribute,
-    trips_of,
     verify_trips,
 )
 from glow_mlir.dialects.glow_high.base import parse_defined_value, parse_optional_value, to_segments
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
 
 @irdl_op_definition
-class LoopOp(RegionOp):
+class LoopOp(RegionOp, CountedOp):
     """
     What a region yields when it has run several times; each trip takes what the one before yielded.
 
@@ -145,16 +145,6 @@ class LoopOp(RegionOp):
     def stacked(self) -> tuple[SSAValue, ...]:
         """The results that have a row of each trip."""
         return tuple(self.results[len(self.initial) :])
-
-    @property
-    def size_of_trips(self) -> Size | None:
-        """How many trips there are, at most where there is a condition; `None` where they are computed."""
-        return trips_of(self.trips)
-
-    @property
-    def static_trips(self) -> int | None:
-        """How many trips there are at most, where that is a number; exactly so many without a condition."""
-        return self.size_of_trips if isinstance(self.size_of_trips, int) else None
 
     @property
     def over(self) -> list[Rows]:

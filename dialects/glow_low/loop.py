@@ -23,11 +23,11 @@ from xdsl.traits import Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.control_flow import (
+    CountedOp,
     TripsAttr,
     parse_trips,
     print_trips,
     trips_attribute,
-    trips_of,
     verify_trips,
 )
 from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
@@ -48,7 +48,7 @@ from glow_mlir.support.symbols import Size
 
 
 @irdl_op_definition
-class LoopOp(RegionOp):
+class LoopOp(RegionOp, CountedOp):
     """
     Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
 
@@ -99,16 +99,6 @@ class LoopOp(RegionOp):
     def index(self) -> SSAValue:
         """The number of the trip."""
         return self.block.args[0]
-
-    @property
-    def size_of_trips(self) -> Size | None:
-        """How many trips there are, at most where there is a condition; `None` where they are computed."""
-        return trips_of(self.trips)
-
-    @property
-    def static_trips(self) -> int | None:
-        """How many trips there are at most, where that is a number; exactly so many without a condition."""
-        return self.size_of_trips if isinstance(self.size_of_trips, int) else None
 
     @property
     def most_trips(self) -> int | None:

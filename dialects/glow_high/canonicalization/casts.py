@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float32Type,
     Float64Type,
-    IntegerType,
     ReducedPrecisionFloatType,
-    Signedness,
 )
 from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
@@ -25,6 +22,7 @@ from glow_mlir.dialects.element_types import (
     is_narrow_float,
     is_narrow_integer,
     is_unsigned,
+    number_width,
 )
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
@@ -48,8 +46,7 @@ def precision(element: Attribute) -> tuple[int, int]:
 
 def width(element: Attribute) -> int:
     """Bits of an integer type, without those of a sign."""
-    integer = cast("IntegerType[int, Signedness]", element)
-    return integer.width.data - (0 if is_unsigned(element) else 1)
+    return number_width(element) - (0 if is_unsigned(element) else 1)
 
 
 def holds(wide: Attribute, narrow: Attribute) -> bool:
@@ -73,17 +70,13 @@ def is_needless(source: Attribute, between: Attribute, target: Attribute) -> boo
     Integers wrap into a narrower integer, but floats saturate: an integer as a float is not the same on the way there.
     """
     if all(map(_is_whole, (source, between, target))):
-        return holds(between, source) or _bits(target) <= _bits(between)
+        return holds(between, source) or number_width(target) <= number_width(between)
     saturates = _is_whole(source) and is_float(between) and _is_whole(target)
     return holds(between, source) and (not saturates or holds(target, source))
 
 
 def _is_whole(element: Attribute) -> bool:
     return is_integer(element) or is_narrow_integer(element)
-
-
-def _bits(element: Attribute) -> int:
-    return cast("IntegerType[int, Signedness]", element).width.data
 
 
 class CastOfCast(RewritePattern):
