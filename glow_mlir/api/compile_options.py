@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
-from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -37,15 +36,7 @@ def given_dimensions(given: Any) -> dict[str, Dimension]:
     if not isinstance(given, Mapping):
         reason = f"dimensions are given by name, not as {type(given).__name__}"
         raise OptionError(reason, hint="dimensions={'batch': 1}")
-    return {label: _plain(size) for label, size in cast("Mapping[str, Any]", given).items()}
-
-
-def _plain(size: Any) -> Any:
-    """A size or bounds in whole numbers of Python; anything else as it is."""
-    if isinstance(size, tuple):
-        return tuple(map(_plain, cast("tuple[Any, ...]", size)))
-    is_foreign = isinstance(size, Integral) and not isinstance(size, int)
-    return int(size) if is_foreign else size
+    return {label: plain_numbers(size) for label, size in cast("Mapping[str, Any]", given).items()}
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,7 @@ class Specializations(Executable):
         self._bounds = dict(bounds or {})
         self._planned: dict[str, int] = {}
         """Dimension that grows → the largest size that is compiled for."""
+        self._following = _following(set(signature.free).difference(self._bounds), self._bounds)
         self.signature = signature
         self.limits = limits
         self._names = tuple(names)
@@ -214,9 +215,8 @@ class Specializations(Executable):
         """
         What dimensions are taken for that have no bounds, or grow; raises `InputError` for one outside of its bounds.
         """
-        free = {label for label in sizes if label not in self._bounds}
         found: dict[str, Dimension] = {
-            label: sizes[label] for label in sizes if label in free and not self._follows(label, free)
+            label: size for label, size in sizes.items() if label not in self._bounds and label not in self._following
         }
         for label, (least, most) in self._bounds.items():
             size = sizes.get(label, least)
@@ -226,12 +226,6 @@ class Specializations(Executable):
             if most is None:
                 found[label] = (least, self._plan(label, size))
         return found
-
-    def _follows(self, label: str, free: Collection[str]) -> bool:
-        """Whether the label of a dimension says its size by others, of which some have bounds."""
-        others = dict.fromkeys((*self._bounds, *(other for other in free if other != label)), 1)
-        unbounded = dict.fromkeys((other for other in free if other != label), 1)
-        return told_by(label, others) is not None and told_by(label, unbounded) is None
 
     def _plan(self, label: str, size: int) -> int:
         """The largest size that a dimension is compiled for, where a call brings one."""
@@ -304,6 +298,16 @@ class Specializations(Executable):
     def _bytes(self) -> int:
         """The bytes of those that are kept, shared parts once."""
         return sum(_together(self._known.values()).values())
+
+
+def _following(free: set[str], bounds: Collection[str]) -> frozenset[str]:
+    """The labels without bounds that say their sizes by others, of which some have bounds."""
+
+    def is_told(label: str, known: Iterable[str]) -> bool:
+        return told_by(label, dict.fromkeys(known, 1)) is not None
+
+    others = ((label, free - {label}) for label in free)
+    return frozenset(label for label, rest in others if is_told(label, rest.union(bounds)) and not is_told(label, rest))
 
 
 def _together(items: Iterable[Specialization]) -> dict[object, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any, cast
 
 
 def whole_number(value: object) -> int | None:
@@ -13,3 +14,11 @@ def whole_number(value: object) -> int | None:
         return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
         return None
+
+
+def plain_numbers(value: Any) -> Any:
+    """A whole number, or a tuple of some, in numbers of Python, where numpy's are given; anything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(map(plain_numbers, cast("tuple[Any, ...]", value)))
+    number = whole_number(value)
+    return value if number is None else number

@@ -17,7 +17,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
-from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize, told_by
 
 
@@ -132,9 +132,10 @@ def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
     """Free dimension → its size: a number, or a symbol where there are bounds, with a name that IR can have."""
     found: dict[str, Size] = {}
     taken: set[str] = set()
-    for label, given in dimensions.items():
+    for label, told in dimensions.items():
+        given: Dimension = plain_numbers(told)
         if not isinstance(given, tuple):
-            found[label] = int(given)  # It may be a number of numpy.
+            found[label] = given
             continue
         least, most = given
         if most is None:
