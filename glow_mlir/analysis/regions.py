@@ -154,8 +154,8 @@ class Relocation:
     A move of a whole allocation into a part of another, or of itself: how its addresses change.
 
     Allocations are laid out for the largest values of symbols, and so are their moves. `axes` has the size, the stride
-    before and the stride after of each axis, the largest stride before first; the elements
-    before follow each other without gaps from offset 0 on.
+    before and the stride after of each axis, the largest stride before first; the elements before follow each other
+    without gaps from offset 0 on.
     """
 
     axes: tuple[tuple[int, int, int], ...]

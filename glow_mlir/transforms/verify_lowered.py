@@ -10,11 +10,11 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.shapes import has_static_shape
-from glow_mlir.dialects.sizes import HINT
+from glow_mlir.dialects.symbol_binding import used_symbols
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.run_time_sizes import hint_at
 from glow_mlir.ir.traversal import operations
 
 
@@ -27,13 +27,13 @@ class VerifyLoweredPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in high_functions(op):
             backend = get_backend(function.target.backend)
-            refused = [op for op in operations(function) if isinstance(op, HighOp) and not backend.supports(op)]
-            unsupported = [
-                (f"{inner.name} : {', '.join(map(str, inner.result_types))}", described(inner.location))
-                for inner in refused
+            refused = [item for item in operations(function) if isinstance(item, HighOp) and not backend.supports(item)]
+            listed = [
+                (f"{item.name} : {', '.join(map(str, item.result_types))}", described(item.location))
+                for item in refused
             ]
             by = f"the backend '{backend.name}'"
-            if any(not all(map(has_static_shape, (*inner.operands, *inner.results))) for inner in refused):
-                raise UnsupportedOperatorsError(unsupported, by=f"{by} with these sizes", hint=HINT)
+            if any(map(used_symbols, refused)):
+                raise UnsupportedOperatorsError(listed, by=f"{by} with these sizes", hint=hint_at(refused[0]))
             if refused:
-                raise UnsupportedOperatorsError(unsupported, by=by)
+                raise UnsupportedOperatorsError(listed, by=by)

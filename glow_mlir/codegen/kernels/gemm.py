@@ -325,10 +325,9 @@ class Ahead:
         """The variant that fetches all lines of the cache on its way, not some of them."""
         if not kernel.prefetch:
             return kernel
-        cells, line = kernel.tile.panel, line_elements(target, kernel.dot.right_cell)
-        if isinstance(self.rows, int):
-            return dataclasses.replace(kernel, prefetch=-(-cells * kernel.rows // (self.rows * line)))
-        return dataclasses.replace(kernel, prefetch=-(-cells // line))
+        rows = self.rows if isinstance(self.rows, int) else kernel.rows
+        cells, line = kernel.tile.panel * kernel.rows, line_elements(target, kernel.dot.right_cell)
+        return dataclasses.replace(kernel, prefetch=-(-cells // (rows * line)))
 
     def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
         """What the tile from a row on is told."""
