@@ -12,11 +12,11 @@ from glow_mlir.constants.codes import CELL_BITS, pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.data_movement import cut
+from glow_mlir.frontends.onnx.elementwise import as_element
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
@@ -38,8 +38,8 @@ def matmul_nbits(node: Node) -> SSAValue:
     codes = _reshaped(node, 1, (columns, blocks * block * bits // 8))
     parameters = [_reshaped(node, 2, (columns, blocks)), _zero_points(node, columns, blocks, bits)]
     widths = {"bits": bits, "block": block}
-    left, bias = _as_f32(node, node.input(0)), node.optional(5)
-    added = None if bias is None else _as_f32(node, bias)
+    left, bias = as_element(node, node.input(0), f32), node.optional(5)
+    added = None if bias is None else as_element(node, bias, f32)
     if rank_of(left) == 1:
         left = node.emit(ReshapeOp, left, shape=(1, *shape_of(left)))
     if shape_of(left)[-1] != depth:
@@ -54,7 +54,7 @@ def matmul_nbits(node: Node) -> SSAValue:
     result = node.emit(BlockwiseMatMulOp, left, codes, *parameters, added, **widths, left_bits=left_bits)
     if node.rank(0) == 1:
         result = node.emit(ReshapeOp, result, shape=(columns,))
-    return result if element_of(result) == node.element(0) else node.emit(CastOp, result, to=node.element(0))
+    return as_element(node, result, node.element(0))
 
 
 _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
@@ -101,10 +101,6 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
     return node.constant(np.ascontiguousarray(unpack_codes(packed.reshape(columns, width), bits)[:, :blocks]))
 
 
-def _as_f32(node: Node, value: SSAValue) -> SSAValue:
-    return value if element_of(value) == f32 else node.emit(CastOp, value, to=f32)
-
-
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
 def gather_block_quantized(node: Node) -> SSAValue:
     """Slices of numbers that blocks of constant codes along the last axis stand for."""
@@ -127,7 +123,7 @@ def gather_block_quantized(node: Node) -> SSAValue:
         raise node.unsupported(reason)
     numbers = table.emit(node)
     rows = node.emit(GatherOp, numbers, node.input(1), axis=node.int("gather_axis", 0))
-    return rows if element_of(node.input(2)) == f32 else node.emit(CastOp, rows, to=element_of(node.input(2)))
+    return as_element(node, rows, element_of(node.input(2)))
 
 
 def numbers_of_blocks(node: Node) -> SSAValue | None:
@@ -158,7 +154,7 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
     result = found.emit(node)
     if is_turned:
         result = node.emit(TransposeOp, result, permutation=(1, 0))
-    return result if kind in (f32, f8E8M0FNU) else node.emit(CastOp, result, to=kind)
+    return as_element(node, result, f32 if kind == f8E8M0FNU else kind)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.elementwise import as_element
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 
@@ -19,7 +19,7 @@ from glow_mlir.ir.registry import onnx_operator
 def matmul(node: Node) -> SSAValue:
     """Numpy's matmul; ONNX keeps the type of narrow integers, and wraps."""
     result = numpy_product(node, node.input(0), node.input(1))
-    return result if element_of(result) == node.element() else node.emit(CastOp, result, to=node.element())
+    return as_element(node, result, node.element())
 
 
 def numpy_product(node: Node, left: SSAValue, right: SSAValue) -> SSAValue:

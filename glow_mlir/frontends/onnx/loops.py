@@ -12,7 +12,7 @@ from xdsl.ir import Block, Region, SSAValue
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, LessOp, SubOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
@@ -23,9 +23,8 @@ from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.constants import places
 from glow_mlir.frontends.onnx.control_flow import check_number
-from glow_mlir.frontends.onnx.data_movement import cut
+from glow_mlir.frontends.onnx.data_movement import cut, moved_axis
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.selection import first
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.symbols import Size, SymbolicSize
@@ -71,7 +70,11 @@ class Body:
         self.initial = [*self.initial, node.constant(np.array(0, np.int64))]
         self.block.insert_arg(INDEX, len(self.initial))
         with node.graph.inside(self.block):
-            return node.emit(AddOp, self.block.args[0], node.constant(np.array(1, np.int64)))
+            return self.next_number(node)
+
+    def next_number(self, node: Node) -> SSAValue:
+        """How many trips there have been behind this one, in the body."""
+        return node.emit(AddOp, self.block.args[0], node.constant(np.array(1, np.int64)))
 
     def emit(
         self,
@@ -242,7 +245,7 @@ class LoopImport:
         results = body.emit(Trips(most, condition), [*following, number], rows, again)
         size = self.node.bind_symbol(results[len(following)], most)
         stacked = results[len(following) + 1 :]
-        return [*results[: len(following)], *(first(self.node, value, size) for value in stacked)]
+        return [*results[: len(following)], *(cut(self.node, value, {0: (0, size)}) for value in stacked)]
 
     def _most_rows(self, count: Size | SSAValue | None) -> int:
         """How many trips a loop has at most whose condition is computed; raises where nothing tells."""
@@ -258,7 +261,7 @@ class LoopImport:
         count = node.emit(ReshapeOp, node.input(0), shape=())
         allowed = node.emit(LessOp, node.constant(np.array(0, np.int64)), count)
         with node.graph.inside(body.block):
-            number = node.emit(AddOp, body.block.args[0], node.constant(np.array(1, np.int64)))
+            number = body.next_number(node)
             again = node.emit(AndOp, following, node.emit(LessOp, number, count))
         return node.emit(AndOp, condition, allowed), again
 
@@ -312,7 +315,7 @@ def scan(node: Node) -> Results | None:
     states, tensors = _operands(node, 0)
     axes = node.ints("scan_input_axes", [0] * len(tensors))
     check_number(node, len(tensors), len(axes), "scan_input_axes has")
-    fronted = [_moved(node, value, normalize_axis(axis, rank_of(value)), 0) for value, axis in zip(tensors, axes)]
+    fronted = [moved_axis(node, value, normalize_axis(axis, rank_of(value)), 0) for value, axis in zip(tensors, axes)]
     rows = [Rows(*pair) for pair in zip(fronted, _directions(node, "scan_input_directions", len(tensors)))]
     results = _scan(node, states, rows, "scan_output_directions")
     if results is None:
@@ -320,7 +323,7 @@ def scan(node: Node) -> Results | None:
     stacked = results[len(states) :]
     axes = node.ints("scan_output_axes", [0] * len(stacked))
     check_number(node, len(stacked), len(axes), "scan_output_axes has")
-    placed = [_moved(node, value, 0, normalize_axis(axis, rank_of(value))) for value, axis in zip(stacked, axes)]
+    placed = [moved_axis(node, value, 0, normalize_axis(axis, rank_of(value))) for value, axis in zip(stacked, axes)]
     return [*results[: len(states)], *placed]
 
 
@@ -364,13 +367,6 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
     if wrong := [direction for direction in directions if direction not in (0, 1)]:
         raise ModelError(f"{name} of Scan has {wrong[0]}", node=node.name, hint="0 is forwards, 1 is backwards")
     return [bool(direction) for direction in directions]
-
-
-def _moved(node: Node, value: SSAValue, axis: int, place: int) -> SSAValue:
-    """The value with an axis at another place."""
-    order = [position for position in range(rank_of(value)) if position != axis]
-    order.insert(place, axis)
-    return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)
 
 
 def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], directions: str) -> list[SSAValue] | None:

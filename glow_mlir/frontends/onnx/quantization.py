@@ -27,7 +27,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, Re
 from glow_mlir.dialects.quant import integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
-from glow_mlir.frontends.onnx.elementwise import converted
+from glow_mlir.frontends.onnx.elementwise import as_element, converted
 from glow_mlir.frontends.onnx.linear import numpy_product
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
@@ -99,9 +99,9 @@ def _rounded(
     ratio, offset = _operands(node, sizes_of(value), axis, scale, zero_point)
     assert ratio is not None
     computed = f64 if f64 in (element_of(value), element_of(ratio)) else f32
-    number = node.emit(DivOp, *(_as(node, operand, computed) for operand in (value, ratio)))
+    number = node.emit(DivOp, *(as_element(node, operand, computed) for operand in (value, ratio)))
     if offset is not None and not _is_zero(node, zero_point):
-        number = node.emit(AddOp, number, _as(node, offset, computed))
+        number = node.emit(AddOp, number, as_element(node, offset, computed))
     return converted(node, number, element)
 
 
@@ -111,18 +111,14 @@ def _scaled(node: Node, value: SSAValue, scale: int, zero_point: int, axis: int 
     assert ratio is not None
     number = node.emit(CastOp, value, to=f32)
     if offset is not None and not _is_zero(node, zero_point):
-        number = node.emit(SubOp, number, _as(node, offset, f32))
-    return _as(node, node.emit(MulOp, number, _as(node, ratio, f32)), element_of(ratio))
+        number = node.emit(SubOp, number, as_element(node, offset, f32))
+    return as_element(node, node.emit(MulOp, number, as_element(node, ratio, f32)), element_of(ratio))
 
 
 def _is_zero(node: Node, position: int) -> bool:
     """Whether an operand is known to be 0."""
     known = node.known(position)
     return known is not None and not known.astype(np.float32).any()
-
-
-def _as(node: Node, value: SSAValue, element: Attribute) -> SSAValue:
-    return value if element_of(value) == element else node.emit(CastOp, value, to=element)
 
 
 def _in_bytes(element: Attribute) -> Attribute:
@@ -135,7 +131,7 @@ def _in_bytes(element: Attribute) -> Attribute:
 def _as_computed(node: Node, value: SSAValue) -> SSAValue:
     """An operand in a type that is computed with: narrow integers as bytes, narrow floats as f32."""
     element = element_of(value)
-    return _as(node, value, f32 if is_narrow_float(element) else _in_bytes(element))
+    return as_element(node, value, f32 if is_narrow_float(element) else _in_bytes(element))
 
 
 def _check_codes(node: Node, element: Attribute) -> None:

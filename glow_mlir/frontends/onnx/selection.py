@@ -7,22 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp, NonZeroOp, UniqueOp
 from glow_mlir.dialects.shapes import largest_shape, normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.data_movement import cut, moved_axis
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import Size, product_of
-
-
-def first(node: Node, value: SSAValue, count: Size, axis: int = 0) -> SSAValue:
-    """The first elements of a value along an axis, as many as `count`."""
-    sizes = sizes_of(value)
-    ends = (*sizes[:axis], count, *sizes[axis + 1 :])
-    return node.emit(SliceOp, value, starts=(0,) * len(sizes), ends=ends)
+from glow_mlir.support.symbols import product_of
 
 
 def flat(node: Node, value: SSAValue) -> SSAValue:
@@ -33,7 +27,7 @@ def flat(node: Node, value: SSAValue) -> SSAValue:
 def places_of(node: Node, value: SSAValue) -> SSAValue:
     """The places of all elements of a value of one axis or more that are not 0, one a column."""
     places, count = node.emit_all(NonZeroOp, value)
-    return first(node, places, node.bind_symbol(count, shape_of(places)[1]), axis=1)
+    return cut(node, places, {1: (0, node.bind_symbol(count, shape_of(places)[1]))})
 
 
 @onnx_operator("NonZero")
@@ -63,23 +57,15 @@ def compress(node: Node) -> SSAValue:
 def unique(node: Node) -> Sequence[SSAValue]:
     """The different elements, or slices along `axis`, where they first are, where each is, how often they come."""
     axis = normalize_axis(node.int("axis"), node.rank()) if node.has("axis") else None
-    value = flat(node, node.input()) if axis is None else _fronted(node, node.input(), axis)
+    value = flat(node, node.input()) if axis is None else moved_axis(node, node.input(), axis, 0)
     sizes = sizes_of(value)
     rows = node.emit(ReshapeOp, value, shape=(sizes[0], product_of(sizes[1:])))
     found, indices, inverse, occurrences, count = node.emit_all(UniqueOp, rows, sorted=node.flag("sorted", True))
     number = node.bind_symbol(count, largest(sizes[0]))
-    kept = node.emit(ReshapeOp, first(node, found, number), shape=(number, *sizes[1:]))
-    values = kept if axis is None else _fronted(node, kept, axis, back=True)
-    return [values, first(node, indices, number), inverse, first(node, occurrences, number)]
-
-
-def _fronted(node: Node, value: SSAValue, axis: int, back: bool = False) -> SSAValue:
-    """The value with an axis in front of the others; or where that is so, `back` in its place."""
-    rank = len(sizes_of(value))
-    order = [axis, *(place for place in range(rank) if place != axis)]
-    if back:
-        order = [order.index(place) for place in range(rank)]
-    return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)
+    found, indices, occurrences = (cut(node, item, {0: (0, number)}) for item in (found, indices, occurrences))
+    kept = node.emit(ReshapeOp, found, shape=(number, *sizes[1:]))
+    values = kept if axis is None else moved_axis(node, kept, 0, axis)
+    return [values, indices, inverse, occurrences]
 
 
 @onnx_operator("NonMaxSuppression", since=10)
@@ -97,4 +83,4 @@ def non_max_suppression(node: Node) -> SSAValue:
         center_point_box=node.flag("center_point_box"),
         limit=limit,
     )
-    return first(node, rows, node.bind_symbol(count, shape_of(rows)[0]))
+    return cut(node, rows, {0: (0, node.bind_symbol(count, shape_of(rows)[0]))})
