@@ -24,6 +24,18 @@ ACCURACIES = ("default", "strict")
 REQUANTIZATIONS = ("float", "integer")
 """How codes change their scale: docs/quantization.md says what each computes."""
 
+OPTIMIZATIONS = ("speed", "size")
+"""What a function is made for: few instructions executed, or little code and memory."""
+
+RELOCATIONS = ("pic", "static")
+"""Whether code runs at any address, or at the one that a linker gives it."""
+
+CODE_MODELS = ("small", "medium", "large")
+"""How far apart code and data may be, as compilers name it."""
+
+FLOAT_ABIS = ("", "hard", "soft")
+"""How floats are passed to functions; where nothing is said, as the triple has it."""
+
 POINTER_BITS = (32, 64)
 """The sizes of pointers that there is code for."""
 
@@ -38,8 +50,20 @@ LEAST: Mapping[str, int] = {
     "l1_bytes": 0,
     "l2_bytes": 0,
     "l3_bytes": 0,
+    "ram_bytes": 0,
+    "flash_bytes": 0,
 }
 """Field → the least number it may have; with fewer registers, no kernel could keep the values of one operation."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "accuracy": ACCURACIES,
+    "requantization": REQUANTIZATIONS,
+    "optimize": OPTIMIZATIONS,
+    "relocation": RELOCATIONS,
+    "code_model": CODE_MODELS,
+    "float_abi": FLOAT_ABIS,
+}
+"""Field → the words it may be."""
 
 _FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
 """A feature that is on or off, as LLVM writes it."""
@@ -67,8 +91,10 @@ class Target:
     what a line of the caches has, `page_bytes` a page of memory, `l1_bytes` to `l3_bytes` the caches of data, 0 where
     there is none. `threads` says for how many the work of one
     inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`, `requantization`
-    one of `REQUANTIZATIONS`. `costs` has names
-    and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
+    one of `REQUANTIZATIONS`, `optimize` one of `OPTIMIZATIONS`. `ram_bytes` and `flash_bytes` are what a function may
+    take of memory that is written, and of memory that is only read, 0 for no limit. `relocation`, `code_model` and
+    `float_abi` say how its machine code is linked and called. `costs` has names and values of `Costs` that differ from
+    what the backend has measured of such a machine, sorted.
 
     Raises `OptionError` for a value that a field cannot have.
     """
@@ -88,6 +114,12 @@ class Target:
     threads: int = 1
     accuracy: str = "default"
     requantization: str = "float"
+    optimize: str = "speed"
+    ram_bytes: int = 0
+    flash_bytes: int = 0
+    relocation: str = "pic"
+    code_model: str = "small"
+    float_abi: str = ""
     costs: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
@@ -99,11 +131,10 @@ class Target:
                 raise OptionError(f"{name}={getattr(self, name)} is too little", hint=f"{least} or more")
         if self.threads < 1:
             raise threads_error(self.threads)
-        if self.accuracy not in ACCURACIES:
-            raise OptionError(f"no accuracy '{self.accuracy}'", hint=f"there are {', '.join(ACCURACIES)}")
-        if self.requantization not in REQUANTIZATIONS:
-            hint = f"there are {', '.join(REQUANTIZATIONS)}"
-            raise OptionError(f"no requantization '{self.requantization}'", hint=hint)
+        for name, words in WORDS.items():
+            if (word := getattr(self, name)) not in words:
+                hint = f"there are {', '.join(filter(None, words))}"
+                raise OptionError(f"no {name.replace('_', ' ')} '{word}'", hint=hint)
         if self.pointer_bits not in POINTER_BITS:
             hint = f"it is {' or '.join(map(str, POINTER_BITS))}"
             raise OptionError(f"pointer_bits={self.pointer_bits} is no size of a pointer", hint=hint)

@@ -17,7 +17,10 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
 
-MACHINE = (*(name for name in FIELDS if name not in ("backend", "threads", "accuracy")), "costs")
+_OF_USE = ("backend", "threads", "accuracy", "optimize", "ram_bytes", "flash_bytes")
+"""Fields that say what a function is for, not the machine."""
+
+MACHINE = (*(name for name in FIELDS if name not in _OF_USE), "costs")
 """What a name such as `avx2` says of a target."""
 
 
@@ -49,6 +52,12 @@ class AssignTargetPass(ModulePass):
     threads: int | None = None
     accuracy: str | None = None
     requantization: str | None = None
+    optimize: str | None = None
+    ram_bytes: int | None = None
+    flash_bytes: int | None = None
+    relocation: str | None = None
+    code_model: str | None = None
+    float_abi: str | None = None
     override: bool = False
 
     def __post_init__(self) -> None:
