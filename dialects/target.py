@@ -68,12 +68,31 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 _FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
 """A feature that is on or off, as LLVM writes it."""
 
-_FAMILIES = {"x86_64": "x86", "aarch64": "aarch64", "arm64": "aarch64", "riscv32": "riscv", "riscv64": "riscv"}
+_FAMILIES = {
+    **dict.fromkeys(("x86_64",), "x86"),
+    **dict.fromkeys(("aarch64", "arm64"), "aarch64"),
+    **dict.fromkeys(("riscv32", "riscv64"), "riscv"),
+    **dict.fromkeys(("thumbv6m", "thumbv7m", "thumbv7em", "thumbv8m.main", "thumbv8.1m.main", "armv7"), "arm"),
+    **dict.fromkeys(("wasm32", "wasm64"), "wasm"),
+}
 """Architecture, as a triple begins → the family that `_CAPABILITIES` knows."""
 
+_FPV5 = frozenset({"fp-armv8d16sp", "fp-armv8d16", "fp-armv8"})
+"""Arm's floating-point units that round."""
+
 _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
-    "fma": {"x86": frozenset({"fma"}), "aarch64": frozenset({"neon"}), "riscv": frozenset({"d"})},
-    "rounding": {"x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}), "aarch64": frozenset({"neon"})},
+    "fma": {
+        "x86": frozenset({"fma"}),
+        "aarch64": frozenset({"neon"}),
+        "riscv": frozenset({"d"}),
+        "arm": _FPV5 | {"vfp4d16sp", "vfp4d16", "vfp4"},
+    },
+    "rounding": {
+        "x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}),
+        "aarch64": frozenset({"neon"}),
+        "arm": _FPV5,
+        "wasm": frozenset({"simd128"}),
+    },
     "rounding_conversion": {"x86": frozenset({"sse2", "avx2"}), "aarch64": frozenset({"neon"})},
     "scaling": {"x86": frozenset({"avx512vl"})},
     "masked": {"x86": frozenset({"avx2", "avx512f"})},

@@ -21,10 +21,20 @@ _AMX = f"{_X86_64_V4},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16,+avx512vnni"
 _ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
 """What is assumed of a machine whose caches nothing tells."""
 
-_SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32)
-"""What is assumed of a small machine: no vectors, no third cache."""
+_SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32, relocation="static")
+"""What is assumed of a small machine: no vectors, no third cache, code at a fixed address."""
 
 _X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
+
+_ARM = replace(_ANY, triple="aarch64-unknown-linux-gnu", cpu="generic", vector_bits=128, vector_registers=32)
+
+_RISCV = replace(_ANY, triple="riscv64-unknown-linux-gnu", cpu="generic-rv64", vector_registers=32)
+
+_GC = "+m,+a,+f,+d,+c"
+"""What every application processor of RISC-V has."""
+
+_HARD_FLOAT = replace(_SMALL, triple="thumbv7em-unknown-none-eabihf", vector_registers=32, float_abi="hard")
+"""A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
 
 PRESETS: Mapping[str, Target] = {
     "avx2": replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256),
@@ -35,25 +45,36 @@ PRESETS: Mapping[str, Target] = {
     "amx": replace(
         _X86, cpu="x86-64-v4", features=_AMX, vector_bits=512, vector_registers=32, l1_bytes=48 << 10, l2_bytes=2 << 20
     ),
+    "sse4.2": replace(_X86, cpu="x86-64-v2", features="+popcnt,+sse2,+sse4.1,+sse4.2,+ssse3", vector_bits=128),
     "sse2": replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128),
-    "neon": replace(
-        _ANY,
-        triple="aarch64-unknown-linux-gnu",
-        cpu="generic",
-        features="+neon",
-        vector_bits=128,
-        vector_registers=32,
-    ),
-    # Microcontrollers and small machines, whose addresses have 32 bits. One without floats of 64 bits calls a library.
-    "cortex-m4": replace(
-        _SMALL,
-        triple="thumbv7em-unknown-none-eabihf",
-        cpu="cortex-m4",
-        features="+vfp4d16sp",
-        vector_registers=32,
-    ),
+    "neon": replace(_ARM, features="+neon"),
+    "neon-dotprod": replace(_ARM, features="+dotprod,+neon"),
+    "neon-i8mm": replace(_ARM, features="+dotprod,+i8mm,+neon"),
+    # Vectors whose length the processor decides, for one length.
+    "sve-128": replace(_ARM, features="+neon,+sve"),
+    "sve-256": replace(_ARM, features="+neon,+sve", vector_bits=256),
+    "riscv64": replace(_RISCV, features=_GC),
+    "rvv-128": replace(_RISCV, features=f"{_GC},+v,+zvl128b", vector_bits=128),
+    "rvv-256": replace(_RISCV, features=f"{_GC},+v,+zvl256b", vector_bits=256),
     "riscv32": replace(
-        _SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features="+m,+a,+f,+d,+c", vector_registers=32
+        _SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features=_GC, vector_registers=32
+    ),
+    # Floats of a machine without an FPU are library calls.
+    "cortex-m0plus": replace(
+        _SMALL, triple="thumbv6m-unknown-none-eabi", cpu="cortex-m0plus", vector_registers=4, float_abi="soft"
+    ),
+    "cortex-m4": replace(_HARD_FLOAT, cpu="cortex-m4", features="+dsp,+vfp4d16sp"),
+    "cortex-m7": replace(_HARD_FLOAT, cpu="cortex-m7", features="+dsp,+fp-armv8d16sp,-fp64"),
+    "cortex-m55": replace(
+        _HARD_FLOAT,
+        triple="thumbv8.1m.main-unknown-none-eabihf",
+        cpu="cortex-m55",
+        features="+dsp,+fp-armv8d16,+fp64,+mve.fp",
+        vector_bits=128,
+        vector_registers=8,
+    ),
+    "wasm32": replace(
+        _SMALL, triple="wasm32-unknown-unknown", cpu="generic", features="+simd128", vector_bits=128, l3_bytes=8 << 20
     ),
     # What any x86-64 machine can run, without vectors: stands in for a microcontroller in the tests.
     "scalar": replace(_X86, cpu="x86-64"),
