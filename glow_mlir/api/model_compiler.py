@@ -307,6 +307,7 @@ class ModelCompiler:
             tune=options.tune,
             as_given=pipeline is None and is_ir(model),
         )
+        compilation.check_runnable()
         compilation.seconds["import"] = time.perf_counter() - start
         artifact = compilation.artifact(room)
         return artifact, compilation.seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.context import Context
@@ -13,9 +13,9 @@ from xdsl.passes import ModulePass
 from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.binding_layouts import bound_layouts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, failing, failure_of, modules_of_targets
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import SUPPORT, undefined_symbols
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage, deferred_constant
@@ -193,13 +193,20 @@ def build_artifact(
     for item in passes:
         apply_pass(item, context, module)
     modules = modules_of_targets(module, of_entry)
-    code = (_object(emit_module(modules[target]), target) for target in targets)
-    return Artifact(tuple(code), region, manifest)
+    code = tuple(compile_text(emit_module(modules[target]), target) for target in targets)
+    return Artifact(code, region, replace(manifest, requirements=_requirements(code, targets)))
 
 
-def _object(text: str, target: Target) -> bytes:
-    """The object file of a module, which stands alone; raises `CompilerBugError` where it does not."""
-    data = compile_text(text, target)
-    if missing := undefined_symbols(data):
-        raise CompilerBugError(f"machine code calls functions that it does not have: {', '.join(missing)}")
-    return data
+def _requirements(code: Sequence[bytes], targets: Sequence[Target]) -> tuple[str, ...]:
+    """
+    The functions of a compiler's library that object files call, for arithmetic that their processors lack.
+
+    Raises `CompilerBugError` for any other function that they do not have, and for code of this machine.
+    """
+    found: set[str] = set()
+    for data, target in zip(code, targets, strict=True):
+        missing = undefined_symbols(data)
+        if any(not name.startswith(SUPPORT) for name in missing) or (missing and target.is_x86):
+            raise CompilerBugError(f"machine code calls functions that it does not have: {', '.join(missing)}")
+        found.update(missing)
+    return tuple(sorted(found))

@@ -18,7 +18,7 @@ from xdsl.printer import Printer
 from glow_mlir.backends.interface import Backend, backend_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
-from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.modules import ModuleBuilder, VectorLength, vector_length
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
@@ -42,6 +42,7 @@ from glow_mlir.ir.entries import symbols_in
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import Scope, operations, own_operations
+from glow_mlir.runtime.artifact import WRONG_VECTORS
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,9 @@ def modules_of_targets(module: ModuleOp, targets: Mapping[str, Target]) -> dict[
     return found
 
 
+ENTRY = [Param(ptr, noalias=False)] * 4
+"""The parameters of an entry."""
+
 PARALLEL_FOR = "parallel_for"
 """The function of the module through which entries run parts."""
 
@@ -159,8 +163,9 @@ class FunctionEmission:
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((_values_of(op) for op in cut), default=0)
         steps = executed(self.function)
-        parameters = [Param(ptr, noalias=False)] * 4
-        with define_function(self.module, self.function.sym_name.data, parameters, result=i32) as (b, arguments):
+        name, length = self.function.sym_name.data, vector_length(self.module.target)
+        own = name if length is None else f"{name}.checked"
+        with define_function(self.module, own, ENTRY, result=i32, internal=own != name) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1) if most else b.null()
             self.slots = self._symbol_slots(b, arguments[1])
@@ -175,6 +180,8 @@ class FunctionEmission:
                 self._execute(b, op, data, arguments[3])
             self._stamp(b, arguments[1], len(steps))
             b.give_back(b.constant(0, i32) if self.status is None else self.status.load(i32))
+        if length is not None:
+            _emit_checked(self.module, name, own, length)
 
     def _execute(self, b: Builder, op: QualifiedOp, data: Value, parallel: Value) -> None:
         """Run an instruction, or those in the regions of a branch or loop."""
@@ -391,6 +398,20 @@ class FunctionEmission:
         if kernel is None:
             raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
         return kernel
+
+
+def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLength) -> None:
+    """An entry that calls another where vectors are as long as its code expects, and else returns `WRONG_VECTORS`."""
+    with define_function(module, name, ENTRY, result=i32) as (b, arguments):
+        units = b.intrinsic("llvm.vscale.i32", [], i32)
+        is_right = units.eq(length.units) if length.exactly else units >= length.units
+
+        def called() -> list[Value]:
+            status = b.call(inner, arguments)
+            assert status is not None
+            return [status]
+
+        b.give_back(*b.either(is_right, called, lambda: [b.constant(WRONG_VECTORS, i32)]))
 
 
 def _values_of(op: Instruction) -> int:

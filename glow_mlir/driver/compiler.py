@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend
+from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend, runnable_targets
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
@@ -172,6 +172,16 @@ class Compilation:
             for item in assigning or [None]:
                 found[function.sym_name.data] = item.target_of(function) if item else function.target
         return found
+
+    def check_runnable(self) -> None:
+        """Raise `OptionError` where this machine can run none of the functions; before they are compiled for long."""
+        missing = {function: self._compiler.lacks(target) for function, target in self.targets().items()}
+        if missing and all(missing.values()):
+            function, reason = next(iter(missing.items()))
+            raise OptionError(
+                f"this machine cannot run code for the target of @{function}: it lacks {reason}",
+                hint=f"it runs {', '.join(runnable_targets(self._compiler))}",
+            )
 
     def _passes_behind(self) -> tuple[ModulePass, ...]:
         """The passes up to the stage that the module is at."""

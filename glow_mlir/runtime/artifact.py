@@ -13,6 +13,9 @@ from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.json_text import parsed_json
 from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize
 
+WRONG_VECTORS = -1
+"""The status of an entry whose code is for vectors of another length than the processor has."""
+
 
 @dataclass(frozen=True)
 class Binding:
@@ -130,6 +133,8 @@ class Manifest:
     """
     large: tuple[tuple[int, int], ...] = ()
     """Offset and bytes of each constant that other artifacts may have as well, at a multiple of a page."""
+    requirements: tuple[str, ...] = ()
+    """Functions of a compiler's library that the code calls, which a linker has to find."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 
@@ -144,6 +149,7 @@ class Manifest:
         for group in ("entries", "packing"):
             data[group] = tuple(map(Entry.from_data, data[group]))
         data["large"] = tuple((int(offset), int(size)) for offset, size in data["large"])
+        data["requirements"] = tuple(data["requirements"])
         data["state"] = tuple(StateValue(**_with_shape(item)) for item in data["state"])
         return Manifest(**data)
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
-from glow_mlir.runtime.artifact import Artifact, Binding, Entry
+from glow_mlir.runtime.artifact import WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.layouts import Buffers, made, result, symbol_values
@@ -135,6 +135,9 @@ class MachineCode(Executable):
 
     def __init__(self, artifact: Artifact, threads: int = 1) -> None:
         manifest = artifact.manifest
+        if manifest.requirements:
+            reason = f"the code calls functions that it does not have: {', '.join(manifest.requirements)}"
+            raise OptionError(reason, hint="a linker has to find them: make a bundle of it")
         super().__init__([entry.name for entry in manifest.entries], State(_initial_state(artifact)))
         self.manifest = manifest
         self.constants = artifact.constants
@@ -184,6 +187,9 @@ class MachineCode(Executable):
 
 def _error_of(entry: Entry, status: int) -> ExecutionError:
     """What a status other than 0 means."""
+    if status == WRONG_VECTORS:
+        reason = f"the code of @{entry.name} is for vectors of another length than this processor has"
+        return ExecutionError(reason, hint=f"its target is {entry.target}")
     if not 0 < status <= len(entry.failures):
         return ExecutionError(f"@{entry.name} returned the status {status}")
     failure = entry.failures[status - 1]

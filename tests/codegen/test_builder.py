@@ -19,9 +19,9 @@ from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, i1, i8, i32, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
+from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.loader import Library

@@ -29,11 +29,23 @@ def test_tiles_follow_from_registers_and_what_was_measured() -> None:
         "amx": (6, 4, 16),
         "avx2": (6, 2, 8),
         "avx512": (6, 4, 16),
+        "cortex-m0plus": (1, 4, 1),
         "cortex-m4": (2, 4, 1),
+        "cortex-m55": (2, 2, 4),
+        "cortex-m7": (2, 4, 1),
         "neon": (8, 3, 4),
+        "neon-dotprod": (8, 3, 4),
+        "neon-i8mm": (8, 3, 4),
         "riscv32": (2, 4, 1),
+        "riscv64": (2, 4, 1),
+        "rvv-128": (8, 3, 4),
+        "rvv-256": (6, 4, 8),
         "scalar": (2, 4, 1),
         "sse2": (6, 2, 4),
+        "sse4.2": (6, 2, 4),
+        "sve-128": (8, 3, 4),
+        "sve-256": (6, 4, 8),
+        "wasm32": (6, 2, 4),
     }
 
 

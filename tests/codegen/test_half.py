@@ -14,9 +14,9 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f16, f32, f64, i64, ptr
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.math.half import narrow, narrow_double, widen
 from glow_mlir.runtime.loader import Library
 

@@ -27,9 +27,9 @@ from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_gemm
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import balanced, tile_for
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
 from glow_mlir.dialects.glow_low.memory import contiguous_strides

@@ -14,9 +14,9 @@ from scalar_functions import FLOATS, RUNNABLE, Array, compiled, ulps
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, f64, ptr, vector
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.math.scalar_math import MATH
 
 COUNT = 1 << 14

@@ -23,9 +23,9 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strassen, strassen_is_faster
 from glow_mlir.codegen.kernels.tiles import tile_for
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.constants.packing import pack_strassen, unpack_strassen
 from glow_mlir.constants.strassen import LEFT, RESULT, RIGHT
 from glow_mlir.dialects.glow_high.convolution import ConvOp

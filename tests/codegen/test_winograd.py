@@ -24,9 +24,9 @@ from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_winograd
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.constants.packing import pack_winograd, unpack_winograd
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 from glow_mlir.dialects.glow_high.convolution import ConvOp

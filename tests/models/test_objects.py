@@ -6,7 +6,7 @@ import pytest
 from models import BUILT, model_named
 
 from glow_mlir.codegen.build import build_artifact
-from glow_mlir.codegen.llvm.elf import undefined_symbols
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 

@@ -17,9 +17,9 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i64, ptr
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.codegen.parallel_pool import emit_pool
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout

@@ -19,9 +19,9 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.convolution import ConvShape
-from glow_mlir.codegen.llvm.elf import symbols, undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.loader import Library

@@ -19,10 +19,10 @@ from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.codegen.build import build_region, constants_of
-from glow_mlir.codegen.llvm.elf import undefined_symbols
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.host import detect_host
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import add_weights
 from glow_mlir.dialects.element_types import element_type, numpy_dtype

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from glow_mlir.backends.cpu.measured import measured
 from glow_mlir.backends.cpu.targets import PRESETS, check_processor, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
-from glow_mlir.backends.interface import Backend, Compiling, Room, runnable_targets
+from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
@@ -54,28 +54,17 @@ class CpuBackend(Backend):
         """
         Machine code, constants and manifest of all functions.
 
-        Raises `OptionError` for a pipeline that does not lead there, and where this machine can run no function.
+        Raises `OptionError` for a pipeline that does not lead there.
         """
         pipeline = compilation.ladder
         if pipeline.stage_names[-2:] != (ALLOCATED.name, LLVM):
             reason = f"pipeline '{pipeline.name}' does not end with the stages '{ALLOCATED.name}' and '{LLVM}'"
             raise OptionError(reason, hint="Backend.pipeline() gives one that does")
-        self._check_runnable(compilation.targets())
         compilation.run(ALLOCATED.name)
         profile = bool(pipeline.option(GlowLowToLlvmPass.name, "profile", False))
         return compilation.finish(
             lambda passes: build_artifact(compilation.module, compilation.context, profile, passes, room or zeroed)
         )
-
-    def _check_runnable(self, targets: Mapping[str, Target]) -> None:
-        """Raise `OptionError` where this machine can run none of the functions; before they are compiled for long."""
-        missing = {function: self.lacks(target) for function, target in targets.items()}
-        if missing and all(missing.values()):
-            function, reason = next(iter(missing.items()))
-            raise OptionError(
-                f"this machine cannot run code for the target of @{function}: it lacks {reason}",
-                hint=f"it runs {', '.join(runnable_targets(self))}",
-            )
 
     def load(self, artifact: Artifact, threads: int) -> MachineCode:
         return machine_code.load(artifact, threads)

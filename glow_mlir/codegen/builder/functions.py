@@ -11,7 +11,7 @@ from xdsl.dialects.llvm import FuncOp, LinkageAttr, LLVMFunctionType
 from xdsl.ir import Attribute, Block, Region
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature
+from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_length
 from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width
 from glow_mlir.codegen.builder.value import Value
 
@@ -69,6 +69,11 @@ def define_function(
     yield builder, [Value(builder, argument) for argument in entry.args]
     builder.finish()
     further: list[Attribute] = [StringAttr("cold")] if cold else []
+    length = vector_length(module.target)
+    if internal and length is not None and length.exactly:
+        # Both bounds in one number, as MLIR has them. What others call checks the length first.
+        bounds = length.units << 32 | length.units
+        further.append(ArrayAttr([StringAttr("vscale_range"), StringAttr(str(bounds))]))
     if passes:
         further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
     module.module.body.block.add_op(_function_op(module, name, params, result, region, internal, inline, further))

@@ -64,6 +64,34 @@ def processor_of(target: Target) -> Mapping[str, Attribute]:
     return found
 
 
+@dataclass(frozen=True)
+class VectorLength:
+    """
+    What code asks of the length of vectors that is the processor's own: `units` of so many bits as `llvm.vscale`
+    counts, exactly or at least.
+    """
+
+    units: int
+    exactly: bool
+
+
+_SVE_UNIT, _RISCV_UNIT = 128, 64
+
+
+def vector_length(target: Target) -> VectorLength | None:
+    """
+    What code for a target asks of the length of vectors; `None` where any processor with these features will do.
+
+    Vectors of SVE have to be told to LLVM: it makes pairs of NEON's of wider ones otherwise. RISC-V's may be longer
+    than those that are asked for; an extension `v` has 128 bits at least.
+    """
+    if "sve" in target.enabled and target.vector_bits > _SVE_UNIT:
+        return VectorLength(target.vector_bits // _SVE_UNIT, True)
+    if target.architecture.startswith("riscv") and target.vector_bits > 2 * _RISCV_UNIT:
+        return VectorLength(target.vector_bits // _RISCV_UNIT, False)
+    return None
+
+
 class ModuleBuilder:
     """Builds one module of the `llvm` dialect for one target."""
 

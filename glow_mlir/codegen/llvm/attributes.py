@@ -110,6 +110,9 @@ def _passthrough_text(value: Attribute, where: str) -> str:
             return value.data
         case StringAttr() if "-" in value.data:
             return quoted(value.data)
+        case ArrayAttr(data=(StringAttr(data="vscale_range"), StringAttr(data=bounds))) if bounds.isdecimal():
+            least, most = divmod(int(bounds), 1 << 32)
+            return f"vscale_range({least},{most})"
         case ArrayAttr(data=(StringAttr() as name, StringAttr() as content)):
             return f"{quoted(name.data)}={quoted(content.data)}"
         case _:

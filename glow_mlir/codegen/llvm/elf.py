@@ -1,4 +1,4 @@
-"""The symbols of an ELF object: which it defines, and which it leaves to a linker."""
+"""The symbols of an ELF object."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import struct
 from typing import NamedTuple
 
 from glow_mlir.errors import CompilerBugError
+
+MAGIC = b"\x7fELF"
+"""How a file begins."""
 
 _SYMBOL_TABLE = 2
 _UNDEFINED = 0
@@ -43,10 +46,10 @@ def symbols(data: bytes) -> list[Symbol]:
     """
     Return the named symbols of an ELF object file, in the order of its table.
 
-    Raises `CompilerBugError` when `data` is no ELF file: other formats are not read.
+    Raises `CompilerBugError` for one of another width than 32 or 64 bits.
     """
-    if data[:4] != b"\x7fELF" or data[4] not in _LAYOUTS:
-        raise CompilerBugError("the object file is not ELF: its symbols are not known")
+    if data[4] not in _LAYOUTS:
+        raise CompilerBugError("the ELF file is of no width that is known")
     layout = _LAYOUTS[data[4]]
     order = "<" if data[5] == 1 else ">"
     position, code = layout.section_table
@@ -72,8 +75,3 @@ def _symbol(data: bytes, strings: int, fields: tuple[int, ...], layout: _Layout)
     start = strings + name
     text = data[start : data.index(b"\0", start)].decode() if name else ""
     return Symbol(text, section != _UNDEFINED, info >> 4 != _LOCAL)
-
-
-def undefined_symbols(data: bytes) -> tuple[str, ...]:
-    """Return the names that an object file leaves to a linker, sorted; empty means it stands alone."""
-    return tuple(sorted(symbol.name for symbol in symbols(data) if not symbol.defined))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from glow_mlir.codegen.llvm.foreign import ForeignEmissionError, emitted
 from glow_mlir.codegen.llvm.machines import Machine, native_architecture
 from glow_mlir.codegen.llvm.text import EmissionError
@@ -42,7 +40,7 @@ def assembly_text(text: str, target: Target) -> str:
     if machine.architecture != native_architecture():
         return _foreign(machine, text, "assembly").decode()
     try:
-        return cast("str", machine.assembly(text))
+        return machine.assembly(text)
     except RuntimeError as error:
         raise EmissionError(f"LLVM refuses the module: {error}") from error
 

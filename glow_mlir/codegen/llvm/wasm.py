@@ -1,0 +1,124 @@
+"""The symbols of a WebAssembly object: the tables of its sections `import` and `linking` (the tool conventions)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from glow_mlir.codegen.llvm.elf import Symbol
+
+MAGIC = b"\0asm"
+OF_LINKER = frozenset({"__linear_memory", "__stack_pointer", "__indirect_function_table"})
+"""What the linker itself gives to every object."""
+
+_CUSTOM, _IMPORTS, _SYMBOLS = 0, 2, 8
+_DATA, _SECTION = 1, 3
+_LOCAL, _UNDEFINED, _EXPLICIT_NAME = 0x02, 0x10, 0x40
+
+
+@dataclass
+class _Reader:
+    """Numbers and names of a module, one behind the other."""
+
+    data: bytes
+    position: int = 0
+
+    def byte(self) -> int:
+        """The next byte."""
+        self.position += 1
+        return self.data[self.position - 1]
+
+    def number(self) -> int:
+        """The next number, in LEB128 without a sign."""
+        found, shift = 0, 0
+        while True:
+            byte = self.byte()
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return found
+            shift += 7
+
+    def bytes(self) -> bytes:
+        """The bytes of which the next number is the count."""
+        count = self.number()
+        self.position += count
+        return self.data[self.position - count : self.position]
+
+    def name(self) -> str:
+        """The next name."""
+        return self.bytes().decode()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left."""
+        return self.position >= len(self.data)
+
+
+def symbols(data: bytes) -> list[Symbol]:
+    """The named symbols of a relocatable WebAssembly module, in the order of its table."""
+    reader = _Reader(data, 8)
+    imported: dict[int, list[str]] = {}
+    found: list[Symbol] = []
+    while not reader.is_done:
+        kind, section = reader.byte(), _Reader(reader.bytes())
+        if kind == _IMPORTS:
+            imported = _imports(section)
+        elif kind == _CUSTOM and section.name() == "linking":
+            section.number()  # The version of the conventions.
+            found += _linked(section, imported)
+    return [symbol for symbol in found if symbol.name not in OF_LINKER]
+
+
+def _imports(section: _Reader) -> dict[int, list[str]]:
+    """Kind → the names of what a module imports of it, in the order of their indices."""
+    found: dict[int, list[str]] = {}
+    for _ in range(section.number()):
+        section.name()
+        name, kind = section.name(), section.byte()
+        found.setdefault(kind, []).append(name)
+        if kind == 1:  # A table: its type, and then limits, as a memory has them.
+            section.byte()
+        if kind in (1, 2):
+            bounded = section.number() & 1
+            for _ in range(1 + bounded):
+                section.number()
+        elif kind == 3:
+            section.position += 2
+        else:
+            section.number()
+    return found
+
+
+def _linked(section: _Reader, imported: dict[int, list[str]]) -> Iterator[Symbol]:
+    """The symbols of the section `linking`."""
+    while not section.is_done:
+        kind, part = section.number(), _Reader(section.bytes())
+        if kind == _SYMBOLS:
+            for _ in range(part.number()):
+                symbol = _symbol(part, imported)
+                if symbol is not None:
+                    yield symbol
+
+
+def _symbol(part: _Reader, imported: dict[int, list[str]]) -> Symbol | None:
+    """The next symbol, unless it is a section."""
+    kind, flags = part.byte(), part.number()
+    is_defined, is_exported = not flags & _UNDEFINED, not flags & _LOCAL
+    if kind == _SECTION:
+        part.number()
+        return None
+    if kind == _DATA:
+        name = part.name()
+        for _ in range(3 * is_defined):
+            part.number()
+        return Symbol(name, is_defined, is_exported)
+    number = part.number()
+    if is_defined or flags & _EXPLICIT_NAME:
+        return Symbol(part.name(), is_defined, is_exported)
+    # Imports of a kind are numbered from 0, in front of what the module defines; kinds are those of imports, but one.
+    names = imported.get(_IMPORT_KINDS.get(kind, kind), [])
+    return Symbol(names[number] if number < len(names) else f"#{number}", is_defined, is_exported)
+
+
+_IMPORT_KINDS = {0: 0, 2: 3, 5: 1}
+"""Kind of a symbol (function, global, table) → that of an import."""
