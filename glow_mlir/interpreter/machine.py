@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -328,13 +329,16 @@ def _in_order(array: np.ndarray, affine: AffineMap) -> np.ndarray:
     return array.transpose([e.position for e in affine.results if isinstance(e, AffineDimExpr)])
 
 
-def _derived_functions() -> InterpreterFunctions:
-    """Implementations of all operators and their instructions, from the registry."""
+@cache
+def _derived_functions(
+    operators: tuple[type[Operation], ...], instructions: tuple[type[Operation], ...]
+) -> InterpreterFunctions:
+    """Implementations of operators and instructions, which the registry has of them."""
     members: dict[str, Any] = {}
-    for operator in GLOW_HIGH.operations:
+    for operator in operators:
         if issubclass(operator, HighOp):
             members[operator.name] = impl(operator)(_run_high)
-    for instruction in INSTRUCTIONS.values():
+    for instruction in instructions:
         members[instruction.name] = impl(instruction)(_run_low)
     return register_impls(type("DerivedFunctions", (InterpreterFunctions,), members))()
 
@@ -346,7 +350,7 @@ def new_interpreter(
     interpreter = Interpreter(module, listeners=tuple(listeners))
     interpreter.register_implementations(GlowFunctions())
     interpreter.register_implementations(ControlFlowFunctions())
-    interpreter.register_implementations(_derived_functions())
+    interpreter.register_implementations(_derived_functions(tuple(GLOW_HIGH.operations), tuple(INSTRUCTIONS.values())))
     interpreter.set_data(GlowFunctions, "state", State(module, bindings, symbols_of(interpreter)))
     return interpreter
 

@@ -70,8 +70,9 @@ def validate(
         before = module.clone()
         try:
             item.apply(context, module)
-            verify_module(module)
-            assert_same_results(run_all(module, inputs), expected, rtol, atol)
+            if not module.is_structurally_equivalent(before):  # Else it is as valid, and means the same.
+                verify_module(module)
+                assert_same_results(run_all(module, inputs), expected, rtol, atol)
             if had_locations:
                 assert not without_location(module), f"locations are lost: {without_location(module)[0]}"
         except Exception as error:
