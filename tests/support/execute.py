@@ -197,15 +197,16 @@ class Guarded:
         )
 
 
-def compile_module(module: ModuleOp, target: str = "host", threads: int = 1) -> Program:
+def compile_module(module: ModuleOp, target: str = "host", threads: int = 1, *, verify_each: bool = True) -> Program:
     """
     Take a module down the ladder, in place, from the stage it is at, and load the only function it has.
 
-    It is compiled for `target`, unless it says another one itself.
+    It is compiled for `target`, unless it says another one itself. `verify_each` says whether it has to be valid behind
+    each pass.
     """
     (graph,) = functions(module)
     is_said = graph.assigned is not None
-    verified = PassRunner(verify_each=True)
+    verified = PassRunner(verify_each=verify_each)
     compilation = Compilation(module, target=None if is_said else target, runner=verified, threads=threads)
     compilation.run(until="allocated")
     compiled = [op for op in module.body.block.ops if isinstance(op, LowFuncOp)]
