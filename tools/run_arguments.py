@@ -187,13 +187,22 @@ def _add_compilation(group: ArgumentGroup) -> None:
         "as it stands",
     )
     group.add_argument(
+        "--entry", metavar="NAME", help="the function of a module to run (default: the only one, else main)"
+    )
+    add_code_arguments(group)
+    group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
+    group.add_argument(
+        "--dump-phases", metavar="DIR", help="write the module at each stage, LLVM IR and assembly into DIR"
+    )
+
+
+def add_code_arguments(group: ArgumentGroup) -> None:
+    """Add the options that decide what code is made of a model."""
+    group.add_argument(
         "--target",
         metavar="NAME[,FIELD=VALUE...]",
         help="the machine to compile for: host, avx2, avx512, … with other values for some fields, as in "
         "avx2,vector_bits=128 (default: that of the module, else host)",
-    )
-    group.add_argument(
-        "--entry", metavar="NAME", help="the function of a module to run (default: the only one, else main)"
     )
     group.add_argument(
         "--accuracy",
@@ -228,10 +237,6 @@ def _add_compilation(group: ArgumentGroup) -> None:
         help="choose kernels by measuring them, which takes a while once; answers are kept for all models",
     )
     add_disable_argument(group)
-    group.add_argument("--no-cache", dest="cache", action="store_false", help="compile anew, and keep nothing")
-    group.add_argument(
-        "--dump-phases", metavar="DIR", help="write the module at each stage, LLVM IR and assembly into DIR"
-    )
 
 
 def _add_check(group: ArgumentGroup) -> None:
@@ -275,12 +280,7 @@ def _add_files(group: ArgumentGroup) -> None:
 
 def _check(args: Namespace) -> None:
     """Raise `OptionError` for options that do not go together."""
-    for name, needed in REQUIRED.items():
-        if getattr(args, name) is not None and not any(_is_given(args, other) for other in needed):
-            raise OptionError(f"--{spelled(name)} needs --{' or --'.join(map(spelled, needed))}")
-    for name in CONFIGURED:
-        if args.load_configuration is not None and getattr(args, name) is not None:
-            raise OptionError(f"--load-configuration says itself what --{spelled(name)} says")
+    check_code_arguments(args)
     for name in ROUNDING:
         if args.check is not None and _is_given(args, name):
             reason = f"--check compares with the model as it is, and --{spelled(name)} rounds its numbers"
@@ -290,6 +290,16 @@ def _check(args: Namespace) -> None:
     inputs = [args.model, *filter(None, (args.inputs, args.load_profile, args.load_configuration))]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
     check_written(args, inputs, STDOUT_OPTIONS, FILE_OPTIONS)
+
+
+def check_code_arguments(args: Namespace) -> None:
+    """Raise `OptionError` for options that need others, or contradict them."""
+    for name, needed in REQUIRED.items():
+        if getattr(args, name, None) is not None and not any(_is_given(args, other) for other in needed):
+            raise OptionError(f"--{spelled(name)} needs --{' or --'.join(map(spelled, needed))}")
+    for name in CONFIGURED:
+        if args.load_configuration is not None and getattr(args, name) is not None:
+            raise OptionError(f"--load-configuration says itself what --{spelled(name)} says")
 
 
 def _is_given(args: Namespace, name: str) -> bool:

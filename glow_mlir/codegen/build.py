@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from xdsl.context import Context
@@ -147,9 +148,21 @@ def build_state(functions: Iterable[FuncOp], begin: int) -> tuple[list[StateValu
     return values, contents
 
 
-def build_region(contents: Sequence[Content], room: Callable[[int], np.ndarray] = zeroed) -> np.ndarray:
-    """The constants region with those contents, in the zero bytes that `room` gives."""
-    region = room(max((content.end for content in contents), default=0))
+class Interface(Protocol):
+    """What a caller that is no session has machine code say about itself, beside its entries."""
+
+    SEAL_BYTES: int
+    """What it needs at the end of the constants."""
+
+    def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
+        """Add its functions to modules of the `llvm` dialect, by target, and fill its bytes in the constants."""
+
+
+def build_region(
+    contents: Sequence[Content], room: Callable[[int], np.ndarray] = zeroed, further: int = 0
+) -> np.ndarray:
+    """The constants region with those contents, and `further` bytes, in the zero bytes that `room` gives."""
+    region = room(max((content.end for content in contents), default=0) + further)
     for content in contents:
         content.write(region)
     return region
@@ -162,13 +175,14 @@ def build_artifact(
     profile: bool = False,
     passes: Sequence[ModulePass] | None = None,
     room: Callable[[int], np.ndarray] = zeroed,
+    interface: Interface | None = None,
 ) -> Artifact:
     """
     Compile the functions of an allocated module, which share their constants; it is turned into the `llvm` dialect.
 
     `passes` do that where whoever calls has checked or made the module. Without them it is `glow-low-to-llvm`, and an
     invalid module, or one with promises that do not hold, is a `GlowError`. `room` gives as many zero bytes as the
-    constants take.
+    constants take. With an `interface`, the object has its functions as well.
     """
     if passes is None:
         passes = (GlowLowToLlvmPass(profile=profile),)
@@ -182,7 +196,7 @@ def build_artifact(
     hidden = packing_functions(module)
     contents = constants_of(functions, storage)
     state, initial = build_state(functions, max((content.end for content in contents), default=0))
-    region = build_region([*contents, *initial], room)
+    region = build_region([*contents, *initial], room, 0 if interface is None else interface.SEAL_BYTES)
     manifest = Manifest(
         tuple(entry for entry in entries if entry.name not in hidden),
         region.size,
@@ -193,6 +207,8 @@ def build_artifact(
     for item in passes:
         apply_pass(item, context, module)
     modules = modules_of_targets(module, of_entry)
+    if interface is not None:
+        interface.complete(modules, manifest, region)
     code = tuple(compile_text(emit_module(modules[target]), target) for target in targets)
     return Artifact(code, region, replace(manifest, requirements=_requirements(code, targets)))
 

@@ -58,12 +58,14 @@ class GlowLowToLlvmPass(ModulePass):
     Where functions have different targets, there is a module of its own inside for each of these.
 
     Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
-    entry stores the cycle counter around each instruction, to the binding behind the last.
+    entry stores the cycle counter around each instruction, to the binding behind the last. Without `pool`, whoever
+    calls an entry brings the workers.
     """
 
     name = "glow-low-to-llvm"
 
     profile: bool = False
+    pool: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
@@ -74,7 +76,7 @@ class GlowLowToLlvmPass(ModulePass):
             builder = made[target] = made.get(target) or ModuleBuilder(target)
             FunctionEmission(function, builder, self.profile, backend_of(function)).run()
         for builder in made.values():
-            if PARALLEL_FOR in builder.signatures:
+            if self.pool and PARALLEL_FOR in builder.signatures:
                 emit_pool(builder)
         op.attributes.clear()
         block = op.body.block

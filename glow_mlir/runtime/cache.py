@@ -60,7 +60,9 @@ class Draft:
         """Write what is missing, and give the folder its name among the others; raises `OSError`."""
         assert self._place is not None
         assert self.folder is not None
-        manifest = replace(artifact.manifest, digests=_digests(artifact.code, artifact.constants, artifact.manifest))
+        manifest = replace(
+            artifact.manifest, digests=artifact_digests(artifact.code, artifact.constants, artifact.manifest)
+        )
         with self.folder.new_file(_MANIFEST) as file:
             file.write(manifest.to_json().encode())
         for number, code in enumerate(artifact.code):
@@ -195,7 +197,7 @@ def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
             with folder.open_file(_code_file(number)) as file:
                 code.append(file.read())
         constants = _mapped(folder, manifest.constants)
-        if manifest.digests != _digests(code, constants, manifest):
+        if manifest.digests != artifact_digests(code, constants, manifest):
             raise ValueError(f"{folder.path} is damaged")
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # What stays in its place would never be replaced.
@@ -212,7 +214,7 @@ def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
     return Artifact(tuple(code), constants, manifest)
 
 
-def _digests(code: Sequence[bytes], constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
+def artifact_digests(code: Sequence[bytes], constants: np.ndarray, manifest: Manifest) -> dict[str, str]:
     """The digest of each part of an artifact. That of constants, which may have 100 MB, is the fastest there is."""
     return {
         "code": " ".join(hashlib.sha256(item).hexdigest() for item in code),

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     BFloat16Type,
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -17,6 +19,8 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
     VectorType,
 )
 from xdsl.dialects.llvm import (
@@ -155,7 +159,8 @@ def _element_text(value: float | bool, type_: Attribute) -> str:
 
 def constant_text(value: Attribute, type_: Attribute, types: TypeText) -> str:
     """
-    Return the literal `value`, an integer, float, dense or string attribute, as a constant of `type_`.
+    Return the literal `value` as a constant of `type_`: a number, a dense or string attribute, bytes, the address of a
+    symbol (a unit attribute is null), or an array of such.
 
     Raises `EmissionError` when the attribute does not fit the type.
     """
@@ -167,9 +172,39 @@ def constant_text(value: Attribute, type_: Attribute, types: TypeText) -> str:
         case DenseIntOrFPElementsAttr():
             return _dense_text(cast("Sequence[float]", value.get_values()), type_, types)
         case StringAttr() if isinstance(type_, LLVMArrayType):
-            return 'c"' + "".join(f"\\{byte:02X}" for byte in value.data.encode()) + '"'
+            return _text(value.data.encode())
+        case BytesAttr() if isinstance(type_, LLVMArrayType):
+            return _text(value.data)
+        case SymbolRefAttr() if isinstance(type_, LLVMPointerType):
+            return f"@{value.string_value()}"
+        case UnitAttr() if isinstance(type_, LLVMPointerType):
+            return "null"
+        case ArrayAttr():
+            return _fields_text(cast("Sequence[Attribute]", value.data), type_, types)
         case _:
             raise EmissionError(f"the constant '{value}' is not translated to a value of type '{type_}'")
+
+
+def _text(data: bytes) -> str:
+    """Return bytes as an array constant."""
+    return 'c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
+
+
+def _fields_text(values: Sequence[Attribute], type_: Attribute, types: TypeText) -> str:
+    """Return constants as a struct, or as an array of what is no number."""
+    match type_:
+        case LLVMStructType():
+            fields, brackets = list(type_.types), "{}"
+        case LLVMArrayType():
+            fields, brackets = [type_.type] * type_.size.data, "[]"
+        case _:
+            raise EmissionError(f"several constants are not translated to a value of type '{type_}'")
+    if len(fields) != len(values):
+        raise EmissionError(f"{len(values)} values do not fill '{type_}'")
+    texts = [
+        f"{types(field)} {constant_text(value, field, types)}" for value, field in zip(values, fields, strict=True)
+    ]
+    return f"{brackets[0]}{', '.join(texts)}{brackets[1]}"
 
 
 def _dense_text(values: Sequence[float], type_: Attribute, types: TypeText) -> str:

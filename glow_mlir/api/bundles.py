@@ -1,0 +1,44 @@
+"""From models to a bundle: what `glow-compile` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.models import accepted_model, import_any
+from glow_mlir.bundle.compile import Bundle, compile_bundle, joined
+from glow_mlir.bundle.names import identifier
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
+from glow_mlir.ir.entries import entries_of
+
+RUN = "run"
+"""What the entry of a bundle is called that has one, where nobody names it."""
+
+
+def bundle_of(
+    models: Mapping[str, Any], name: str, options: CompileOptions, constants_in_object: bool = False
+) -> Bundle:
+    """
+    Compile models to a bundle: entry → model, as `InferenceSession` takes it; an empty name stands for `run`, or for
+    those of the functions of a module.
+
+    All global symbols begin with the `name`, as far as C takes it. Raises `GlowError` for whatever is wrong.
+    """
+    modules = {entry or RUN: import_any(accepted_model(model), options.dimensions) for entry, model in models.items()}
+    module = joined(modules)
+    wanted = [function.sym_name.data for function in entries_of(module)]
+    compilation = Compilation(
+        module,
+        options.backend,
+        options.target,
+        pipeline=options.rewriting(module),
+        disable=options.disable,
+        observers=options.observers,
+        runner=PassRunner(observers=options.pass_observers),
+        accuracy=options.accuracy,
+        threads=options.threads or 1,
+        tune=options.tune,
+    )
+    return compile_bundle(compilation, identifier(name, "bundle").lstrip("_"), wanted, constants_in_object)

@@ -1,0 +1,1 @@
+"""Bundles: compiled models as files for C programs, without any runtime."""

@@ -1,0 +1,167 @@
+"""From the modules of models to a bundle: one module, one object, one region of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.bundle.interface import BundleInterface
+from glow_mlir.bundle.layout import BundleLayout, entry_names
+from glow_mlir.codegen.build import build_artifact
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
+from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
+from glow_mlir.driver.pipelines import ALLOCATED, IMPORTED, LLVM
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
+from glow_mlir.ir.rewriting import functions, low_functions
+from glow_mlir.ir.text import module_text
+from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.bundle import ENTRY_SUFFIX
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A compiled bundle: its artifact, its layout, and the text of the module behind the stage `allocated`."""
+
+    artifact: Artifact
+    layout: BundleLayout
+    version: int
+    text: str
+    constants_in_object: bool
+
+    @property
+    def name(self) -> str:
+        """What all its global symbols begin with."""
+        return self.layout.name
+
+
+def joined(modules: Mapping[str, ModuleOp]) -> ModuleOp:
+    """
+    One module of the functions of several, which share constants of the same content; entry → its module.
+
+    A module of one function gives it the name of the entry, one of several puts that in front of each. Raises
+    `OptionError` for modules that passes have changed already.
+    """
+    modules = dict(modules)
+    for name, module in modules.items():
+        named = entries_of(module)
+        for function in named:
+            own = function.sym_name.data
+            function.sym_name = StringAttr(name if len(named) == 1 else f"{name}_{own}" if name else own)
+    if len(modules) == 1:
+        return next(iter(modules.values()))
+    if any(stage_of(module) not in ("", IMPORTED.name) for module in modules.values()):
+        raise OptionError("modules that passes have changed cannot share a bundle", hint="give them as imported")
+    whole = ModuleOp([])
+    storage: dict[str, StorageOp] = {}
+    contents: dict[tuple[Attribute, ...], str] = {}
+    for name, module in modules.items():
+        _add(module, name, whole, storage, contents)
+        if stage_of(module):
+            whole.attributes[STAGE] = StringAttr(stage_of(module))
+    return whole
+
+
+def _add(
+    module: ModuleOp,
+    entry: str,
+    whole: ModuleOp,
+    storage: dict[str, StorageOp],
+    contents: dict[tuple[Attribute, ...], str],
+) -> None:
+    """Move storage and functions of a module to another, under names that are free there."""
+    renamed: dict[str, str] = {}
+    for op in list(module.body.block.ops):
+        op.detach()
+        if not isinstance(op, StorageOp):
+            whole.body.block.add_op(op)
+            _rename(op, renamed)
+            continue
+        name = op.sym_name.data
+        if isinstance(op, ConstantOp):
+            key = (op.type, op.weights or op.value or op.sym_name)
+            if (known := contents.get(key)) is not None:
+                renamed[name] = known
+                continue
+        new = name if name not in storage else f"{entry}.{name}"
+        if isinstance(op, ConstantOp):
+            contents[op.type, op.weights or op.value or op.sym_name] = new
+        elif isinstance(op, PlaceholderOp) and new != name:
+            # Callers know state by one name in all entries; inputs and outputs keep theirs.
+            op.label = StringAttr(new if op.role == "state" else op.public_name)
+        renamed[name] = new
+        op.sym_name = StringAttr(new)
+        storage[new] = op
+        whole.body.block.add_op(op)
+
+
+def _rename(function: Operation, names: Mapping[str, str]) -> None:
+    """Let a function refer to storage by its new names."""
+
+    def new(attribute: Attribute) -> Attribute:
+        if isinstance(attribute, SymbolRefAttr):
+            name = attribute.string_value()
+            return SymbolRefAttr(names[name]) if name in names else attribute
+        if isinstance(attribute, ArrayAttr):
+            return ArrayAttr([new(item) for item in cast("ArrayAttr[Attribute]", attribute)])
+        return attribute
+
+    for op in function.walk():
+        for key, attribute in op.properties.items():
+            op.properties[key] = new(attribute)
+
+
+def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], constants_in_object: bool) -> Bundle:
+    """
+    Compile the module of a compilation, whose entries are `wanted` names, to a bundle of that name.
+
+    Raises `GlowError` for whatever is wrong with model, target and options.
+    """
+    ladder = compilation.ladder
+    if ladder.stage_names[-2:] != (ALLOCATED.name, LLVM):
+        reason = f"pipeline '{ladder.name}' makes no machine code, which bundles are"
+        raise OptionError(reason, hint="--backend cpu")
+    targets = set(compilation.targets().values())
+    if len(targets) != 1:
+        raise OptionError("the functions of a bundle are for one target", hint="leave the target to --target")
+    module = compilation.run(ALLOCATED.name)
+    text = module_text(module, locations=True)
+    name_functions(module, name, wanted)
+    interface = BundleInterface(name, binding_types(module), constants_in_object)
+
+    def made(_: object) -> Artifact:
+        passes = (GlowLowToLlvmPass(pool=False),)
+        return build_artifact(module, compilation.context, False, passes, interface=interface)
+
+    artifact = compilation.finish(made)
+    assert interface.layout is not None
+    return Bundle(artifact, interface.layout, interface.version, text, constants_in_object)
+
+
+def name_functions(module: ModuleOp, bundle: str, wanted: Sequence[str]) -> None:
+    """Give the functions of an allocated module the names that C knows them by."""
+    packing = packing_functions(module)
+    entries = [function for function in functions(module) if function.sym_name.data not in packing]
+    for function, name in zip(entries, entry_names(wanted), strict=True):
+        function.sym_name = StringAttr(f"{bundle}_{name}{ENTRY_SUFFIX}")
+    made: dict[str, str] = {}
+    for number, function in enumerate(function for function in functions(module) if function.sym_name.data in packing):
+        made[function.sym_name.data] = f"{bundle}_pack_{number}{ENTRY_SUFFIX}"
+        function.sym_name = StringAttr(made[function.sym_name.data])
+    for op in module.body.block.ops:
+        if isinstance(op, PlaceholderOp) and op.packing_function is not None:
+            op.packed_by = SymbolRefAttr(made[op.packing_function])
+
+
+def binding_types(module: ModuleOp) -> dict[tuple[str, str, str], str]:
+    """The type of each binding as the module has it, by function, role and name."""
+    return {
+        (function.sym_name.data, op.role, op.public_name): str(op.type)
+        for function in low_functions(module)
+        for op in placeholders_of(function)
+    }

@@ -1,0 +1,99 @@
+"""A bundle as files in a folder, all of them or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from glow_mlir.bundle.compile import Bundle
+from glow_mlir.bundle.header import header
+from glow_mlir.errors import OptionError
+from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, WEIGHTS_SUFFIX
+from glow_mlir.runtime.cache import artifact_digests
+
+ROW = 24
+"""Bytes in a line of the weights as text."""
+
+
+def weights_text(data: bytes) -> str:
+    """Bytes between commas, for `#include` in the braces of a C array."""
+    rows = (data[begin : begin + ROW] for begin in range(0, len(data), ROW))
+    return ",\n".join(",".join(map(str, row)) for row in rows) + "\n"
+
+
+def manifest_text(bundle: Bundle) -> str:
+    """The manifest of the artifact, as the cache has it, and beside it what C calls what, and where it is."""
+    layout, artifact = bundle.layout, bundle.artifact
+    digests = artifact_digests(artifact.code, artifact.constants, artifact.manifest)
+    manifest = replace(artifact.manifest, digests=digests)
+    entries = [
+        {
+            "name": entry.name,
+            "function": entry.symbol,
+            "call": entry.entry.name,
+            "first_status": entry.first_status,
+            "mutables": entry.mutables,
+            "places": [
+                asdict(place.binding) | {"field": place.field, "offset": place.offset} for place in entry.places
+            ],
+        }
+        for entry in layout.entries
+    ]
+    data = {
+        "abi": ABI,
+        "name": bundle.name,
+        "version": bundle.version,
+        "constants": layout.constants,
+        "mutables": layout.mutables,
+        "activations": layout.activations,
+        "entries": entries,
+        "state": dict(layout.state),
+        "artifact": json.loads(manifest.to_json()),
+    }
+    return json.dumps(data, indent=1) + "\n"
+
+
+def write_bundle(bundle: Bundle, folder: Path) -> None:
+    """Write the files of a bundle into a folder, which is made; raises `OptionError` where that is impossible."""
+    name = bundle.name
+    requirements = bundle.artifact.manifest.requirements
+    text = header(bundle.layout, bundle.version, bundle.constants_in_object, requirements)
+    with made_folder(folder) as place:
+        (place / f"{name}.o").write_bytes(bundle.artifact.code[0])
+        (place / f"{name}.h").write_text(text)
+        (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle))
+        (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
+        # With the constants in the object, only a program that runs bundles from files reads these.
+        data = bundle.artifact.constants.tobytes()
+        (place / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
+        if not bundle.constants_in_object:
+            (place / f"{name}.weights.txt").write_text(weights_text(data))
+
+
+@contextmanager
+def made_folder(folder: Path) -> Generator[Path]:
+    """
+    Give a folder to write into, whose files take their places in `folder` once all are complete.
+
+    Files of other names stay there. Raises `OptionError` where that is impossible; then nothing is left of it.
+    """
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial.mkdir()
+        try:
+            yield partial
+            if folder.exists():
+                for file in partial.iterdir():
+                    file.replace(folder / file.name)
+            else:
+                partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise OptionError(f"cannot be written: {error.strerror or error}", file=str(folder)) from error

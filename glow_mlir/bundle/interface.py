@@ -1,0 +1,245 @@
+"""
+The functions by which C calls a bundle, in the module of its entries.
+
+    int32_t NAME_ENTRY(const glow_arguments *arguments)                   three regions
+    int32_t NAME_ENTRY_direct(const glow_arguments *, const void *const *) a pointer for each input and output
+    int32_t NAME_initialize(const glow_arguments *arguments)              state as it begins
+    const char *NAME_error_text(int32_t status)
+
+Each checks what it is given, and is small: an entry itself is called as a session calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects.builtin import BytesAttr, ModuleOp
+from xdsl.dialects.llvm import GlobalOp
+from xdsl.ir import Operation
+
+from glow_mlir.bundle.layout import BundleLayout, EntryLayout, lay_out, seal, version_of
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature
+from glow_mlir.codegen.builder.types import array, i8, i32, ptr
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.dialects.target import Target
+from glow_mlir.errors import CompilerBugError
+from glow_mlir.runtime.artifact import Entry, Manifest
+from glow_mlir.runtime.bundle import SEAL_BYTES, SEAL_VERSION
+from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.transforms.allocate import ALIGNMENT
+
+ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "sizes")
+"""The fields of `glow_arguments`, each as far behind the one before it as a pointer is wide."""
+
+ERRORS: Mapping[str, str] = {
+    "OK": "success",
+    "ARGUMENTS": "the arguments, or a pointer to a buffer or to the sizes, are null",
+    "VERSION": "the header and the object are of different bundles",
+    "REGION": "a region is null",
+    "ALIGNMENT": f"a region does not begin at a multiple of {ALIGNMENT} bytes",
+    "WEIGHTS": "the constants are not those of this bundle",
+    "PROCESSOR": "the vectors of this processor have another length than those that the code is made for",
+}
+"""Why a call is refused, and says a number that is not positive, from 0 downwards → the reason."""
+
+STATUS = {name: -number for number, name in enumerate(ERRORS)}
+
+
+@dataclass
+class BundleInterface:
+    """Makes those functions, once it is known what the entries and constants are."""
+
+    name: str
+    types: Mapping[tuple[str, str, str], str]
+    constants_in_object: bool = False
+    layout: BundleLayout | None = None
+    version: int = 0
+    SEAL_BYTES: int = field(default=SEAL_BYTES, init=False)
+
+    def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
+        """Add the functions to the module, and the seal to the constants."""
+        ((target, module),) = modules.items()
+        self.layout = lay_out(self.name, target, manifest, self.types)
+        self.version = version_of(manifest, region)
+        seal(region, self.version)
+        _Emission(self.layout, self.version, ModuleBuilder(target)).add_to(module)
+        if self.constants_in_object:
+            module.body.block.add_op(_constants(f"{self.name}_constants", region))
+
+
+def _constants(name: str, region: np.ndarray) -> Operation:
+    """The constants as a global that is only read."""
+    type_ = array(i8, region.size)
+    content = BytesAttr(region.tobytes())
+    return GlobalOp(type_, name, "external", constant=True, value=content, alignment=ALIGNMENT)
+
+
+@dataclass
+class _Emission:
+    """The functions under construction, in a module of their own that knows those of the entries."""
+
+    layout: BundleLayout
+    version: int
+    module: ModuleBuilder
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add_to(self, module: ModuleOp) -> None:
+        """Add all functions to a module that has the entries."""
+        manifest = self.layout.manifest
+        for entry in (*manifest.entries, *manifest.packing):
+            self.module.signatures[entry.name] = Signature((ptr, ptr, ptr, ptr), i32)
+        with define_function(self.module, self._check_name, [ptr], i32, internal=True, inline=False) as (b, (given,)):
+            self._check(b, given)
+        for entry in self.layout.entries:
+            self._static(entry)
+            self._direct(entry)
+        if self.layout.state:
+            self._initialize()
+        self._error_text()
+        for op in list(self.module.module.body.block.ops):
+            op.detach()
+            module.body.block.add_op(op)
+
+    @property
+    def _check_name(self) -> str:
+        return f"{self.layout.name}.check"
+
+    def _check(self, b: Builder, given: Value) -> None:
+        """Whether version, constants and activations are right: a status."""
+        refuse(b, given, "ARGUMENTS")
+        version = given.load(i32)
+        with b.when(version.ne(_signed(self.version))):
+            b.give_back(b.constant(STATUS["VERSION"], i32))
+        constants, activations = _field(given, "constants"), _field(given, "activations")
+        check_region(b, constants)
+        if self.layout.activations:
+            check_region(b, activations)
+        sealed = constants.at(self.layout.constants - SEAL_BYTES + SEAL_VERSION, i8).load(i32)
+        with b.when(sealed.ne(_signed(self.version))):
+            b.give_back(b.constant(STATUS["WEIGHTS"], i32))
+        b.give_back(b.constant(STATUS["OK"], i32))
+
+    def _static(self, layout: EntryLayout) -> None:
+        """The function that takes three regions."""
+        entry = layout.entry
+        with define_function(self.module, layout.symbol, [ptr], i32) as (b, (given,)):
+            self._checked(b, given)
+            mutables = _field(given, "mutables")
+            if layout.mutables:
+                check_region(b, mutables)
+            offsets = [place.offset for place in layout.places]
+            bindings = self._bindings(b, entry, mutables, offsets, given)
+            b.give_back(self._status(b, layout, self._run(b, entry, given, bindings)))
+
+    def _direct(self, layout: EntryLayout) -> None:
+        """The function that takes a pointer for each binding: these are the array that the entry takes."""
+        entry = layout.entry
+        with define_function(self.module, f"{layout.symbol}_direct", [ptr, ptr], i32) as (b, (given, buffers)):
+            self._checked(b, given)
+            refuse(b, buffers, "ARGUMENTS")
+            for position in range(len(layout.places) + bool(entry.symbols)):
+                refuse(b, buffers.at(position, ptr).load(ptr), "ARGUMENTS")
+            b.give_back(self._status(b, layout, self._run(b, entry, given, buffers)))
+
+    def _initialize(self) -> None:
+        """The function that gives all state the values with which it begins, and packs what is packed of it."""
+        manifest, offsets = self.layout.manifest, self.layout.state
+        with define_function(self.module, f"{self.layout.name}_initialize", [ptr], i32) as (b, (given,)):
+            self._checked(b, given)
+            constants, mutables = _field(given, "constants"), _field(given, "mutables")
+            check_region(b, mutables)
+            for value in manifest.state:
+                size = int(np.prod(value.shape, dtype=np.int64)) * named_dtype(value.dtype).itemsize
+                with b.loop(0, size) as at:
+                    zero = b.constant(0, i8)
+                    found = zero if value.offset < 0 else constants.at(at + value.offset, i8).load(i8)
+                    mutables.at(at + offsets[value.name], i8).store(found)
+            for entry in manifest.packing:
+                places = [offsets[binding.name] for binding in entry.bindings]
+                self._run(b, entry, given, self._bindings(b, entry, mutables, places, given))
+            b.give_back(b.constant(STATUS["OK"], i32))
+
+    def _error_text(self) -> None:
+        """The function that says what a status means."""
+        with define_function(self.module, f"{self.layout.name}_error_text", [i32], ptr) as (b, (status,)):
+            for name, text in ERRORS.items():
+                self._answer(b, status, STATUS[name], text)
+            for number, text in enumerate(self.layout.failures, 1):
+                self._answer(b, status, number, text)
+            b.give_back(self._text(b, "no status of this bundle"))
+
+    def _answer(self, b: Builder, status: Value, number: int, text: str) -> None:
+        with b.when(status.eq(number)):
+            b.give_back(self._text(b, text))
+
+    def _text(self, b: Builder, text: str) -> Value:
+        """The address of a text that ends with a zero."""
+        if text not in self.texts:
+            self.texts[text] = f"{self.layout.name}.text.{len(self.texts)}"
+            data = text.encode() + b"\0"
+            op = GlobalOp(
+                array(i8, len(data)), self.texts[text], "private", constant=True, value=BytesAttr(data), alignment=1
+            )
+            self.module.module.body.block.add_op(op)
+        return b.symbol(self.texts[text])
+
+    def _checked(self, b: Builder, given: Value) -> None:
+        """Go on only with arguments that are right."""
+        status = b.call(self._check_name, [given])
+        assert status is not None
+        with b.when(status.ne(0)):
+            b.give_back(status)
+
+    def _bindings(self, b: Builder, entry: Entry, mutables: Value, offsets: Sequence[int], given: Value) -> Value:
+        """The array of pointers that an entry takes, on the stack."""
+        pointers = [mutables.at(offset, i8) for offset in offsets]
+        if entry.symbols:
+            sizes = _field(given, "sizes")
+            refuse(b, sizes, "ARGUMENTS")
+            pointers.append(sizes)
+        bindings = b.stack(ptr, max(1, len(pointers)), self.module.target.pointer_bits // 8)
+        for position, pointer in enumerate(pointers):
+            bindings.at(position, ptr).store(pointer)
+        return bindings
+
+    def _run(self, b: Builder, entry: Entry, given: Value, bindings: Value) -> Value:
+        """Call an entry; what it returns."""
+        parallel = _field(given, "parallel") if entry.threads > 1 else b.null()
+        regions = _field(given, "constants"), bindings, _field(given, "activations"), parallel
+        status = b.call(entry.name, regions)
+        if status is None:
+            raise CompilerBugError(f"@{entry.name} returns no status")
+        return status
+
+    def _status(self, b: Builder, layout: EntryLayout, status: Value) -> Value:
+        """The status of an entry among those of all."""
+        if not layout.first_status or not layout.entry.failures:
+            return status
+        return b.select(status.eq(0), status, status + layout.first_status)
+
+
+def _field(given: Value, name: str) -> Value:
+    """What a pointer among the arguments is."""
+    return given.at(ARGUMENTS.index(name), ptr).load(ptr)
+
+
+def check_region(b: Builder, region: Value) -> None:
+    """Give back a status where a region is null, or does not begin where it has to."""
+    refuse(b, region, "REGION")
+    with b.when((b.address(region) & (ALIGNMENT - 1)).ne(0)):
+        b.give_back(b.constant(STATUS["ALIGNMENT"], i32))
+
+
+def refuse(b: Builder, pointer: Value, error: str) -> None:
+    """Give back a status where a pointer is null."""
+    with b.when(b.address(pointer).eq(0)):
+        b.give_back(b.constant(STATUS[error], i32))
+
+
+def _signed(word: int) -> int:
+    """A word of 32 bits as the number with a sign that has its bits."""
+    return word - (1 << 32) if word >> 31 else word

@@ -1,0 +1,163 @@
+"""Where a bundle has what, and what C calls it: entries, regions, and the places of inputs, outputs and state."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glow_mlir.bundle.names import distinct, identifier, identifiers
+from glow_mlir.dialects.target import Target
+from glow_mlir.runtime.artifact import Binding, Entry, Manifest
+from glow_mlir.runtime.bundle import ABI, ENTRY_SUFFIX, SEAL_BYTES
+from glow_mlir.transforms.allocate import rounded
+
+KEPT = ("state", "packed")
+"""What lives from call to call."""
+
+_RESERVED = ("error", "error_text", "initialize", "constants", "config")
+"""What a bundle calls its own behind its name."""
+
+_FORMS = ("", ENTRY_SUFFIX, "_direct", "_buffers")
+"""What is behind the name of an entry in the names of its functions and types."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An input, output or state of an entry: its name in C, its type in words, and its offset in the mutables."""
+
+    binding: Binding
+    field: str
+    type: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class EntryLayout:
+    """An entry as C calls it; `symbol` is its checked function, `macro` begins the names of its macros."""
+
+    name: str
+    symbol: str
+    macro: str
+    entry: Entry
+    places: tuple[Place, ...]
+    mutables: int
+    first_status: int
+    """What is added to its statuses, so that those of all entries are apart."""
+
+
+@dataclass(frozen=True)
+class BundleLayout:
+    """A whole bundle. Sizes are in bytes."""
+
+    name: str
+    target: Target
+    entries: tuple[EntryLayout, ...]
+    manifest: Manifest
+    state: Mapping[str, int]
+    """State, plain or packed, by the name that callers use → its offset in the mutables, the same for all entries."""
+
+    @property
+    def macro(self) -> str:
+        """What the names of its macros begin with."""
+        return self.name.upper()
+
+    @property
+    def constants(self) -> int:
+        """Size of the constants, with the seal at their end."""
+        return self.manifest.constants
+
+    @property
+    def mutables(self) -> int:
+        """Size of the mutables, enough for each entry."""
+        return max((entry.mutables for entry in self.entries), default=0)
+
+    @property
+    def activations(self) -> int:
+        """Size of the activations, enough for each entry."""
+        return max((entry.activations for entry in (*self.manifest.entries, *self.manifest.packing)), default=0)
+
+    @property
+    def failures(self) -> list[str]:
+        """What statuses from 1 on mean, of all entries in order."""
+        return [
+            f"{failure.location}: {failure.reason}" if failure.location else failure.reason
+            for layout in self.entries
+            for failure in layout.entry.failures
+        ]
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether an entry hands parts to a parallel-for."""
+        return any(layout.entry.threads > 1 for layout in self.entries)
+
+
+def entry_names(wanted: Sequence[str]) -> list[str]:
+    """What C calls entries behind the name of their bundle; no form of one is a form of another."""
+    taken: set[str] = set(_RESERVED)
+    found: list[str] = []
+    for text in wanted:
+        name = distinct(identifier(text), lambda name: any((name + form).lower() in taken for form in _FORMS))
+        taken.update((name + form).lower() for form in _FORMS)
+        found.append(name)
+    return found
+
+
+def lay_out(name: str, target: Target, manifest: Manifest, types: Mapping[tuple[str, str, str], str]) -> BundleLayout:
+    """
+    The layout of a bundle of those entries.
+
+    `types` has the type of each binding in words, by the symbol of its entry, its role and its name.
+    """
+    entries = manifest.entries
+    state: dict[str, int] = {}
+    begin = 0
+    for entry in (*entries, *manifest.packing):
+        for binding in entry.bindings:
+            if binding.role in KEPT and binding.name not in state:
+                state[binding.name] = begin
+                begin += rounded(binding.nbytes)
+    found: list[EntryLayout] = []
+    first_status = 0
+    for entry in entries:
+        short = entry.name.removeprefix(f"{name}_").removesuffix(ENTRY_SUFFIX)
+        places, end = _places(entry, state, begin, types)
+        macro = name if len(entries) == 1 else f"{name}_{short}"
+        symbol = f"{name}_{short}"
+        found.append(EntryLayout(short, symbol, macro.upper(), entry, tuple(places), end, first_status))
+        first_status += len(entry.failures)
+    return BundleLayout(name, target, tuple(found), manifest, state)
+
+
+def _places(
+    entry: Entry, state: Mapping[str, int], begin: int, types: Mapping[tuple[str, str, str], str]
+) -> tuple[list[Place], int]:
+    """The places of the bindings of an entry, and the end of the last."""
+    # An input and an output of one name stay apart by what they are.
+    fields = identifiers(binding.name for binding in entry.bindings)
+    places: list[Place] = []
+    for binding, field in zip(entry.bindings, fields, strict=True):
+        is_kept = binding.role in KEPT
+        offset = state[binding.name] if is_kept else begin
+        begin += 0 if is_kept else rounded(binding.nbytes)
+        places.append(Place(binding, field, types[entry.name, binding.role, binding.name], offset))
+    return places, begin
+
+
+def version_of(manifest: Manifest, contents: np.ndarray) -> int:
+    """
+    The number by which header, object and weights know each other: of how entries are called and what constants are.
+
+    It is 32 bits, and never 0, which a caller has who sets none.
+    """
+    text = json.dumps([ABI, manifest.to_json()])
+    return zlib.crc32(contents.data, zlib.crc32(text.encode())) or 1
+
+
+def seal(region: np.ndarray, version: int) -> None:
+    """Write the version, and that of the ABI, to the end of a constants region."""
+    words = np.array([int.from_bytes(b"glow", "little"), ABI, version, region.size], np.uint32)
+    region[-SEAL_BYTES:] = words.view(np.uint8)

@@ -1,0 +1,185 @@
+/* Calls two bundles, one of them with two entries, in every way that there is; ends with the line of what is wrong. */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cut.h"
+#include "pair.h"
+
+#define CHECK(holds)     \
+  do {                   \
+    if (!(holds)) {      \
+      return __LINE__;   \
+    }                    \
+  } while (0)
+
+#define ALIGNED __attribute__((aligned(PAIR_ALIGNMENT)))
+
+static ALIGNED uint8_t constants[PAIR_CONSTANTS_SIZE];
+static ALIGNED uint8_t cut_constants[] = {
+#include "cut.weights.txt"
+};
+static ALIGNED uint8_t mutables[4][PAIR_MUTABLES_SIZE + PAIR_ALIGNMENT];
+static ALIGNED uint8_t activations[4][PAIR_ACTIVATIONS_SIZE + PAIR_ALIGNMENT];
+static ALIGNED uint8_t cut_mutables[CUT_MUTABLES_SIZE];
+static ALIGNED uint8_t cut_activations[CUT_ACTIVATIONS_SIZE];
+
+static int read_file(const char *path, void *to, size_t size) {
+  FILE *file = fopen(path, "rb");
+  size_t count = file == NULL ? 0 : fread(to, 1, size, file);
+  if (file != NULL) {
+    (void)fclose(file);
+  }
+  return count == size;
+}
+
+/* The table has 10 * row + column. */
+static int static_form(void) {
+  glow_arguments arguments = PAIR_ARGUMENTS(constants, mutables[0], activations[0]);
+  const int64_t rows[2] = {2, 1};
+  float found[8];
+  memcpy(mutables[0] + PAIR_LOOKUP_INPUT_INT__OFFSET, rows, PAIR_LOOKUP_INPUT_INT__SIZE);
+  CHECK(pair_lookup(&arguments) == PAIR_OK);
+  memcpy(found, mutables[0] + PAIR_LOOKUP_OUTPUT_INT__2_OFFSET, PAIR_LOOKUP_OUTPUT_INT__2_SIZE);
+  CHECK(found[0] == 20.0F && found[3] == 23.0F && found[4] == 10.0F && found[7] == 13.0F);
+  return 0;
+}
+
+static int direct_form(void) {
+  glow_arguments arguments = PAIR_ARGUMENTS(constants, NULL, activations[0]);
+  const int64_t rows[2] = {0, 2};
+  const int64_t outside[2] = {0, 3};
+  float found[8];
+  pair_lookup_buffers buffers = {rows, found};
+  CHECK(pair_lookup_direct(&arguments, &buffers) == PAIR_OK);
+  CHECK(found[1] == 1.0F && found[5] == 21.0F);
+  buffers.int_ = outside;
+  CHECK(pair_lookup_direct(&arguments, &buffers) == PAIR_FAILURE_1);
+  CHECK(strstr(pair_error_text(PAIR_FAILURE_1), "range") != NULL);
+  buffers.int_ = NULL;
+  CHECK(pair_lookup_direct(&arguments, &buffers) == PAIR_ERROR_ARGUMENTS);
+  CHECK(pair_lookup_direct(&arguments, NULL) == PAIR_ERROR_ARGUMENTS);
+  return 0;
+}
+
+/* The state begins with 0.5 and adds the input up; the output is the table, and the state on top. */
+static int state(void) {
+  glow_arguments arguments = PAIR_ARGUMENTS(constants, mutables[0], activations[0]);
+  const float one[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+  float found[12];
+  CHECK(pair_initialize(&arguments) == PAIR_OK);
+  for (int call = 1; call <= 3; ++call) {
+    memcpy(mutables[0] + PAIR_COUNT_INPUT_UNNAMED_OFFSET, one, sizeof one);
+    CHECK(pair_count(&arguments) == PAIR_OK);
+    memcpy(found, mutables[0] + PAIR_COUNT_OUTPUT_X1ST_OFFSET, PAIR_COUNT_OUTPUT_X1ST_SIZE);
+    CHECK(found[11] == 23.5F + (float)call);
+  }
+  CHECK(pair_initialize(&arguments) == PAIR_OK);
+  CHECK(pair_count(&arguments) == PAIR_OK);
+  memcpy(found, mutables[0] + PAIR_COUNT_OUTPUT_X1ST_OFFSET, PAIR_COUNT_OUTPUT_X1ST_SIZE);
+  CHECK(found[11] == 24.5F);
+  return 0;
+}
+
+static int mistakes(void) {
+  const glow_arguments right = PAIR_ARGUMENTS(constants, mutables[0], activations[0]);
+  glow_arguments wrong = right;
+  CHECK(pair_count(NULL) == PAIR_ERROR_ARGUMENTS);
+  wrong.version = CUT_VERSION;
+  CHECK(pair_count(&wrong) == PAIR_ERROR_VERSION);
+  wrong = right;
+  wrong.constants = NULL;
+  CHECK(pair_count(&wrong) == PAIR_ERROR_REGION);
+  wrong = right;
+  wrong.mutables = NULL;
+  CHECK(pair_count(&wrong) == PAIR_ERROR_REGION);
+  wrong = right;
+  wrong.mutables = mutables[0] + 4;
+  CHECK(pair_count(&wrong) == PAIR_ERROR_ALIGNMENT);
+  wrong = right;
+  wrong.constants = constants + 4;
+  CHECK(pair_count(&wrong) == PAIR_ERROR_ALIGNMENT);
+  wrong = right;
+  constants[PAIR_CONSTANTS_SIZE - 8] ^= 1;
+  CHECK(pair_count(&wrong) == PAIR_ERROR_WEIGHTS);
+  constants[PAIR_CONSTANTS_SIZE - 8] ^= 1;
+  CHECK(strcmp(pair_error_text(PAIR_OK), "success") == 0);
+  CHECK(strstr(pair_error_text(PAIR_ERROR_VERSION), "different bundles") != NULL);
+  return 0;
+}
+
+static void *many_lookups(void *given) {
+  uint8_t *own = (uint8_t *)given;
+  const long number = (own - mutables[0]) / (long)sizeof mutables[0];
+  const glow_arguments arguments = PAIR_ARGUMENTS(constants, own, activations[number]);
+  for (int call = 0; call < 200; ++call) {
+    const int64_t rows[2] = {number % 3, call % 3};
+    float found[8];
+    memcpy(own + PAIR_LOOKUP_INPUT_INT__OFFSET, rows, sizeof rows);
+    if (pair_lookup(&arguments) != PAIR_OK) {
+      return given;
+    }
+    memcpy(found, own + PAIR_LOOKUP_OUTPUT_INT__2_OFFSET, sizeof found);
+    if (found[0] != 10.0F * (float)rows[0] || found[4] != 10.0F * (float)rows[1]) {
+      return given;
+    }
+  }
+  return NULL;
+}
+
+static int four_threads(void) {
+  pthread_t threads[4];
+  for (int number = 0; number < 4; ++number) {
+    CHECK(pthread_create(&threads[number], NULL, many_lookups, mutables[number]) == 0);
+  }
+  for (int number = 0; number < 4; ++number) {
+    void *failed = NULL;
+    CHECK(pthread_join(threads[number], &failed) == 0 && failed == NULL);
+  }
+  return 0;
+}
+
+/* A parallel-for that runs parts from the last to the first, and counts them. */
+static void backwards(void *context, void (*task)(void *data, int64_t part, int64_t worker), void *data,
+                      int64_t parts) {
+  int64_t *count = (int64_t *)context;
+  for (int64_t part = parts - 1; part >= 0; --part) {
+    task(data, part, part % 2);
+    ++*count;
+  }
+}
+
+static int parallel(void) {
+  int64_t count = 0;
+  const glow_parallel two = {backwards, &count};
+  glow_arguments arguments = CUT_ARGUMENTS(cut_constants, cut_mutables, cut_activations);
+  float alone[CUT_OUTPUT_Y_SIZE / sizeof(float)];
+  float *x = (float *)(void *)(cut_mutables + CUT_INPUT_X_OFFSET);
+  for (size_t at = 0; at < CUT_INPUT_X_SIZE / sizeof(float); ++at) {
+    x[at] = (float)(at % 13) - 6.0F;
+  }
+  CHECK(sizeof cut_constants == CUT_CONSTANTS_SIZE);
+  CHECK(cut_run(&arguments) == CUT_OK && count == 0);
+  memcpy(alone, cut_mutables + CUT_OUTPUT_Y_OFFSET, sizeof alone);
+  memset(cut_mutables + CUT_OUTPUT_Y_OFFSET, 0xFF, sizeof alone);
+  arguments.parallel = &two;
+  CHECK(cut_run(&arguments) == CUT_OK && count > 1);
+  CHECK(memcmp(alone, cut_mutables + CUT_OUTPUT_Y_OFFSET, sizeof alone) == 0);
+  return 0;
+}
+
+int main(int count, char **arguments) {
+  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, parallel};
+  if (count != 2 || !read_file(arguments[1], constants, sizeof constants)) {
+    return 1;
+  }
+  for (size_t number = 0; number < sizeof tests / sizeof tests[0]; ++number) {
+    const int line = tests[number]();
+    if (line != 0) {
+      (void)printf("line %d\n", line);
+      return 1;
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,161 @@
+"""`glow-compile`: compile models to a bundle, which C programs call without any runtime."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glow_mlir.errors import OptionError
+from glow_mlir.support.activity import watching
+from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
+from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.quantization_arguments import add_quantization_arguments, chosen_quantization
+from glow_mlir.tools.run_arguments import add_bind_argument, add_code_arguments, check_code_arguments
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from glow_mlir.api.compile_options import CompileOptions
+    from glow_mlir.bundle.compile import Bundle
+    from glow_mlir.driver.compiler import Observer
+    from glow_mlir.driver.pipelines import Stage
+
+PROGRAM = "glow-compile"
+DESCRIPTION = (
+    "Compile models to an object, a header and a file of weights for C programs: no heap, no libc, no runtime."
+)
+EXAMPLES = """
+glow-compile model.onnx --target cortex-m4 -o firmware
+glow-compile one=model.onnx eight=model8.onnx --name vision --target neon -o bundle
+glow-compile model.onnx --load-profile model.profile.json --constants object -o bundle
+"""
+LIST = "list"
+"""What to give to `--target` to see which there are."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool; the exit code."""
+    return run_tool(PROGRAM, lambda arguments: execute(parse_arguments(arguments)), argv)
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """The options; raises `OptionError` for what makes no sense."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument(
+        "models",
+        nargs="*",
+        metavar="[ENTRY=]MODEL",
+        help="an .onnx file, or a .mlir file; several share one object and their constants, and say what C calls each",
+    )
+    files = parser.add_argument_group("bundle")
+    files.add_argument("-o", "--output", metavar="DIR", help="the folder to write (default: the name of the bundle)")
+    files.add_argument("--name", help="what all names in C begin with (default: the name of the first model)")
+    files.add_argument(
+        "--entry", metavar="NAME", help="what C calls the entry of the only model behind that (default: run)"
+    )
+    files.add_argument(
+        "--constants",
+        choices=("file", "object"),
+        default="file",
+        help="where constants are: in files of their own, or in the object, in its section that is only read",
+    )
+    compilation = parser.add_argument_group("compilation")
+    add_code_arguments(compilation)
+    add_bind_argument(compilation)
+    add_quantization_arguments(parser.add_argument_group("quantization"))
+    args = parser.parse_args(arguments)
+    check_code_arguments(args)
+    if args.target != LIST and not args.models:
+        raise OptionError("there is no model", hint=f"{PROGRAM} model.onnx")
+    return args
+
+
+def named_models(args: Namespace) -> dict[str, str]:
+    """Entry → path; a single model may have none. Raises `OptionError` where it is not clear which is which."""
+    found: dict[str, str] = {}
+    for text in args.models:
+        entry, _, path = text.rpartition("=")
+        if not path:
+            raise OptionError(f"'{text}' names no file", hint="ENTRY=model.onnx")
+        if not entry and len(args.models) > 1:
+            raise OptionError(f"'{text}' has no entry, which one of several models needs", hint=f"ENTRY={text}")
+        if entry in found:
+            raise OptionError(f"two models are the entry '{entry}'", hint="give one another name")
+        found[entry] = path
+    if args.entry is not None:
+        if len(found) > 1 or "" not in found:
+            raise OptionError("--entry names the only model", hint="ENTRY=model.onnx says it for each")
+        found = {args.entry: found[""]}
+    return found
+
+
+def execute(args: Namespace) -> int:
+    """Do what the options say; the exit code."""
+    from glow_mlir.bundle.files import write_bundle
+
+    if args.target == LIST:
+        return list_targets()
+    models = named_models(args)
+    name = args.name or Path(next(iter(models.values()))).stem
+    bundle = compiled(args, models, name)
+    folder = Path(args.output or bundle.name)
+    write_bundle(bundle, folder)
+    print(f"{folder}: {bundle.name} for {bundle.layout.target.triple}")
+    return EXIT_OK
+
+
+def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
+    """The bundle that the options ask for."""
+    from glow_mlir.api.bundles import bundle_of
+
+    progress = Progress()
+
+    def tell(stage: Stage, module: ModuleOp, seconds: float) -> None:
+        progress.say(f"compiling: {stage.name}")
+
+    progress.say("compiling")
+    try:
+        with watching(progress.say):
+            return bundle_of(models, name, options_of(args, models, tell), args.constants == "object")
+    finally:
+        progress.clear()
+
+
+def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> CompileOptions:
+    """What the options say of how to compile."""
+    from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, count_threads
+    from glow_mlir.api.model_identity import model_backend
+    from glow_mlir.api.models import accepted_model
+
+    options = CompileOptions(
+        backend=model_backend(accepted_model(next(iter(models.values())))),
+        threads=count_threads(args.threads),
+        dimensions=dict(args.bind),
+        target=args.target,
+        observers=(observer,),
+        disable=args.disable,
+        accuracy=args.accuracy,
+        tune=args.tune,
+        quantize=chosen_quantization(args),
+        precision=args.precision or FULL_PRECISION,
+        keep_precision=tuple(args.keep_precision_for_nodes or ()),
+        weights=args.weights or FULL_PRECISION,
+    )
+    return options.configured(None if args.load_configuration is None else Path(args.load_configuration))
+
+
+def list_targets() -> int:
+    """Print the machines that there are."""
+    from glow_mlir.backends.interface import get_backend
+    from glow_mlir.dialects.packages import DEFAULT_BACKEND
+
+    for name, target in sorted(get_backend(DEFAULT_BACKEND).targets().items()):
+        print(f"{name:14} {target.triple:32} {target.cpu:14} {target.features}")
+    return EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
