@@ -80,8 +80,9 @@ def _macros(layout: BundleLayout, version: int) -> str:
             (f"{macro}_VERSION", f"UINT32_C(0x{version:08x})", ""),
             (f"{macro}_ALIGNMENT", str(ALIGNMENT), "of all regions, in bytes, as all sizes are"),
             (f"{macro}_CONSTANTS_SIZE", str(layout.constants), ""),
-            (f"{macro}_MUTABLES_SIZE", str(layout.mutables), ""),
-            (f"{macro}_ACTIVATIONS_SIZE", str(layout.activations), ""),
+            # Arrays of C are not empty.
+            (f"{macro}_MUTABLES_SIZE", str(max(1, layout.mutables)), ""),
+            (f"{macro}_ACTIVATIONS_SIZE", str(max(1, layout.activations)), ""),
             (
                 f"{macro}_ARGUMENTS(constants, mutables, activations)",
                 f"{{{macro}_VERSION, (constants), (mutables), (activations){', 0' * (len(ARGUMENTS) - 4)}}}",

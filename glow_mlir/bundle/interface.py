@@ -27,7 +27,7 @@ from glow_mlir.codegen.builder.types import array, i8, i32, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError
-from glow_mlir.runtime.artifact import Entry, Manifest
+from glow_mlir.runtime.artifact import WRONG_VECTORS, Entry, Manifest
 from glow_mlir.runtime.bundle import SEAL_BYTES, SEAL_VERSION
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.transforms.allocate import ALIGNMENT
@@ -37,16 +37,17 @@ ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "siz
 
 ERRORS: Mapping[str, str] = {
     "OK": "success",
+    "PROCESSOR": "the vectors of this processor have another length than those that the code is made for",
     "ARGUMENTS": "the arguments, or a pointer to a buffer or to the sizes, are null",
     "VERSION": "the header and the object are of different bundles",
     "REGION": "a region is null",
     "ALIGNMENT": f"a region does not begin at a multiple of {ALIGNMENT} bytes",
     "WEIGHTS": "the constants are not those of this bundle",
-    "PROCESSOR": "the vectors of this processor have another length than those that the code is made for",
 }
 """Why a call is refused, and says a number that is not positive, from 0 downwards → the reason."""
 
 STATUS = {name: -number for number, name in enumerate(ERRORS)}
+assert STATUS["PROCESSOR"] == WRONG_VECTORS, "an entry says so itself"
 
 
 @dataclass
@@ -219,7 +220,7 @@ class _Emission:
         """The status of an entry among those of all."""
         if not layout.first_status or not layout.entry.failures:
             return status
-        return b.select(status.eq(0), status, status + layout.first_status)
+        return b.select(status > 0, status + layout.first_status, status)
 
 
 def _field(given: Value, name: str) -> Value:

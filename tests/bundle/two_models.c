@@ -154,18 +154,18 @@ static int parallel(void) {
   int64_t count = 0;
   const glow_parallel two = {backwards, &count};
   glow_arguments arguments = CUT_ARGUMENTS(cut_constants, cut_mutables, cut_activations);
-  float alone[CUT_OUTPUT_Y_SIZE / sizeof(float)];
+  float alone[CUT_OUTPUT_RESULT_SIZE / sizeof(float)];
   float *x = (float *)(void *)(cut_mutables + CUT_INPUT_X_OFFSET);
   for (size_t at = 0; at < CUT_INPUT_X_SIZE / sizeof(float); ++at) {
     x[at] = (float)(at % 13) - 6.0F;
   }
   CHECK(sizeof cut_constants == CUT_CONSTANTS_SIZE);
   CHECK(cut_run(&arguments) == CUT_OK && count == 0);
-  memcpy(alone, cut_mutables + CUT_OUTPUT_Y_OFFSET, sizeof alone);
-  memset(cut_mutables + CUT_OUTPUT_Y_OFFSET, 0xFF, sizeof alone);
+  memcpy(alone, cut_mutables + CUT_OUTPUT_RESULT_OFFSET, sizeof alone);
+  memset(cut_mutables + CUT_OUTPUT_RESULT_OFFSET, 0xFF, sizeof alone);
   arguments.parallel = &two;
   CHECK(cut_run(&arguments) == CUT_OK && count > 1);
-  CHECK(memcmp(alone, cut_mutables + CUT_OUTPUT_Y_OFFSET, sizeof alone) == 0);
+  CHECK(memcmp(alone, cut_mutables + CUT_OUTPUT_RESULT_OFFSET, sizeof alone) == 0);
   return 0;
 }
 
