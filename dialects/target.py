@@ -77,15 +77,21 @@ _FAMILIES = {
 }
 """Architecture, as a triple begins → the family that `_CAPABILITIES` knows."""
 
+_ALWAYS = frozenset({""})
+"""In the place of features: all processors of a family can do it."""
+
 _FPV5 = frozenset({"fp-armv8d16sp", "fp-armv8d16", "fp-armv8"})
 """Arm's floating-point units that round."""
+
+_FPV4 = _FPV5 | {"vfp4d16sp", "vfp4d16", "vfp4"}
+"""Those, and the ones before them that multiply and add with one rounding."""
 
 _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "fma": {
         "x86": frozenset({"fma"}),
         "aarch64": frozenset({"neon"}),
-        "riscv": frozenset({"d"}),
-        "arm": _FPV5 | {"vfp4d16sp", "vfp4d16", "vfp4"},
+        "riscv": frozenset({"f", "d"}),
+        "arm": _FPV4,
     },
     "rounding": {
         "x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}),
@@ -96,8 +102,25 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "rounding_conversion": {"x86": frozenset({"sse2", "avx2"}), "aarch64": frozenset({"neon"})},
     "scaling": {"x86": frozenset({"avx512vl"})},
     "masked": {"x86": frozenset({"avx2", "avx512f"})},
+    "doubles": {
+        "x86": _ALWAYS,
+        "aarch64": _ALWAYS,
+        "wasm": _ALWAYS,
+        "riscv": frozenset({"d"}),
+        "arm": frozenset({"vfp4d16", "vfp4", "fp-armv8d16", "fp-armv8"}),
+    },
+    "halves": {
+        "x86": frozenset({"f16c", "avx512f"}),
+        "aarch64": _ALWAYS,
+        "riscv": frozenset({"zfh", "zfhmin"}),
+        "arm": _FPV4 | {"fp16"},
+    },
 }
-"""Capability of a processor → family of architectures → features, any one of which provides it."""
+"""
+Capability of a processor → family of architectures → features, any one of which provides it.
+
+A family that is not there cannot do it.
+"""
 
 
 @dataclass(frozen=True)
@@ -208,6 +231,20 @@ class Target:
         """Whether masked loads and stores are instructions."""
         return self._can("masked")
 
+    @cached_property
+    def doubles(self) -> bool:
+        """Whether instructions compute with floats of 64 bits."""
+        return self._can("doubles")
+
+    @cached_property
+    def halves(self) -> bool:
+        """Whether instructions convert between floats of 16 bits (f16) and 32."""
+        return self._can("halves")
+
+    def fuses(self, bits: int) -> bool:
+        """Whether an instruction multiplies and adds floats of so many bits with one rounding."""
+        return self.fma and (bits < 64 or self.doubles)
+
     def _can(self, capability: str) -> bool:
         """
         Whether an instruction does it.
@@ -215,7 +252,8 @@ class Target:
         What a processor cannot do is built from other instructions, never called from a library.
         """
         family = _FAMILIES.get(self.architecture, "")
-        return not self.enabled.isdisjoint(_CAPABILITIES[capability].get(family, frozenset()))
+        provided = _CAPABILITIES[capability].get(family, frozenset())
+        return provided == _ALWAYS or not self.enabled.isdisjoint(provided)
 
 
 FIELDS: Mapping[str, type[str | int]] = {

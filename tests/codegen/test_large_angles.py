@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from exact_angles import exactly, near_multiples, pi
 from execute import Case, compile_module, module_of, runnable_targets, sample
-from scalar_functions import FLOATS, RUNNABLE, compiled, ulps
+from scalar_functions import FLOATS, RUNNABLE, SINGLES, compiled, ulps
 from xdsl.dialects import math
 
-from glow_mlir.codegen.math.large_angles import LARGE, TABLE_BITS, two_over_pi
+from glow_mlir.codegen.math.large_angles import LARGE, LARGE_OF_PAIRS, TABLE_BITS, two_over_pi
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_math import CosOp, SinOp, TanOp
 from glow_mlir.interpreter.scalar import FUNCTIONS
@@ -64,6 +64,14 @@ def test_bounds_at_the_hardest_angles(name: str, bits: int, target: str):
     assert ulps(result, exact_values(name, bits)) <= BOUNDS[name, bits] + (target == "scalar")
     if name != "tan":
         assert np.max(np.abs(result)) <= 1
+
+
+@pytest.mark.parametrize("target", SINGLES)
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_bounds_at_the_hardest_angles_without_f64(name: str, target: str):
+    x = np.concatenate([angles(32), np.nextafter(np.float32(LARGE_OF_PAIRS), np.float32([0, np.inf]))])
+    exact = np.concatenate([exact_values(name, 32), exactly(name, x[-2:])])
+    assert ulps(compiled(name, 32, 1, target)(x)[: x.size], exact) <= BOUNDS[name, 32]
 
 
 @pytest.mark.parametrize("target", RUNNABLE)

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from functools import cached_property
+
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.dialects.target import Target
 
+WITHOUT_F64 = " without f64"
+"""How the names of machines end that are taken for ones without floats of 64 bits."""
+
+
+@dataclass(frozen=True)
+class SinglesTarget(Target):
+    """A machine that has floats of 64 bits, and is taken for one that has not: what is built for those runs here."""
+
+    @cached_property
+    def doubles(self) -> bool:
+        return False
+
 
 def target_named(text: str) -> Target:
-    """What the CPU backend calls a target."""
-    return CpuBackend().target(text)
+    """What the CPU backend calls a target, or that `WITHOUT_F64`."""
+    target = CpuBackend().target(text.removesuffix(WITHOUT_F64))
+    if not text.endswith(WITHOUT_F64):
+        return target
+    return SinglesTarget(**{field.name: getattr(target, field.name) for field in fields(target)})
 
 
 def brain_product_targets() -> list[str]:

@@ -145,7 +145,7 @@ class Arithmetic(Emission):
         """Return `a * b + c`, rounded once where the target can, twice elsewhere."""
         typed = next(value for value in (a, b, c) if isinstance(value, Value) and _widest(value, a, b, c))
         x, y, z = (self.as_value(value, typed.type) for value in (a, b, c))
-        if not self.target.fma:
+        if not self.target.fuses(x.info.bits):
             return self.add(self.mul(x, y), z)
         return self.emit(FMAOp, (x, y, z), x.type, NO_FAST_MATH)
 

@@ -119,23 +119,6 @@ def keep_tiny(b: Builder, x: Value, result: Value) -> Value:
     return b.select(b.fabs(x) < format_of(x).smallest_normal, x, result)
 
 
-def product_and_error(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
-    """Return the rounded product of two f64 and what the rounding lost, exactly."""
-    product = x * y
-    if b.target.fma:
-        return product, b.fma(x, y, -product)
-    # Halves of 26 bits have exact products (Dekker 1971).
-    x_high, x_low = _halves(b, x)
-    y_high, y_low = _halves(b, y)
-    return product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
-
-
-def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Split an f64 into its first 26 bits, rounded, and what that left; in integers, so that nothing overflows."""
-    high = b.bitcast((b.bits_of(x) + (1 << 26)) & -(1 << 27), f64)
-    return high, x - high
-
-
 def is_negative(b: Builder, x: Value) -> Value:
     """Return whether the sign bit is set, of zeros and NaNs as well."""
     return b.bits_of(x) < 0

@@ -27,15 +27,10 @@ def is_half(element: Attribute) -> bool:
     return isinstance(element, Float16Type | BFloat16Type)
 
 
-def _converts(b: Builder) -> bool:
-    """Whether the target has instructions for the conversions: all that have a fused multiply-add do."""
-    return b.target.fma
-
-
 def widen(b: Builder, x: Value) -> Value:
     """Return an f16 or bf16 as f32, exactly."""
     is_f16 = isinstance(x.info.element, Float16Type)
-    if is_f16 and _converts(b):
+    if is_f16 and b.target.halves:
         return b.cast(x, f32)
     bits = b.cast(b.bitcast(x, i16), i32, signed=False)
     return decoded(b, bits, _F16) if is_f16 else b.bitcast(bits << 16, f32)
@@ -57,7 +52,7 @@ def narrow(b: Builder, x: Value, element: Attribute) -> Value:
     """Return an f32 as `element`, f16 or bf16, rounded to the nearest, ties to even."""
     if isinstance(element, BFloat16Type):
         return _narrow_bf16(b, x)
-    if _converts(b):
+    if b.target.halves:
         return b.cast(x, f16)
     return b.bitcast(b.cast(encoded(b, x, _F16), i16), f16)
 

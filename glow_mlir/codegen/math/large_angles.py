@@ -6,6 +6,9 @@ the bits behind it matter, and they come from a window of 192 bits of 2/pi: thos
 four, those behind it less than 2^-129. The nearest that an f64 comes to a multiple of pi/2 is about 2^-61, so that the
 rest still has more bits than a float, and is rounded once.
 
+For an f32 where there is no f64, m has 24 bits, the window 96, and the rest is a pair of f32: what the window leaves
+out is less than 2^-63, and the nearest that an f32 comes to a multiple of pi/2 about 2^-30.
+
 This is scalar code, a function of the module that is rarely called: by vectors of which one lane is large, for all of
 their lanes.
 """
@@ -15,19 +18,27 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
-from glow_mlir.codegen.builder.types import f64, i1, i8, i64, ptr
+from glow_mlir.codegen.builder.types import f32, f64, i1, i8, i32, i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.angle_polynomials import HALF_PI_OF_F32
 from glow_mlir.codegen.math.float_format import FORMATS, Function
+from glow_mlir.codegen.math.pairs import Pair, constant_pair, multiply, negated, ordered_sum, select
 
 LARGE = 2.0**22
-"""From this magnitude on the table has bits for an angle."""
+"""From this magnitude on an f64 is reduced so."""
+
+LARGE_OF_PAIRS = 2.0**10
+"""From this magnitude on an f32 is, where there is no f64; from 2^-30 of that on the table has bits for an angle."""
 
 TABLE_BITS = 1168
 """How many bits of 2/pi behind the point the table has: those before the window of the largest f64, and 192 more."""
@@ -40,6 +51,9 @@ HALF_PI_IN_64_BITS = 0xC90FDAA22168C235
 
 _FORM = FORMATS[64]
 _i128 = IntegerType(128)
+
+Rest = TypeVar("Rest")
+"""What is left of an angle: an f64, or a pair of f32."""
 
 
 def two_over_pi(bits: int) -> int:
@@ -66,59 +80,92 @@ def _table() -> np.ndarray:
     return np.frombuffer(data, np.uint8)
 
 
-Reduced = Callable[[Builder, Value, Value, Value], Value]
-"""What makes a result of an angle, its rest within +-pi/4, and its multiple of pi/2, of which two bits are right."""
-
-
-def of_any_angle(b: Builder, angles: Value, usual: Function, finish: Reduced, name: str) -> Value:
+@dataclass(frozen=True)
+class Reduction(Generic[Rest]):
     """
-    Return `usual(b, angles)`, or in the lanes of finite angles of at least `LARGE` what `finish` makes.
+    How large angles of a type are reduced.
 
-    All are f64, or vectors of f64. Functions with equal `name` share code. It has the angles and gives the results of a
-    whole vector, so that its callers keep nothing in memory where it is not called.
+    `reduce` gives of an angle that is finite and large its rest within +-pi/4, and its multiple of pi/2, of which two
+    bits are right; it also takes the address of the table.
+    """
+
+    element: Attribute
+    large: float
+    reduce: Callable[[Builder, Value, Value], tuple[Rest, Value]]
+
+
+def of_any_angle(
+    b: Builder,
+    angles: Value,
+    usual: Function,
+    finish: Callable[[Builder, Value, Rest, Value], Value],
+    name: str,
+    how: Reduction[Rest],
+) -> Value:
+    """
+    Return `usual(b, angles)`, or in the lanes of large angles what `finish` makes of angle, rest and multiple.
+
+    All are of the type that `how` reduces, or vectors of it. Functions with equal `name` share code. It has the angles
+    and gives the results of a whole vector, so that its callers keep nothing in memory where it is not called.
     """
 
     def replaced() -> Sequence[Value]:
-        function = b.module.shared(name, lambda name: _build(b.module, name, usual, finish))
-        buffer = b.stack(f64, angles.lanes)
+        function = b.module.shared(name, lambda name: _build(b.module, name, usual, finish, how))
+        buffer = b.stack(how.element, angles.lanes)
         buffer.store(angles)
         b.call(function, [buffer, angles.lanes])
         return [buffer.load(angles.type)]
 
-    return b.either(b.any(b.fabs(angles) >= LARGE), replaced, lambda: [usual(b, angles)])[0]
+    return b.either(b.any(b.fabs(angles) >= how.large), replaced, lambda: [usual(b, angles)])[0]
 
 
-def _build(module: ModuleBuilder, name: str, usual: Function, finish: Reduced) -> None:
-    with define_function(module, name, [ptr, i64], internal=True, inline=False, cold=True) as (b, arguments):
+def _build(
+    module: ModuleBuilder,
+    name: str,
+    usual: Function,
+    finish: Callable[[Builder, Value, Rest, Value], Value],
+    how: Reduction[Rest],
+) -> None:
+    with define_function(module, name, [ptr, index_type], internal=True, inline=False, cold=True) as (b, arguments):
         angles, count = arguments
         table = b.symbol(module.table(_table()))
         with b.loop(0, count) as i:
-            angle = angles.at(i, f64).load(f64)
+            angle = angles.at(i, how.element).load(how.element)
             magnitude = b.fabs(angle)
-            angles.at(i, f64).store(usual(b, angle))
-            with b.when((magnitude >= LARGE) & (magnitude < math.inf)):
-                rest, multiple = _reduce(b, table, b.bits_of(magnitude))
-                negative = angle < 0.0
-                rest, multiple = b.select(negative, -rest, rest), b.select(negative, -multiple, multiple)
-                angles.at(i, f64).store(finish(b, angle, rest, multiple))
+            angles.at(i, how.element).store(usual(b, angle))
+            with b.when((magnitude >= how.large) & (magnitude < math.inf)):
+                angles.at(i, how.element).store(finish(b, angle, *how.reduce(b, table, angle)))
 
 
-def _reduce(b: Builder, table: Value, bits: Value) -> tuple[Value, Value]:
-    """Return rest and multiple for the bits of a magnitude."""
+# ---- f64
+
+
+def _reduce(b: Builder, table: Value, angle: Value) -> tuple[Value, Value]:
+    bits = b.bits_of(b.fabs(angle))
     mantissa = (bits & ((1 << _FORM.mantissa) - 1)) | (1 << _FORM.mantissa)
     exponent = (bits >> _FORM.mantissa) - (_FORM.bias + _FORM.mantissa)
-    # The window starts at the bit whose product with m is worth two turns; of eight bits, m makes up for the rest.
-    skipped = exponent - 2
-    window = table.at((TABLE_BITS - 192 - (skipped - (skipped & 7))) >> 3, i8)
+    window, shift = _window(table, exponent, 192)
     low, middle, high = (window.at(8 * i, i8).load(i64, align=1) for i in range(3))
-    scaled = mantissa << (skipped & 7)
+    scaled = mantissa << shift
     # Two bits of quarter turns, and 126 of a fraction.
     turns = _product(b, scaled, middle) + b.lshr(_product(b, scaled, low), 64) + (_wide(b, scaled * high) << 64)
     multiple = b.lshr(_upper(b, turns) + (1 << 61), 62)
     signed = turns - (_wide(b, multiple) << 126)
     below = signed < 0
-    rest = _quarter_turns(b, b.select(below, -signed, signed))
-    return b.select(below, -rest, rest), multiple
+    magnitude = _quarter_turns(b, b.select(below, -signed, signed))
+    rest, negative = b.select(below, -magnitude, magnitude), angle < 0.0
+    return b.select(negative, -rest, rest), b.select(negative, -multiple, multiple)
+
+
+def _window(table: Value, exponent: Value, bits: int) -> tuple[Value, Value]:
+    """
+    Return where the bits of 2/pi are that count for `m 2^exponent`, and by how much m has to be shifted for them.
+
+    The window starts at the bit whose product with m is worth two turns; of eight bits, m makes up for the rest.
+    """
+    skipped = exponent - 2
+    shift = skipped & 7
+    return table.at((TABLE_BITS - bits - (skipped - shift)) >> 3, i8), shift
 
 
 def _quarter_turns(b: Builder, fraction: Value) -> Value:
@@ -142,3 +189,37 @@ def _upper(b: Builder, x: Value) -> Value:
 def _product(b: Builder, x: Value, y: Value) -> Value:
     """The product of two unsigned i64, as an i128."""
     return _wide(b, x) * _wide(b, y)
+
+
+# ---- pairs of f32
+
+
+def _reduce_to_pair(b: Builder, table: Value, angle: Value) -> tuple[Pair, Value]:
+    form = FORMATS[32]
+    bits = b.bits_of(b.fabs(angle))
+    mantissa = (bits & ((1 << form.mantissa) - 1)) | (1 << form.mantissa)
+    exponent = (bits >> form.mantissa) - (form.bias + form.mantissa)
+    window, shift = _window(table, exponent, 96)
+    words = (b.cast(window.at(4 * i, i8).load(i32, align=1), i64, signed=False) for i in range(3))
+    scaled = b.cast(mantissa << shift, i64, signed=False)
+    low, middle, high = (scaled * word for word in words)
+    # Two bits of quarter turns, and 62 of a fraction.
+    turns = b.lshr(low, 32) + middle + (high << 32)
+    multiple = b.lshr(turns + (1 << 61), 62)
+    signed = turns - (multiple << 62)
+    # Parts that an f32 holds, the highest with the sign.
+    first, second = b.cast(b.ashr(signed, 40), i32), b.cast(b.lshr(signed, 16), i32) & 0xFFFFFF
+    third = b.cast(signed, i32) & 0xFFFF
+    parts = [b.cast(part, f32) * 2.0**power for part, power in ((first, -22), (second, -46), (third, -62))]
+    fraction = ordered_sum(parts[0], parts[1])
+    fraction = ordered_sum(fraction.high, fraction.low + parts[2])
+    rest = multiply(b, fraction, constant_pair(b, HALF_PI_OF_F32, angle))
+    negative, multiple = angle < 0.0, b.cast(multiple, i32)
+    return select(b, negative, negated(rest), rest), b.select(negative, -multiple, multiple)
+
+
+WHOLE = Reduction(f64, LARGE, _reduce)
+"""Angles of f64, whose rest is an f64."""
+
+PAIRED = Reduction(f32, LARGE_OF_PAIRS, _reduce_to_pair)
+"""Angles of f32, whose rest is a pair."""

@@ -4,7 +4,8 @@ The logarithm and what is made of it: log, log2, log10, log1p, asinh, acosh, ata
 With `x = 2^k * m`, m within `sqrt(1/2)` and `sqrt(2)`, `f = m - 1` and `s = f / (2 + f)`, the logarithm of m is
 `2 s + s R(s^2)`. `R(z) / z` is a minimax fit (Remez exchange in 50 digits, weighted for relative error: 2^-30.2 for
 f32, 2^-59.5 for f64), derived for this project. A power magnifies the error of its logarithm up to a thousand times, so
-that it takes one of 65 bits: `2 s + 2/3 s^3 + s^5 P(s^2)`, with a fit P of 2^-53.8.
+that it takes one of 65 bits: `2 s + 2/3 s^3 + s^5 P(s^2)`, with a fit P of 2^-53.8. One of an f32 takes a logarithm in
+f64, or, where the machine has no f64, one of 36 bits, with the first terms of the series for P.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from glow_mlir.codegen.math.float_format import (
     is_negative,
     keep_tiny,
     polynomial,
-    product_and_error,
     scale,
 )
+from glow_mlir.codegen.math.pairs import exact_sum, product_and_error
 
 R = {
     32: (0.66666776, 0.39977494, 0.29873094),
@@ -36,11 +37,14 @@ R = {
         *(0.18183569747331255, 0.15313903052210914, 0.14797509666436426),
     ),
 }
-P = (
-    *(0.4, 0.2857142857142937, 0.22222222221655236, 0.1818181833551788),
-    *(0.15384594951120162, 0.13334805224565216, 0.11706224150571651, 0.11723287938480628),
-)
-TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
+P = {
+    32: (0.4, 2 / 7, 2 / 9, 2 / 11, 2 / 13),
+    64: (
+        *(0.4, 0.2857142857142937, 0.22222222221655236, 0.1818181833551788),
+        *(0.15384594951120162, 0.13334805224565216, 0.11706224150571651, 0.11723287938480628),
+    ),
+}
+TWO_THIRDS = {32: (0.6666666865348816, -1.9868215517249155e-08), 64: (0.6666666666666666, 3.700743415417188e-17)}
 LOG10_2 = {32: (0.301025390625, 4.605038981195214e-06), 64: (0.3010299956658855, -1.9043128467164274e-12)}
 LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
 LOG10_E = (0.4342944819032518, 1.098319650216765e-17)
@@ -177,15 +181,9 @@ def atanh(b: Builder, x: Value) -> Value:
 # ---- powers
 
 
-def _exact_sum(large: Value, small: Value) -> tuple[Value, Value]:
-    """Return the rounded sum of two f64 and what the rounding lost, exactly (Knuth)."""
-    total = large + small
-    back = total - large
-    return total, (large - (total - back)) + (small - back)
-
-
 def _log_in_two_parts(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Return the logarithm of a positive f64 as a sum, right to 65 bits."""
+    """Return the logarithm of a positive f64 as a sum, right to 65 bits; of an f32, to 36 bits."""
+    bits = x.info.bits
     exponent, f = split(b, x)
     u = f + 2.0
     s = f / u
@@ -194,13 +192,13 @@ def _log_in_two_parts(b: Builder, x: Value) -> tuple[Value, Value]:
     # 2/3 s^3 counts so much that it takes two parts as well; in the rest, s^5 P(s^2), one rounding does not matter.
     z, z_error = product_and_error(b, s, s)
     cube, cube_error = product_and_error(b, s, z)
-    third, third_error = product_and_error(b, cube, b.constant(TWO_THIRDS[0], x.type))
+    third, third_error = product_and_error(b, cube, b.constant(TWO_THIRDS[bits][0], x.type))
     cube_rest = cube_error + s * (z_error + s * s_rest * 2.0) + s_rest * z
-    small = third_error + b.fma(cube, TWO_THIRDS[1], cube_rest * TWO_THIRDS[0])
-    small = small + b.fma(cube * z, polynomial(b, z, P), s_rest * 2.0)
-    high, low = LN2[64]
-    whole, whole_rest = _exact_sum(exponent * high, s * 2.0)
-    total, total_rest = _exact_sum(whole, third)
+    small = third_error + b.fma(cube, TWO_THIRDS[bits][1], cube_rest * TWO_THIRDS[bits][0])
+    small = small + b.fma(cube * z, polynomial(b, z, P[bits]), s_rest * 2.0)
+    high, low = LN2[bits]
+    whole, whole_rest = exact_sum(exponent * high, s * 2.0)
+    total, total_rest = exact_sum(whole, third)
     rest = (whole_rest + total_rest) + b.fma(exponent, low, small)
     # The second part may still be a hundredth of the first: move what fits into it.
     high_part = total + rest
@@ -208,7 +206,7 @@ def _log_in_two_parts(b: Builder, x: Value) -> tuple[Value, Value]:
 
 
 def _power_of_magnitude(b: Builder, magnitude: Value, y: Value) -> Value:
-    """Return `magnitude ** y` in f64 for a magnitude that is not negative."""
+    """Return `magnitude ** y` for a magnitude that is not negative."""
     high, low = _log_in_two_parts(b, magnitude)
     one = magnitude.eq(1.0)
     inside = (magnitude < INFINITY) & (magnitude > 0.0) & ~one
@@ -216,7 +214,7 @@ def _power_of_magnitude(b: Builder, magnitude: Value, y: Value) -> Value:
     high = b.select(inside, high, infinite)
     exponent, error = product_and_error(b, y, high)
     exponent = b.select(one, b.constant(0.0, y.type), exponent)
-    clamped = clamp_keeping_nan(b, exponent, *EXP_RANGE[64])
+    clamped = clamp_keeping_nan(b, exponent, *EXP_RANGE[y.info.bits])
     # Outside the range, for infinities and for one, the second part is meaningless.
     small = b.select(inside & clamped.eq(exponent), b.fma(y, low, error), b.constant(0.0, y.type))
     n, r = reduce_by_ln2(b, clamped)
@@ -231,13 +229,13 @@ def _power_for_f32(b: Builder, magnitude: Value, y: Value) -> Value:
 
 def powf(b: Builder, x: Value, y: Value) -> Value:
     """Return x to the power y as IEEE 754 has it: NaN for a negative x and a y that is no integer, 1 for y = 0."""
-    if x.info.bits == 32:
+    if x.info.bits == 32 and b.target.doubles:
         return b.cast(_power(b, b.cast(x, f64), b.cast(y, f64), _power_for_f32), f32)
     return _power(b, x, y, _power_of_magnitude)
 
 
 def _power(b: Builder, x: Value, y: Value, of_magnitude: Callable[[Builder, Value, Value], Value]) -> Value:
-    """Return the power of two f64, given how to raise a magnitude to it."""
+    """Return the power of two floats, given how to raise a magnitude to it."""
     magnitude = b.fabs(x)
     result = of_magnitude(b, magnitude, y)
     is_integer = b.round_even(y).eq(y)

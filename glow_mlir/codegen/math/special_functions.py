@@ -15,7 +15,8 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, f64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.exponentials import expm1_reduced, reduce_by_ln2
-from glow_mlir.codegen.math.float_format import polynomial, power_of_two, product_and_error
+from glow_mlir.codegen.math.float_format import polynomial, power_of_two
+from glow_mlir.codegen.math.pairs import product_and_error
 
 P = {
     32: (
@@ -35,8 +36,11 @@ P = {
 LIMIT = {32: 4.0, 64: 6.0}
 """From here on erf rounds to 1, and the fit ends."""
 
-HUGE = 2.0**1000
+HUGE = {32: 2.0**120, 64: 2.0**1000}
 """Up to here nothing that `remf` computes overflows."""
+
+STEPS = {32: (180, 90, 0), 64: (1500, 750, 0)}
+"""Multiples of the divisor by two to these powers go first: a quotient by the last is within the range of floats."""
 
 
 def erf(b: Builder, x: Value) -> Value:
@@ -54,14 +58,15 @@ def remf(b: Builder, x: Value, y: Value) -> Value:
     Return `x - y * trunc(x / y)` exactly, with the sign of x: C's `fmod`, the dialect's `arith.remf`.
 
     NaN for an infinite x or a zero y. Each round of the loop takes a multiple of y away that has as many digits as
-    a float holds, so that one round is enough unless x / y exceeds 2^53.
+    a float holds, so that one round is enough unless x / y exceeds 2^53, or 2^24 for an f32 without f64.
     """
-    if x.info.bits == 32:
+    bits = x.info.bits
+    if bits == 32 and b.target.doubles:
         return b.cast(_remainder(b, b.cast(x, f64), b.cast(y, f64), (0,)), f32)
     # Half of a dividend so large that a rounded multiple of the divisor might be infinite.
     dividend, divisor = b.fabs(x), b.fabs(y)
-    huge = dividend > HUGE
-    half = _remainder(b, b.select(huge, x * 0.5, x), y, (1500, 750, 0))
+    huge = dividend > HUGE[bits]
+    half = _remainder(b, b.select(huge, x * 0.5, x), y, STEPS[bits])
     rest = b.fabs(half)
     beyond = rest - (divisor - rest)
     return b.select(huge, b.copysign(b.select(beyond < 0.0, rest + rest, beyond), x), half)
@@ -69,7 +74,7 @@ def remf(b: Builder, x: Value, y: Value) -> Value:
 
 def _remainder(b: Builder, x: Value, y: Value, powers: Sequence[int]) -> Value:
     """
-    Return what `remf` does for f64 up to `HUGE`.
+    Return what `remf` does for numbers up to `HUGE`.
 
     A quotient may exceed the range of floats: multiples of the divisor by two to the `powers` go first. A multiple
     that is infinite takes nothing away.

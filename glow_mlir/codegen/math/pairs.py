@@ -1,0 +1,116 @@
+"""
+Numbers of twice the digits: the unevaluated sum of two floats, of which the second is the rounding error of the first.
+
+An f64 has them of 106 bits, and an f32 of 48 bits, where the machine has no f64 (Dekker 1971, Knuth, Joldes and others
+2017). Nothing here is right where a product underflows, which costs digits, or overflows, which makes the second part
+NaN: who calls keeps away from both, or selects what is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.float_format import format_of
+
+
+class Pair(NamedTuple):
+    """The sum of two floats; the second is at most half a unit in the last place of the first."""
+
+    high: Value
+    low: Value
+
+
+def exact_sum(x: Value, y: Value) -> Pair:
+    """Return the rounded sum of two floats and what the rounding lost, exactly (Knuth's TwoSum)."""
+    total = x + y
+    back = total - x
+    return Pair(total, (x - (total - back)) + (y - back))
+
+
+def ordered_sum(large: Value, small: Value) -> Pair:
+    """Return what `exact_sum` does where the first is not the smaller one, or is zero (Dekker's FastTwoSum)."""
+    total = large + small
+    return Pair(total, small - (total - large))
+
+
+def product_and_error(b: Builder, x: Value, y: Value) -> Pair:
+    """Return the rounded product of two floats and what the rounding lost, exactly."""
+    product = x * y
+    if b.target.fuses(x.info.bits):
+        return Pair(product, b.fma(x, y, -product))
+    # Halves of the digits have exact products (Dekker 1971).
+    x_high, x_low = _halves(b, x)
+    y_high, y_low = _halves(b, y)
+    return Pair(product, ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low)
+
+
+def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
+    """Split a float into the first half of its bits, rounded, and the rest; in integers, so that nothing overflows."""
+    form = format_of(x)
+    rest = form.mantissa // 2 + 1
+    high = b.bitcast((b.bits_of(x) + (1 << rest - 1)) & -(1 << rest), form.type)
+    return high, x - high
+
+
+def constant_pair(b: Builder, value: tuple[float, float], like: Value) -> Pair:
+    """Return a number that is given in two parts."""
+    return Pair(b.constant(value[0], like.type), b.constant(value[1], like.type))
+
+
+def add(p: Pair, q: Pair) -> Pair:
+    """Return the sum of two pairs, right to two units of the last place where they do not cancel."""
+    total, error = exact_sum(p.high, q.high)
+    return ordered_sum(total, error + (p.low + q.low))
+
+
+def multiply(b: Builder, p: Pair, q: Pair) -> Pair:
+    """Return the product of two pairs, right to a few units of the last place."""
+    product, error = product_and_error(b, p.high, q.high)
+    return ordered_sum(product, b.fma(p.low, q.high, b.fma(p.high, q.low, error)))
+
+
+def divide(b: Builder, p: Pair, q: Pair) -> Pair:
+    """Return the quotient of two pairs, right to a few units of the last place."""
+    quotient = p.high / q.high
+    product, error = product_and_error(b, quotient, q.high)
+    rest = ((p.high - product) - error) + (p.low - quotient * q.low)
+    return ordered_sum(quotient, rest / q.high)
+
+
+def square_root(b: Builder, x: Value) -> Pair:
+    """Return the square root of a float; of zero, zero, and of a negative number, NaN."""
+    root = b.sqrt(x)
+    square, error = product_and_error(b, root, root)
+    twice = b.select(root.eq(0.0), 1.0, root + root)
+    return Pair(root, ((x - square) - error) / twice)
+
+
+def negated(p: Pair) -> Pair:
+    """Return the number with the other sign."""
+    return Pair(-p.high, -p.low)
+
+
+def select(b: Builder, condition: Value, p: Pair, q: Pair) -> Pair:
+    """Return the first pair where a condition holds, else the second."""
+    return Pair(b.select(condition, p.high, q.high), b.select(condition, p.low, q.low))
+
+
+def polynomial_of_pair(b: Builder, x: Pair, leading: Sequence[tuple[float, float]], further: Sequence[float]) -> Pair:
+    """
+    Return a polynomial with the coefficients `leading`, in two parts each, and `further`, the constant one first.
+
+    The further ones are so small beside the others that they are computed in single floats.
+    """
+    rest = b.constant(further[-1], x.high.type)
+    for coefficient in reversed(further[:-1]):
+        rest = b.fma(rest, x.high, coefficient)
+    product, error = product_and_error(b, rest, x.high)
+    constants = [constant_pair(b, coefficient, x.high) for coefficient in leading]
+    result = ordered_sum(constants[-1].high, product)
+    result = ordered_sum(result.high, result.low + (error + constants[-1].low))
+    for constant in reversed(constants[:-1]):
+        result = add(constant, multiply(b, result, x))
+    return result
