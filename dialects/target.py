@@ -241,6 +241,10 @@ class Target:
         """Whether instructions convert between floats of 16 bits (f16) and 32."""
         return self._can("halves")
 
+    def rounds(self, bits: int) -> bool:
+        """Whether an instruction rounds floats of so many bits to integral values."""
+        return self.rounding and (bits < 64 or self.doubles)
+
     def fuses(self, bits: int) -> bool:
         """Whether an instruction multiplies and adds floats of so many bits with one rounding."""
         return self.fma and (bits < 64 or self.doubles)

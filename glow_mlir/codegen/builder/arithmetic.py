@@ -205,7 +205,7 @@ class Arithmetic(Emission):
 
     def round_even(self, a: Value) -> Value:
         """Return the nearest integral value, ties to even."""
-        if self.target.rounding:
+        if self.target.rounds(a.info.bits):
             return self.emit(intrinsics.RoundEvenOp, (a,), a.type, NO_FAST_MATH)
         # Adding a number so large that the fraction falls off rounds by the hardware's own rule, ties to
         # even.
@@ -216,21 +216,21 @@ class Arithmetic(Emission):
 
     def floor(self, a: Value) -> Value:
         """Return the largest integral value that is not above `a`."""
-        if self.target.rounding:
+        if self.target.rounds(a.info.bits):
             return self.emit(FFloorOp, (a,), a.type, NO_FAST_MATH)
         near = self.round_even(a)
         return self.copysign(self.select(self.compare("gt", near, a), near - 1.0, near), a)
 
     def ceil(self, a: Value) -> Value:
         """Return the smallest integral value that is not below `a`."""
-        if self.target.rounding:
+        if self.target.rounds(a.info.bits):
             return self.emit(FCeilOp, (a,), a.type, NO_FAST_MATH)
         near = self.round_even(a)
         return self.copysign(self.select(self.compare("lt", near, a), near + 1.0, near), a)
 
     def truncate(self, a: Value) -> Value:
         """Return `a` without its fraction."""
-        if self.target.rounding:
+        if self.target.rounds(a.info.bits):
             return self.emit(intrinsics.FTruncOp, (a,), a.type, NO_FAST_MATH)
         return self.copysign(self.floor(self.fabs(a)), a)
 
