@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from glow_mlir.api import onnx_backend
+    from glow_mlir.api.bundle_session import load_bundle
     from glow_mlir.api.session import InferenceSession
     from glow_mlir.errors import GlowError
     from glow_mlir.quantization.options import Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits
 
-__all__ = ["GlowError", "InferenceSession", "Quantization", "SpecializationLimits", "onnx_backend"]
+__all__ = ["GlowError", "InferenceSession", "Quantization", "SpecializationLimits", "load_bundle", "onnx_backend"]
 
 _HOMES = {
     "GlowError": "glow_mlir.errors:GlowError",
     "InferenceSession": "glow_mlir.api.session:InferenceSession",
     "Quantization": "glow_mlir.quantization.options:Quantization",
     "SpecializationLimits": "glow_mlir.runtime.specializations:SpecializationLimits",
+    "load_bundle": "glow_mlir.api.bundle_session:load_bundle",
     "onnx_backend": "glow_mlir.api.onnx_backend",
 }
 """Public name → the module that it is, or that has it."""

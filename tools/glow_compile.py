@@ -62,6 +62,18 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         default="file",
         help="where constants are: in files of their own, or in the object, in its section that is only read",
     )
+    files.add_argument(
+        "--emit",
+        choices=("object", "archive", "shared", "wasm"),
+        default="object",
+        help="what to write beside the object: an archive, or a library by whatever linker there is",
+    )
+    files.add_argument(
+        "--api",
+        choices=("static", "dynamic"),
+        default="static",
+        help="dynamic: the object describes itself as well, for programs that run any bundle",
+    )
     compilation = parser.add_argument_group("compilation")
     add_code_arguments(compilation)
     add_bind_argument(compilation)
@@ -102,7 +114,7 @@ def execute(args: Namespace) -> int:
     name = args.name or Path(next(iter(models.values()))).stem
     bundle = compiled(args, models, name)
     folder = Path(args.output or bundle.name)
-    write_bundle(bundle, folder)
+    write_bundle(bundle, folder, args.emit)
     print(f"{folder}: {bundle.name} for {bundle.layout.target.triple}")
     return EXIT_OK
 
@@ -110,7 +122,9 @@ def execute(args: Namespace) -> int:
 def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
     """The bundle that the options ask for."""
     from glow_mlir.api.bundles import bundle_of
+    from glow_mlir.bundle.interface import ObjectForm
 
+    form = ObjectForm(args.constants == "object", args.api == "dynamic")
     progress = Progress()
 
     def tell(stage: Stage, module: ModuleOp, seconds: float) -> None:
@@ -119,7 +133,7 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
     progress.say("compiling")
     try:
         with watching(progress.say):
-            return bundle_of(models, name, options_of(args, models, tell), args.constants == "object")
+            return bundle_of(models, name, options_of(args, models, tell), form)
     finally:
         progress.clear()
 

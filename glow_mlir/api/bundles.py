@@ -8,6 +8,7 @@ from typing import Any
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.models import accepted_model, import_any
 from glow_mlir.bundle.compile import Bundle, compile_bundle, joined
+from glow_mlir.bundle.interface import ObjectForm
 from glow_mlir.bundle.names import identifier
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
@@ -17,9 +18,7 @@ RUN = "run"
 """What the entry of a bundle is called that has one, where nobody names it."""
 
 
-def bundle_of(
-    models: Mapping[str, Any], name: str, options: CompileOptions, constants_in_object: bool = False
-) -> Bundle:
+def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, form: ObjectForm | None = None) -> Bundle:
     """
     Compile models to a bundle: entry → model, as `InferenceSession` takes it; an empty name stands for `run`, or for
     those of the functions of a module.
@@ -41,4 +40,4 @@ def bundle_of(
         threads=options.threads or 1,
         tune=options.tune,
     )
-    return compile_bundle(compilation, identifier(name, "bundle").lstrip("_"), wanted, constants_in_object)
+    return compile_bundle(compilation, identifier(name, "bundle").lstrip("_"), wanted, form or ObjectForm())

@@ -9,7 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
-from glow_mlir.bundle.interface import BundleInterface
+from glow_mlir.bundle.interface import BundleInterface, ObjectForm
 from glow_mlir.bundle.layout import BundleLayout, entry_names
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
@@ -32,7 +32,7 @@ class Bundle:
     layout: BundleLayout
     version: int
     text: str
-    constants_in_object: bool
+    form: ObjectForm
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ def _rename(function: Operation, names: Mapping[str, str]) -> None:
             op.properties[key] = new(attribute)
 
 
-def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], constants_in_object: bool) -> Bundle:
+def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], form: ObjectForm) -> Bundle:
     """
     Compile the module of a compilation, whose entries are `wanted` names, to a bundle of that name.
 
@@ -132,7 +132,7 @@ def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], c
     module = compilation.run(ALLOCATED.name)
     text = module_text(module, locations=True)
     name_functions(module, name, wanted)
-    interface = BundleInterface(name, binding_types(module), constants_in_object)
+    interface = BundleInterface(name, binding_types(module), form)
 
     def made(_: object) -> Artifact:
         passes = (GlowLowToLlvmPass(pool=False),)
@@ -140,7 +140,7 @@ def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], c
 
     artifact = compilation.finish(made)
     assert interface.layout is not None
-    return Bundle(artifact, interface.layout, interface.version, text, constants_in_object)
+    return Bundle(artifact, interface.layout, interface.version, text, form)
 
 
 def name_functions(module: ModuleOp, bundle: str, wanted: Sequence[str]) -> None:

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from glow_mlir.bundle.archive import archive
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.header import header
+from glow_mlir.bundle.linking import SUFFIXES, linked
+from glow_mlir.codegen.llvm.symbols import symbols
 from glow_mlir.errors import OptionError
-from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, WEIGHTS_SUFFIX
+from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, OBJECT_SUFFIX, WEIGHTS_SUFFIX
 from glow_mlir.runtime.cache import artifact_digests
 
 ROW = 24
@@ -58,21 +61,58 @@ def manifest_text(bundle: Bundle) -> str:
     return json.dumps(data, indent=1) + "\n"
 
 
-def write_bundle(bundle: Bundle, folder: Path) -> None:
-    """Write the files of a bundle into a folder, which is made; raises `OptionError` where that is impossible."""
-    name = bundle.name
-    requirements = bundle.artifact.manifest.requirements
-    text = header(bundle.layout, bundle.version, bundle.constants_in_object, requirements)
+def cmake_text(bundle: Bundle, library: str) -> str:
+    """The package file of CMake: an imported target `NAME::NAME`, and `NAME_WEIGHTS`, the file of the constants."""
+    name, kind = bundle.name, Path(library).suffix
+    if kind == OBJECT_SUFFIX:
+        form, place = "OBJECT", "IMPORTED_OBJECTS"
+    else:
+        form, place = ("STATIC" if kind == ".a" else "SHARED"), "IMPORTED_LOCATION"
+    return f"""\
+# find_package({name} REQUIRED PATHS …), then target_link_libraries(program PRIVATE {name}::{name}).
+if(NOT TARGET {name}::{name})
+  add_library({name}::{name} {form} IMPORTED)
+  set_target_properties({name}::{name} PROPERTIES
+    {place} "${{CMAKE_CURRENT_LIST_DIR}}/{library}"
+    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}")
+endif()
+set({name}_WEIGHTS "${{CMAKE_CURRENT_LIST_DIR}}/{name}{WEIGHTS_SUFFIX}")
+"""
+
+
+def write_bundle(bundle: Bundle, folder: Path, emit: str = "object") -> None:
+    """
+    Write the files of a bundle into a folder, which is made; `emit` is `object`, or what to make of it as well.
+
+    Raises `OptionError` where that is impossible.
+    """
+    name, artifact = bundle.name, bundle.artifact
     with made_folder(folder) as place:
-        (place / f"{name}.o").write_bytes(bundle.artifact.code[0])
+        _write_library(bundle, place, emit)
+        library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
+        text = header(bundle.layout, bundle.version, bundle.form, artifact.manifest.requirements)
         (place / f"{name}.h").write_text(text)
         (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle))
         (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
+        if emit != "wasm":
+            (place / f"{name}-config.cmake").write_text(cmake_text(bundle, library))
         # With the constants in the object, only a program that runs bundles from files reads these.
-        data = bundle.artifact.constants.tobytes()
+        data = artifact.constants.tobytes()
         (place / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
-        if not bundle.constants_in_object:
+        if not bundle.form.constants:
             (place / f"{name}.weights.txt").write_text(weights_text(data))
+
+
+def _write_library(bundle: Bundle, place: Path, emit: str) -> None:
+    """Write the object, and what else is made of it."""
+    name, (code,) = bundle.name, bundle.artifact.code
+    path = place / f"{name}{OBJECT_SUFFIX}"
+    path.write_bytes(code)
+    if emit == "archive":
+        (place / f"{name}{SUFFIXES[emit]}").write_bytes(archive(path.name, code))
+    elif emit != "object":
+        exported = [symbol.name for symbol in symbols(code) if symbol.defined and symbol.exported]
+        linked([path], place / f"{name}{SUFFIXES[emit]}", emit, bundle.layout.target, exported)
 
 
 @contextmanager

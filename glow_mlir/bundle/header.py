@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from glow_mlir.bundle.interface import ARGUMENTS, ERRORS, STATUS
+from glow_mlir.bundle.interface import ARGUMENTS, ERRORS, STATUS, ObjectForm
 from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
 from glow_mlir.bundle.names import comment
 from glow_mlir.runtime.bundle import ABI
@@ -33,6 +33,42 @@ typedef struct glow_arguments {{
   const glow_parallel *parallel; /* null: the caller computes alone */
   int64_t *sizes;                /* of what is known at run time only, in the order of the header */
 }} glow_arguments;
+
+/* What a bundle says of itself to a program that runs any: the entries, and where their inputs and outputs are. */
+typedef struct glow_symbol {{
+  const char *name;
+  const char *type;       /* element type, as float32 */
+  uint32_t kind;          /* 0 input, 1 output, 2 state, 3 packed state */
+  uint32_t rank;
+  const int64_t *shape;   /* the largest, where sizes are known at run time only */
+  size_t offset;          /* in the mutables, in bytes */
+  size_t size;
+}} glow_symbol;
+
+typedef struct glow_entry {{
+  const char *name;
+  int32_t (*run)(const glow_arguments *arguments);
+  size_t mutables;
+  size_t activations;
+  size_t sizes;           /* how many sizes the arguments have */
+  size_t symbol_count;
+  const glow_symbol *symbols;
+}} glow_entry;
+
+typedef struct glow_config {{
+  uint32_t abi;
+  uint32_t version;
+  const char *name;
+  size_t alignment;
+  size_t constants;
+  size_t mutables;        /* enough for each entry, as the next */
+  size_t activations;
+  const void *constants_data;                             /* null: they are in a file */
+  int32_t (*initialize)(const glow_arguments *arguments); /* null: there is no state */
+  const char *(*error_text)(int32_t status);
+  size_t entry_count;
+  const glow_entry *entries;
+}} glow_config;
 #endif
 """
 
@@ -48,17 +84,19 @@ def c_type(dtype: str) -> str:
     return f"{dtype}_t" if kind.kind in "iu" and dtype.endswith(("8", "16", "32", "64")) else "uint8_t"
 
 
-def header(layout: BundleLayout, version: int, constants_in_object: bool, requirements: Sequence[str] = ()) -> str:
+def header(layout: BundleLayout, version: int, form: ObjectForm, requirements: Sequence[str] = ()) -> str:
     """The text of the header; `requirements` are functions that the object leaves to a linker."""
     guard = f"GLOW_BUNDLE_{layout.macro}_H"
     parts = [
         f"/* {_about(layout)} */\n",
-        f'#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n',
+        f"#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n",
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         TYPES,
         _macros(layout, version),
         _requirements(requirements),
         _errors(layout),
-        _constants(layout) if constants_in_object else "",
+        _constants(layout) if form.constants else "",
+        _config(layout) if form.config else "",
         *(_entry(entry) for entry in layout.entries),
         _shared_functions(layout),
         "#ifdef __cplusplus\n}\n#endif\n#endif\n",
@@ -113,6 +151,10 @@ def _errors(layout: BundleLayout) -> str:
 
 def _constants(layout: BundleLayout) -> str:
     return f"/* The constants, in the object itself. */\nextern const uint8_t {layout.name}_constants[];\n"
+
+
+def _config(layout: BundleLayout) -> str:
+    return f"/* What the bundle says of itself. */\nextern const glow_config {layout.name}_config;\n"
 
 
 def _entry(layout: EntryLayout) -> str:

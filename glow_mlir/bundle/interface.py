@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import BytesAttr, ModuleOp
 from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
+from glow_mlir.bundle.config import config_of, text_global
 from glow_mlir.bundle.layout import BundleLayout, EntryLayout, lay_out, seal, version_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
@@ -38,7 +39,7 @@ ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "siz
 ERRORS: Mapping[str, str] = {
     "OK": "success",
     "PROCESSOR": "the vectors of this processor have another length than those that the code is made for",
-    "ARGUMENTS": "the arguments, or a pointer to a buffer or to the sizes, are null",
+    "ARGUMENTS": "the arguments, or a pointer to a buffer, are null",
     "VERSION": "the header and the object are of different bundles",
     "REGION": "a region is null",
     "ALIGNMENT": f"a region does not begin at a multiple of {ALIGNMENT} bytes",
@@ -50,13 +51,21 @@ STATUS = {name: -number for number, name in enumerate(ERRORS)}
 assert STATUS["PROCESSOR"] == WRONG_VECTORS, "an entry says so itself"
 
 
+@dataclass(frozen=True)
+class ObjectForm:
+    """What an object has beside its functions: the constants themselves, and a description of the bundle."""
+
+    constants: bool = False
+    config: bool = False
+
+
 @dataclass
 class BundleInterface:
     """Makes those functions, once it is known what the entries and constants are."""
 
     name: str
     types: Mapping[tuple[str, str, str], str]
-    constants_in_object: bool = False
+    form: ObjectForm = field(default_factory=ObjectForm)
     layout: BundleLayout | None = None
     version: int = 0
     SEAL_BYTES: int = field(default=SEAL_BYTES, init=False)
@@ -67,9 +76,11 @@ class BundleInterface:
         self.layout = lay_out(self.name, target, manifest, self.types)
         self.version = version_of(manifest, region)
         seal(region, self.version)
-        _Emission(self.layout, self.version, ModuleBuilder(target)).add_to(module)
-        if self.constants_in_object:
+        add_functions(module, self.layout, self.version)
+        if self.form.constants:
             module.body.block.add_op(_constants(f"{self.name}_constants", region))
+        if self.form.config:
+            module.body.block.add_ops(config_of(self.layout, self.version, self.form.constants))
 
 
 def _constants(name: str, region: np.ndarray) -> Operation:
@@ -77,6 +88,11 @@ def _constants(name: str, region: np.ndarray) -> Operation:
     type_ = array(i8, region.size)
     content = BytesAttr(region.tobytes())
     return GlobalOp(type_, name, "external", constant=True, value=content, alignment=ALIGNMENT)
+
+
+def add_functions(module: ModuleOp, layout: BundleLayout, version: int) -> None:
+    """Add the functions of a bundle to a module that has its entries."""
+    _Emission(layout, version, ModuleBuilder(layout.target)).add_to(module)
 
 
 @dataclass
@@ -181,11 +197,7 @@ class _Emission:
         """The address of a text that ends with a zero."""
         if text not in self.texts:
             self.texts[text] = f"{self.layout.name}.text.{len(self.texts)}"
-            data = text.encode() + b"\0"
-            op = GlobalOp(
-                array(i8, len(data)), self.texts[text], "private", constant=True, value=BytesAttr(data), alignment=1
-            )
-            self.module.module.body.block.add_op(op)
+            self.module.module.body.block.add_op(text_global(self.texts[text], text))
         return b.symbol(self.texts[text])
 
     def _checked(self, b: Builder, given: Value) -> None:

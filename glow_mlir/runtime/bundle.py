@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.runtime.artifact import Artifact, Manifest
+from glow_mlir.runtime.cache import artifact_digests
+from glow_mlir.support.json_text import parsed_json
+
 ABI = 1
 """The version of how bundles are called, and of what their files hold."""
 
@@ -15,4 +25,46 @@ ENTRY_SUFFIX = "_call"
 """What is behind the name of an entry where it is called as a session does."""
 
 MANIFEST_SUFFIX = ".json"
+OBJECT_SUFFIX = ".o"
 WEIGHTS_SUFFIX = ".weights.bin"
+
+
+def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, str], Artifact]:
+    """
+    The name of a bundle, what the object calls each entry, and its artifact, with its constants mapped.
+
+    Raises `InputError` where the folder has no bundle, or several, or a damaged one.
+    """
+    path = _manifest_path(folder, name)
+    try:
+        data = parsed_json(path.read_text(encoding="utf-8"))
+        if data["abi"] != ABI:
+            hint = "compile the model again"
+            raise InputError(f"the bundle is of the version {data['abi']}, not {ABI}", file=str(path), hint=hint)
+        name = str(data["name"])
+        functions = {str(entry["name"]): str(entry["call"]) for entry in data["entries"]}
+        manifest = Manifest.from_json(json.dumps(data["artifact"]))
+        code = ((folder / f"{name}{OBJECT_SUFFIX}").read_bytes(),)
+        constants = np.memmap(folder / f"{name}{WEIGHTS_SUFFIX}", np.uint8, "r")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename or path)) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError("is no manifest of a bundle", file=str(path), hint="glow-compile writes them") from error
+    if artifact_digests(code, constants, manifest) != manifest.digests:
+        hint = "compile the model again"
+        raise InputError("object, weights and manifest do not belong together", file=str(path), hint=hint)
+    return name, functions, Artifact(code, constants, manifest)
+
+
+def _manifest_path(folder: Path, name: str | None) -> Path:
+    """The manifest of the bundle in a folder, each of which has a header beside it."""
+    found = sorted(path for path in folder.glob(f"*{MANIFEST_SUFFIX}") if path.with_suffix(".h").exists())
+    names = [path.stem for path in found]
+    if name is not None and name in names:
+        return found[names.index(name)]
+    if not found:
+        raise InputError("there is no bundle here", file=str(folder), hint="glow-compile model.onnx -o DIR")
+    if name is not None or len(found) > 1:
+        reason = f"there is no bundle '{name}' here" if name is not None else "there are several bundles here"
+        raise InputError(reason, file=str(folder), hint=f"there are {', '.join(names)}")
+    return found[0]

@@ -61,14 +61,14 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundles")
     for name, text in (("lookup", LOOKUP), ("count", COUNT), ("cut", CUT)):
         (folder / f"{name}.mlir").write_text(text)
-    compiled(folder, "lookup=lookup.mlir", "count=count.mlir", "--name", "pair", "-o", "out")
-    compiled(folder, "cut.mlir", "--threads", 2, "-o", "out")
+    compiled(folder, "lookup=lookup.mlir", "count=count.mlir", "--name", "pair", "--api", "dynamic", "-o", "out")
+    compiled(folder, "cut.mlir", "--threads", 2, "--emit", "archive", "-o", "out")
     return folder / "out"
 
 
 def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
     source = Path(__file__).with_name("two_models.c")
-    objects = [bundles / "pair.o", bundles / "cut.o"]
+    objects = [bundles / "pair.o", bundles / "cut.a"]
     program = built(bundles / "program", [source, *objects], "-pthread", f"-I{bundles}")
     assert run(program, bundles / "pair.weights.bin") == ""
 

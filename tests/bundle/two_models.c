@@ -169,8 +169,50 @@ static int parallel(void) {
   return 0;
 }
 
+/* Runs an entry of any bundle that takes `given`, and copies what it gives; knows nothing but the description. */
+static int run_any(const glow_config *config, const char *name, const void *given, void *found) {
+  static ALIGNED uint8_t own_mutables[1024];
+  static ALIGNED uint8_t own_activations[1024];
+  glow_arguments arguments = {config->version, constants, own_mutables, own_activations, NULL, NULL};
+  const glow_entry *entry = config->entries;
+  CHECK(config->mutables <= sizeof own_mutables && config->activations <= sizeof own_activations);
+  CHECK(config->abi == 1 && config->alignment == PAIR_ALIGNMENT && config->constants == sizeof constants);
+  CHECK(config->constants_data == NULL && config->initialize != NULL);
+  CHECK(config->initialize(&arguments) == 0);
+  while (strcmp(entry->name, name) != 0) {
+    CHECK(++entry < config->entries + config->entry_count);
+  }
+  for (size_t number = 0; number < entry->symbol_count; ++number) {
+    const glow_symbol *symbol = &entry->symbols[number];
+    if (symbol->kind == 0) {
+      memcpy(own_mutables + symbol->offset, given, symbol->size);
+    }
+  }
+  CHECK(entry->run(&arguments) == 0);
+  for (size_t number = 0; number < entry->symbol_count; ++number) {
+    const glow_symbol *symbol = &entry->symbols[number];
+    if (symbol->kind == 1) {
+      CHECK(strcmp(symbol->type, "float32") == 0 && symbol->rank == 2 && symbol->shape[1] == 4);
+      memcpy(found, own_mutables + symbol->offset, symbol->size);
+    }
+  }
+  return 0;
+}
+
+static int dynamic_form(void) {
+  const float one[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+  const int64_t rows[2] = {2, 0};
+  float found[12];
+  int line = run_any(&pair_config, "count", one, found);
+  CHECK(line == 0 && found[4] == 11.5F);
+  line = run_any(&pair_config, "lookup", rows, found);
+  CHECK(line == 0 && found[3] == 23.0F);
+  CHECK(strcmp(pair_config.error_text(0), "success") == 0 && strcmp(pair_config.name, "pair") == 0);
+  return 0;
+}
+
 int main(int count, char **arguments) {
-  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, parallel};
+  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, parallel, dynamic_form};
   if (count != 2 || !read_file(arguments[1], constants, sizeof constants)) {
     return 1;
   }

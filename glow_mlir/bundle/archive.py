@@ -1,0 +1,29 @@
+"""Archives of objects, as `ar` writes them for linkers: with an index of the symbols."""
+
+from __future__ import annotations
+
+from glow_mlir.codegen.llvm.symbols import symbols
+
+MAGIC = b"!<arch>\n"
+_MOST_LETTERS = 15
+
+
+def archive(name: str, data: bytes) -> bytes:
+    """
+    The archive of one object, a member of that name, in the form of GNU and System V.
+
+    Times, owners and modes are those of nobody, so that the same object gives the same archive.
+    """
+    exported = [symbol.name for symbol in symbols(data) if symbol.defined and symbol.exported]
+    strings = b"".join(symbol.encode() + b"\0" for symbol in exported)
+    index_size = 4 + 4 * len(exported) + len(strings)
+    begin = len(MAGIC) + 60 + index_size + index_size % 2
+    words = [len(exported), *[begin] * len(exported)]
+    index = b"".join(word.to_bytes(4, "big") for word in words) + strings
+    return MAGIC + _member("/", index) + _member(f"{name[:_MOST_LETTERS]}/", data)
+
+
+def _member(name: str, data: bytes) -> bytes:
+    """A file with its header, whose fields are text; the next one begins at an even place."""
+    header = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(data):<10}`\n"
+    return header.encode() + data + b"\n" * (len(data) % 2)
