@@ -68,14 +68,16 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 _FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
 """A feature that is on or off, as LLVM writes it."""
 
-_FAMILIES = {
-    **dict.fromkeys(("x86_64",), "x86"),
-    **dict.fromkeys(("aarch64", "arm64"), "aarch64"),
-    **dict.fromkeys(("riscv32", "riscv64"), "riscv"),
-    **dict.fromkeys(("thumbv6m", "thumbv7m", "thumbv7em", "thumbv8m.main", "thumbv8.1m.main", "armv7"), "arm"),
-    **dict.fromkeys(("wasm32", "wasm64"), "wasm"),
+_FAMILIES: Mapping[str, str] = {
+    "x86_64": "x86",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "arm": "arm",
+    "thumb": "arm",
+    "riscv": "riscv",
+    "wasm": "wasm",
 }
-"""Architecture, as a triple begins → the family that `_CAPABILITIES` knows."""
+"""How an architecture begins, the longer first → the family that `_CAPABILITIES` knows."""
 
 _ALWAYS = frozenset({""})
 """In the place of features: all processors of a family can do it."""
@@ -99,9 +101,19 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "arm": _FPV5,
         "wasm": frozenset({"simd128"}),
     },
-    "rounding_conversion": {"x86": frozenset({"sse2", "avx2"}), "aarch64": frozenset({"neon"})},
+    # LLVM calls a library for that of Arm's small processors and of WebAssembly.
+    "rounding_conversion": {
+        "x86": frozenset({"sse2", "avx2"}),
+        "aarch64": frozenset({"neon"}),
+        "riscv": frozenset({"d"}),
+    },
     "scaling": {"x86": frozenset({"avx512vl"})},
-    "masked": {"x86": frozenset({"avx2", "avx512f"})},
+    "masked": {
+        "x86": frozenset({"avx2", "avx512f"}),
+        "aarch64": frozenset({"sve"}),
+        "arm": frozenset({"mve", "mve.fp"}),
+        "riscv": frozenset({"v"}),
+    },
     "doubles": {
         "x86": _ALWAYS,
         "aarch64": _ALWAYS,
@@ -196,6 +208,11 @@ class Target:
         """The first part of the triple."""
         return self.triple.split("-", maxsplit=1)[0]
 
+    @cached_property
+    def family(self) -> str:
+        """The family that the architecture belongs to: x86, aarch64, arm, riscv, wasm, or empty for any other."""
+        return next((of for start, of in _FAMILIES.items() if self.architecture.startswith(start)), "")
+
     @property
     def is_x86(self) -> bool:
         """Whether x86 intrinsics may be used."""
@@ -255,8 +272,7 @@ class Target:
 
         What a processor cannot do is built from other instructions, never called from a library.
         """
-        family = _FAMILIES.get(self.architecture, "")
-        provided = _CAPABILITIES[capability].get(family, frozenset())
+        provided = _CAPABILITIES[capability].get(self.family, frozenset())
         return provided == _ALWAYS or not self.enabled.isdisjoint(provided)
 
 

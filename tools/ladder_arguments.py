@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.driver.pipelines import Pipeline
 from glow_mlir.tools.command_line import ArgumentGroup
+from glow_mlir.tools.target_arguments import add_target_argument
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -38,13 +39,7 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
         help="run the pipeline up to this stage: imported, optimized, lowered, scheduled, instructions, stacked, "
         f"selected, allocated or llvm{f' (default: {stage})' if stage else ''}",
     )
-    group.add_argument(
-        "--target",
-        dest="machine",
-        metavar="NAME[,FIELD=VALUE...]",
-        help="the machine that the pipeline compiles for: host, avx2, avx512, … with other values for some fields, "
-        "as in avx2,vector_bits=128 (default: that of the module, else host)",
-    )
+    add_target_argument(group, "the machine that the pipeline compiles for", dest="machine")
     add_disable_argument(group)
 
 

@@ -14,6 +14,7 @@ from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parse
 from glow_mlir.tools.ladder_arguments import add_disable_argument, names
 from glow_mlir.tools.log_output import add_log_arguments
 from glow_mlir.tools.quantization_arguments import DEPENDENT, add_quantization_arguments
+from glow_mlir.tools.target_arguments import add_target_argument
 
 PROGRAM = "glow-run"
 HOST = "host"
@@ -198,12 +199,7 @@ def _add_compilation(group: ArgumentGroup) -> None:
 
 def add_code_arguments(group: ArgumentGroup) -> None:
     """Add the options that decide what code is made of a model."""
-    group.add_argument(
-        "--target",
-        metavar="NAME[,FIELD=VALUE...]",
-        help="the machine to compile for: host, avx2, avx512, … with other values for some fields, as in "
-        "avx2,vector_bits=128 (default: that of the module, else host)",
-    )
+    add_target_argument(group)
     group.add_argument(
         "--accuracy",
         choices=("default", "strict"),

@@ -118,6 +118,10 @@ class Backend(ABC):
         """The machines that the backend knows by name, besides `host`."""
         return {}
 
+    def about_targets(self) -> Mapping[str, str]:
+        """What the machines that the backend knows by name are, in a few words for people."""
+        return {}
+
     def host(self) -> Target:
         """The machine that this process runs on, or the device beside it that the backend compiles for."""
         return Target(self.name)

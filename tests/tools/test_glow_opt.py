@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.constants.weights import add_weights, weights, write_weights
 from glow_mlir.dialects.element_types import element_type
 from glow_mlir.dialects.glow_high.storage import ConstantOp
@@ -253,3 +254,10 @@ def test_model_that_no_memory_holds_is_no_bug_of_ours(capsys: pytest.CaptureFixt
     assert report("tool", MemoryError("Unable to allocate\n2 TiB")) == 1
     expected = "tool: error: the model does not fit into memory: Unable to allocate 2 TiB (hint: check the sizes"
     assert capsys.readouterr().err.startswith(expected)
+
+
+def test_targets_are_listed() -> None:
+    found = glow_opt("--target", "list")
+    assert (found.code, found.stderr) == (0, b"")
+    rows = [line.split()[0] for line in found.stdout.decode().splitlines()[2:]]
+    assert rows == list(PRESETS)

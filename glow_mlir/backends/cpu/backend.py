@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from xdsl.ir import Operation
 
 from glow_mlir.backends.cpu.measured import measured
-from glow_mlir.backends.cpu.targets import PRESETS, check_processor, host_target, lacks
+from glow_mlir.backends.cpu.targets import MACHINES, PRESETS, check_processor, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
@@ -71,6 +71,9 @@ class CpuBackend(Backend):
 
     def targets(self) -> Mapping[str, Target]:
         return {name: self._own(target) for name, target in PRESETS.items()}
+
+    def about_targets(self) -> Mapping[str, str]:
+        return {name: machine.about for name, machine in MACHINES.items()}
 
     def host(self) -> Target:
         return self._own(host_target())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
@@ -13,6 +14,7 @@ from glow_mlir.runtime import host as this_machine
 NAME = "cpu"
 """The name of the backend."""
 
+_X86_64_V2 = "+popcnt,+sse2,+sse4.1,+sse4.2,+ssse3"
 _X86_64_V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
 _X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 
@@ -25,8 +27,12 @@ _SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32, rel
 """What is assumed of a small machine: no vectors, no third cache, code at a fixed address."""
 
 _X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
+_V4 = replace(_X86, cpu="x86-64-v4", features=_X86_64_V4, vector_bits=512, vector_registers=32)
 
 _ARM = replace(_ANY, triple="aarch64-unknown-linux-gnu", cpu="generic", vector_bits=128, vector_registers=32)
+
+_SVE = "+neon,+sve"
+"""Vectors whose length the processor decides."""
 
 _RISCV = replace(_ANY, triple="riscv64-unknown-linux-gnu", cpu="generic-rv64", vector_registers=32)
 
@@ -36,60 +42,94 @@ _GC = "+m,+a,+f,+d,+c"
 _HARD_FLOAT = replace(_SMALL, triple="thumbv7em-unknown-none-eabihf", vector_registers=32, float_abi="hard")
 """A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
 
-PRESETS: Mapping[str, Target] = {
-    "avx2": replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256),
-    "avx512": replace(
-        _X86, cpu="x86-64-v4", features=_X86_64_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20
+
+class Machine(NamedTuple):
+    """A named machine: what it is, for people, and what passes and kernels have to know of it."""
+
+    about: str
+    target: Target
+
+
+MACHINES: Mapping[str, Machine] = {
+    # Stands in for a microcontroller in the tests.
+    "scalar": Machine("any x86-64, without vectors", replace(_X86, cpu="x86-64")),
+    "sse2": Machine("any x86-64", replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128)),
+    "sse4.2": Machine("x86-64-v2", replace(_X86, cpu="x86-64-v2", features=_X86_64_V2, vector_bits=128)),
+    "avx2": Machine("x86-64-v3", replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256)),
+    "avx512": Machine("x86-64-v4", replace(_V4, l2_bytes=1 << 20)),
+    "amx": Machine(
+        "x86-64-v4 with products of tiles, of bytes and of bf16",
+        replace(_V4, features=_AMX, l1_bytes=48 << 10, l2_bytes=2 << 20),
     ),
-    # AVX-512 with products of tiles, of bytes and of bf16.
-    "amx": replace(
-        _X86, cpu="x86-64-v4", features=_AMX, vector_bits=512, vector_registers=32, l1_bytes=48 << 10, l2_bytes=2 << 20
+    "neon": Machine("any AArch64", replace(_ARM, features="+neon")),
+    "neon-dotprod": Machine("AArch64 with dot products of bytes", replace(_ARM, features="+dotprod,+neon")),
+    "neon-i8mm": Machine(
+        "AArch64 with dot products of bytes of either sign", replace(_ARM, features="+dotprod,+i8mm,+neon")
     ),
-    "sse4.2": replace(_X86, cpu="x86-64-v2", features="+popcnt,+sse2,+sse4.1,+sse4.2,+ssse3", vector_bits=128),
-    "sse2": replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128),
-    "neon": replace(_ARM, features="+neon"),
-    "neon-dotprod": replace(_ARM, features="+dotprod,+neon"),
-    "neon-i8mm": replace(_ARM, features="+dotprod,+i8mm,+neon"),
-    # Vectors whose length the processor decides, for one length.
-    "sve-128": replace(_ARM, features="+neon,+sve"),
-    "sve-256": replace(_ARM, features="+neon,+sve", vector_bits=256),
-    "riscv64": replace(_RISCV, features=_GC),
-    "rvv-128": replace(_RISCV, features=f"{_GC},+v,+zvl128b", vector_bits=128),
-    "rvv-256": replace(_RISCV, features=f"{_GC},+v,+zvl256b", vector_bits=256),
-    "riscv32": replace(
-        _SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features=_GC, vector_registers=32
+    "sve-128": Machine("AArch64 with SVE of any length", replace(_ARM, features=_SVE)),
+    "sve-256": Machine("AArch64 with SVE of 256 bits", replace(_ARM, features=_SVE, vector_bits=256)),
+    "riscv64": Machine("RV64GC", replace(_RISCV, features=_GC)),
+    "rvv-128": Machine("RV64GCV", replace(_RISCV, features=f"{_GC},+v", vector_bits=128)),
+    "rvv-256": Machine(
+        "RV64GCV with vectors of 256 bits or more",
+        replace(_RISCV, features=f"{_GC},+v,+zvl256b", vector_bits=256),
     ),
-    # Floats of a machine without an FPU are library calls.
-    "cortex-m0plus": replace(
-        _SMALL, triple="thumbv6m-unknown-none-eabi", cpu="cortex-m0plus", vector_registers=4, float_abi="soft"
+    "riscv32": Machine(
+        "RV32GC",
+        replace(_SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features=_GC, vector_registers=32),
     ),
-    "cortex-m4": replace(_HARD_FLOAT, cpu="cortex-m4", features="+dsp,+vfp4d16sp"),
-    "cortex-m7": replace(_HARD_FLOAT, cpu="cortex-m7", features="+dsp,+fp-armv8d16sp,-fp64"),
-    "cortex-m55": replace(
-        _HARD_FLOAT,
-        triple="thumbv8.1m.main-unknown-none-eabihf",
-        cpu="cortex-m55",
-        features="+dsp,+fp-armv8d16,+fp64,+mve.fp",
-        vector_bits=128,
-        vector_registers=8,
+    "cortex-m0plus": Machine(
+        "Cortex-M0+, whose floats a library computes",
+        replace(_SMALL, triple="thumbv6m-unknown-none-eabi", cpu="cortex-m0plus", vector_registers=4, float_abi="soft"),
     ),
-    "wasm32": replace(
-        _SMALL, triple="wasm32-unknown-unknown", cpu="generic", features="+simd128", vector_bits=128, l3_bytes=8 << 20
+    "cortex-m4": Machine(
+        "Cortex-M4 with floats of 32 bits", replace(_HARD_FLOAT, cpu="cortex-m4", features="+dsp,+vfp4d16sp")
     ),
-    # What any x86-64 machine can run, without vectors: stands in for a microcontroller in the tests.
-    "scalar": replace(_X86, cpu="x86-64"),
+    "cortex-m7": Machine(
+        "Cortex-M7 with floats of 32 bits",
+        replace(_HARD_FLOAT, cpu="cortex-m7", features="+dsp,+fp-armv8d16sp,-fp64"),
+    ),
+    "cortex-m55": Machine(
+        "Cortex-M55 with Helium for floats",
+        replace(
+            _HARD_FLOAT,
+            triple="thumbv8.1m.main-unknown-none-eabihf",
+            cpu="cortex-m55",
+            features="+dsp,+fp-armv8d16,+fp64,+mve.fp",
+            vector_bits=128,
+            vector_registers=8,
+        ),
+    ),
+    "wasm32": Machine(
+        "WebAssembly with vectors",
+        replace(
+            _SMALL,
+            triple="wasm32-unknown-unknown",
+            cpu="generic",
+            features="+simd128",
+            vector_bits=128,
+            l3_bytes=8 << 20,
+        ),
+    ),
 }
-"""Name → machine."""
+"""Name → machine. A processor does not say what memory is beside it: `ram_bytes` and `flash_bytes` are no limits."""
+
+PRESETS: Mapping[str, Target] = {name: machine.target for name, machine in MACHINES.items()}
+"""Name → machine, as passes and kernels know it."""
 
 
 def host_target() -> Target:
     """The machine this process runs on, with every feature LLVM detects, and kernels for the widest preset it runs."""
     # The host is asked through llvmlite, which a compile for a named target need not load.
+    from glow_mlir.codegen.builder.modules import vector_length
     from glow_mlir.codegen.llvm.host import detect_host
 
     host = detect_host()
     runnable = [
-        preset for preset in PRESETS.values() if not this_machine.lacks_instructions(preset.triple, preset.enabled)
+        preset
+        for preset in PRESETS.values()
+        # No feature says how long vectors are that may have any length.
+        if vector_length(preset) is None and not this_machine.lacks_instructions(preset.triple, preset.enabled)
     ]
     preset = max(runnable, key=lambda preset: preset.vector_bits, default=PRESETS["scalar"])
     return replace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ def emitted(machine: Machine, text: str, form: str) -> bytes:
 
     Raises `ForeignEmissionError` with the reason where there is none.
     """
-    with _LOCK:
+    with _lock:
         return _child().ask(machine, text, form)
 
 
@@ -62,6 +63,11 @@ class _Child:
             answer = _read(self._process.stdout, 2)
         except BrokenPipeError:
             answer = []
+        except BaseException:
+            # The answer that nobody has read would be taken for that to the next request.
+            self._process.kill()
+            self._process.wait()
+            raise
         if len(answer) < 2:
             self._process.wait()
             raise ForeignEmissionError(self._last_words())
@@ -84,9 +90,13 @@ class _Child:
         self._said.close()
 
 
-_LOCK = threading.Lock()
+_lock = threading.Lock()
 _CHILDREN: list[_Child] = []
 """The child that is used, if there is one."""
+
+
+_OF_PARENTS: list[_Child] = []
+"""Children that a forked process shares with the one it is a copy of, and leaves alone."""
 
 
 def _child() -> _Child:
@@ -95,6 +105,17 @@ def _child() -> _Child:
     if not _CHILDREN:
         _CHILDREN.append(_Child())
     return _CHILDREN[0]
+
+
+def _forget() -> None:
+    """Let a forked process begin with no child, and with a lock that nobody holds."""
+    global _lock
+    _lock = threading.Lock()
+    _OF_PARENTS.extend(_CHILDREN)
+    _CHILDREN.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 @atexit.register

@@ -1,0 +1,59 @@
+"""Emission for other architectures: what ends LLVM is one line, and what was interrupted leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.codegen.llvm import foreign
+from glow_mlir.codegen.llvm.machines import native_architecture
+from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
+from glow_mlir.codegen.llvm.text import EmissionError
+
+FATAL = """
+define <4 x i32> @f(<4 x i1> %mask, <4 x i32> %x) {
+  %1 = select <4 x i1> %mask, <4 x i32> %x, <4 x i32> zeroinitializer
+  ret <4 x i32> %1
+}
+"""
+"""A module that LLVM gives up on for Helium, by a fatal error: its calling convention has no masks."""
+
+RIGHT = "define i32 @NAME(i32 %x) {\n  ret i32 %x\n}\n"
+
+
+def test_what_ends_llvm_is_one_line_and_the_next_module_is_compiled() -> None:
+    reason = r"LLVM refuses the module for thumbv8\.1m\.main-unknown-none-eabihf: LLVM ERROR: unable to allocate"
+    with pytest.raises(EmissionError, match=reason) as caught:
+        compile_text(FATAL, PRESETS["cortex-m55"])
+    assert "\n" not in str(caught.value)
+    assert "bx\tlr" in assembly_text(RIGHT, PRESETS["cortex-m55"])
+
+
+def test_what_llvm_does_not_parse_is_one_line() -> None:
+    target = PRESETS["riscv64" if native_architecture() != "riscv64" else "neon"]
+    with pytest.raises(EmissionError, match=f"LLVM refuses the module for {target.triple}: .*expected") as caught:
+        compile_text("define nonsense", target)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_answer_to_an_interrupted_request_is_not_taken_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> list[bytes]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(foreign, "_read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            assembly_text(RIGHT.replace("NAME", "first"), PRESETS["cortex-m4"])
+    assert "second:" in assembly_text(RIGHT.replace("NAME", "second"), PRESETS["cortex-m4"])
+
+
+def test_a_forked_process_does_not_speak_to_the_child_of_another() -> None:
+    assert assembly_text(RIGHT, PRESETS["cortex-m4"])
+    forked = os.fork()
+    if not forked:
+        os._exit(len(foreign._CHILDREN))  # pyright: ignore[reportPrivateUsage]
+    _, status = os.waitpid(forked, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert "again:" in assembly_text(RIGHT.replace("NAME", "again"), PRESETS["cortex-m4"])
