@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest fuzz filecheck format mlir-tools wheel clean distclean
+.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators wheel clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -44,6 +44,9 @@ format: $(FOR_TEST) ## Rewrite the code in the house style
 mlir-tools: ## Unpack Debian's mlir-opt and mlir-translate into .mlir-tools, for the tests that compare with MLIR
 	@.ci/mlir-tools
 
+emulators: ## Unpack Debian's QEMU and GCC for Cortex-M into .emulators, for the tests on other processors
+	@.ci/emulators
+
 wheel: $(FOR_TEST) ## Build the wheel into dist/
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
 
@@ -52,7 +55,7 @@ clean: ## Remove what builds and checks leave behind
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environment and MLIR's tools as well
-	rm -rf .venv .mlir-tools .mlir-tools.partial
+	rm -rf .venv .mlir-tools .mlir-tools.partial .emulators .emulators.partial
 
 $(HERE):
 	@python=$${PYTHON:-$$(.ci/find-python)} && test -n "$$python" && \

@@ -255,12 +255,22 @@ def _conv_norm(
     return x
 
 
+def _scaled(channels: int, width: float) -> int:
+    """The channels of a narrower network: the nearest multiple of eight, unless that takes more than a tenth away."""
+    found = max(8, int(channels * width + 4) // 8 * 8)
+    return found + 8 if found < 0.9 * channels * width else found
+
+
 @cache
-def mobilenet_v2(seed: int = 0, size: int = 224, classes: int = 1000) -> onnx.ModelProto:
-    """MobileNetV2 1.0 (Sandler et al. 2018) with seeded weights and calibrated batch-norm."""
+def mobilenet_v2(seed: int = 0, size: int = 224, classes: int = 1000, width: float = 1.0) -> onnx.ModelProto:
+    """
+    MobileNetV2 (Sandler et al. 2018) with seeded weights and calibrated batch-norm.
+
+    `width` multiplies all channels but the last 1280, which are rounded to multiples of eight.
+    """
     g = GraphBuilder(seed)
-    x = _conv_norm(g, "input", 3, 32, 3, 2, 1, act=True)
-    channels = 32
+    channels = _scaled(32, width)
+    x = _conv_norm(g, "input", 3, channels, 3, 2, 1, act=True)
     for expand, outputs, repeats, first in (
         (1, 16, 1, 1),
         (6, 24, 2, 2),
@@ -270,6 +280,7 @@ def mobilenet_v2(seed: int = 0, size: int = 224, classes: int = 1000) -> onnx.Mo
         (6, 160, 3, 2),
         (6, 320, 1, 1),
     ):
+        outputs = _scaled(outputs, width)
         for index in range(repeats):
             stride = first if index == 0 else 1
             hidden = channels * expand

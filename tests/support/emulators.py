@@ -1,0 +1,415 @@
+"""
+Machines that are not here: what runs compiled models on other processors, with tools of PyPI or Debian.
+
+Where a tool is missing there is no machine, and a test that needs it is skipped with the reason. `ziglang` links, and
+compiles the one C program of `programs/`; `make emulators` unpacks QEMU into `.emulators/`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkout import ROOT
+
+from glow_mlir.runtime import machine_code
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry
+from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.support.dtypes import named_dtype
+
+Arrays = Mapping[str, np.ndarray]
+
+PROGRAMS = ROOT / "tests" / "support" / "programs"
+EMULATORS = ROOT / ".emulators" / "bin"
+
+LIMIT = 300.0
+"""Seconds after which a program that does not end is taken for one that never will."""
+
+
+@dataclass
+class Ran:
+    """What one call of an entry gave: its status, what it wrote, and what it took, where the machine tells."""
+
+    status: int
+    outputs: dict[str, np.ndarray]
+    instructions: int | None = None
+    stack_bytes: int | None = None
+
+
+class Machine(ABC):
+    """Something that runs compiled models."""
+
+    @abstractmethod
+    def missing(self) -> str:
+        """What has to be installed for it; empty where nothing has to be."""
+
+    @abstractmethod
+    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
+        """Call the only entry of an artifact once."""
+
+
+def find_emulator(name: str) -> str | None:
+    """The path of an emulator: what `make emulators` unpacked, or that of the system."""
+    return shutil.which(name, path=str(EMULATORS)) or shutil.which(name)
+
+
+def _has(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _missing_package(*packages: str) -> str:
+    """What to install of packages of PyPI."""
+    absent = [package for package in packages if not _has(package)]
+    return f"pip install {' '.join(absent)}" if absent else ""
+
+
+def zig(*arguments: str | Path) -> None:
+    """Run a tool of `ziglang`: its C compiler, or one of LLVM's linkers."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ziglang", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# ---- what goes in and comes out --------------------------------------------------------------------------------
+
+
+def contents(entry: Entry, inputs: Arrays) -> list[np.ndarray]:
+    """The bytes of all bindings of an entry, before it is called: inputs as they are, zeros for what it writes."""
+    return [_content(binding, inputs) for binding in entry.bindings]
+
+
+def _content(binding: Binding, inputs: Arrays) -> np.ndarray:
+    if binding.name in inputs:
+        return np.ascontiguousarray(inputs[binding.name]).reshape(-1).view(np.uint8)
+    return np.zeros(binding.nbytes, np.uint8)
+
+
+def outputs_of(entry: Entry, found: Sequence[bytes]) -> dict[str, np.ndarray]:
+    """The arrays of the outputs among all bindings."""
+    return {
+        binding.name: np.frombuffer(data, named_dtype(binding.dtype)).reshape(binding.shape)
+        for binding, data in zip(entry.bindings, found, strict=True)
+        if binding.role == "output"
+    }
+
+
+def only_entry(artifact: Artifact) -> Entry:
+    """The entry of an artifact that has one."""
+    (entry,) = artifact.manifest.entries
+    return entry
+
+
+# ---- this machine ----------------------------------------------------------------------------------------------
+
+
+class Native(Machine):
+    """This machine itself."""
+
+    def missing(self) -> str:
+        return ""
+
+    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
+        entry = machine_code.load(artifact, 1).load(only_entry(artifact).name)
+        assert isinstance(entry, EntryPoint)
+        return Ran(0, entry.run(inputs))
+
+
+# ---- QEMU ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Qemu(Machine):
+    """A program of QEMU's that runs `programs/run.c` with a model linked to it."""
+
+    emulator: str
+    arguments: tuple[str, ...]
+    compiler: tuple[str, ...]
+    """What tells the C compiler for whom it compiles."""
+    linker: tuple[str, ...] = ()
+    instructions_per_tick: int = 0
+
+    def missing(self) -> str:
+        tool = "" if find_emulator(self.emulator) else f"'make emulators' for {self.emulator}"
+        return tool or _missing_package("ziglang")
+
+    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
+        entry = only_entry(artifact)
+        arrays = contents(entry, inputs)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "model.o").write_bytes(artifact.code[entry.code])
+            program = _run_program(self.compiler)
+            zig("ld.lld", "-static", *self.linker, "-o", folder / "program", program, folder / "model.o")
+            (folder / "run.in").write_bytes(_message(artifact, entry, arrays, inputs))
+            found = find_emulator(self.emulator)
+            assert found is not None
+            done = subprocess.run(
+                [found, *self.arguments, "program"],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT,
+                check=False,
+            )
+            assert done.returncode == 0, f"{self.emulator} ended with {done.returncode}: {done.stderr[-500:]}"
+            data = (folder / "run.out").read_bytes()
+        status, ticks, stack = struct.unpack_from("<iII", data)
+        position, found_arrays = 12, list[bytes]()
+        for array in arrays:
+            found_arrays.append(data[position : position + array.nbytes])
+            position += array.nbytes
+        outputs = outputs_of(entry, found_arrays)
+        counted = self.instructions_per_tick
+        return Ran(status, outputs, counted * ticks or None, stack if counted else None)
+
+
+def _message(artifact: Artifact, entry: Entry, arrays: Sequence[np.ndarray], inputs: Arrays) -> bytes:
+    """What `programs/run.c` reads."""
+    numbers = [artifact.constants.nbytes, entry.activations, len(arrays)]
+    for binding, array in zip(entry.bindings, arrays, strict=True):
+        numbers += [array.nbytes, int(binding.name in inputs)]
+    read = [array.tobytes() for binding, array in zip(entry.bindings, arrays, strict=True) if binding.name in inputs]
+    return struct.pack(f"<{len(numbers)}I", *numbers) + artifact.constants.tobytes() + b"".join(read)
+
+
+@cache
+def _run_program(compiler: tuple[str, ...]) -> Path:
+    """The object of `programs/run.c` for a processor, compiled once."""
+    made = Path(tempfile.mkdtemp()) / "run.o"
+    flags = ("-O2", "-ffreestanding", "-fno-stack-protector", "-fno-sanitize=all", "-Wall", "-Wextra", "-Werror")
+    zig("cc", *compiler, *flags, "-c", PROGRAMS / "run.c", "-o", made)
+    return made
+
+
+# ---- WebAssembly -----------------------------------------------------------------------------------------------
+
+
+class Wasm(Machine):
+    """`wasmtime`, in this process."""
+
+    def missing(self) -> str:
+        return _missing_package("wasmtime", "ziglang")
+
+    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
+        import wasmtime
+
+        entry = only_entry(artifact)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "model.o").write_bytes(artifact.code[entry.code])
+            exports = (f"--export={entry.name}", "--export=__heap_base")
+            zig("wasm-ld", "--no-entry", *exports, "-o", folder / "model.wasm", folder / "model.o")
+            engine = wasmtime.Engine()
+            module = wasmtime.Module.from_file(engine, str(folder / "model.wasm"))
+        store = wasmtime.Store(engine)
+        exported = wasmtime.Instance(store, module, []).exports(store)
+        memory, base = exported["memory"], exported["__heap_base"]
+        assert isinstance(memory, wasmtime.Memory)
+        assert isinstance(base, wasmtime.Global)
+        arrays = contents(entry, inputs)
+        room = Room(int(base.value(store)), 4)
+        placed = room.place(artifact, entry, arrays)
+        memory.grow(store, -(-max(0, room.end - memory.data_len(store)) // (1 << 16)))
+        for begin, data in placed.blocks:
+            memory.write(store, data, begin)
+        call = exported[entry.name]
+        assert isinstance(call, wasmtime.Func)
+        status = call(store, placed.constants, placed.pointers, placed.activations, 0)
+        found = [
+            bytes(memory.read(store, begin, begin + array.nbytes))
+            for begin, array in zip(placed.bindings, arrays, strict=True)
+        ]
+        return Ran(status, outputs_of(entry, found))
+
+
+@dataclass
+class Placed:
+    """Where everything is that an entry is called with, and what has to be there before."""
+
+    constants: int
+    pointers: int
+    activations: int
+    bindings: list[int]
+    blocks: list[tuple[int, bytes]]
+
+
+@dataclass
+class Room:
+    """Memory of a machine, of which pieces are taken from `begin` on; pointers have so many bytes."""
+
+    begin: int
+    pointer_bytes: int
+    end: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.end = self.begin
+
+    def take(self, size: int) -> int:
+        """The address of so many bytes, a multiple of 64."""
+        begin = -(-self.end // 64) * 64
+        self.end = begin + size
+        return begin
+
+    def place(self, artifact: Artifact, entry: Entry, arrays: Sequence[np.ndarray]) -> Placed:
+        """Find places for what an entry is called with."""
+        constants, activations = self.take(artifact.constants.nbytes), self.take(entry.activations)
+        bindings = [self.take(array.nbytes) for array in arrays]
+        pointers = self.take(self.pointer_bytes * len(bindings))
+        packed = b"".join(begin.to_bytes(self.pointer_bytes, "little") for begin in bindings)
+        content = [(begin, array.tobytes()) for begin, array in zip(bindings, arrays, strict=True)]
+        blocks = [(constants, artifact.constants.tobytes()), *content, (pointers, packed)]
+        return Placed(constants, pointers, activations, bindings, blocks)
+
+
+# ---- Unicorn ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unicorn(Machine):
+    """A processor of Unicorn's, in this process: AArch64, or a Cortex-M."""
+
+    cpu: str
+    """What Unicorn calls it: a constant of `unicorn.arm64_const` or `unicorn.arm_const`."""
+
+    CODE, RETURN, ROOM, STACK = 0x10000, 0x8000, 0x20000000, 0x60000000
+    STACK_BYTES = 1 << 20
+    MOST_CODE = 4 << 20
+
+    @property
+    def is_thumb(self) -> bool:
+        """Whether it is a Cortex-M."""
+        return not self.cpu.startswith("ARM64")
+
+    def missing(self) -> str:
+        return _missing_package("unicorn", "ziglang")
+
+    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
+        entry = only_entry(artifact)
+        arrays = contents(entry, inputs)
+        room = Room(self.ROOM, 4 if self.is_thumb else 8)
+        placed = room.place(artifact, entry, arrays)
+        engine, names = self._engine()
+        for begin, size in (
+            (self.CODE, self.MOST_CODE),
+            (self.RETURN, 4096),
+            (self.ROOM, -(-(room.end - self.ROOM) // 4096) * 4096),
+            (self.STACK - self.STACK_BYTES, self.STACK_BYTES),
+        ):
+            engine.mem_map(begin, size)
+        start, segments = self._linked(artifact.code[entry.code], entry.name)
+        for begin, data in (*segments, *placed.blocks):
+            engine.mem_write(begin, data)
+        back = self.RETURN | self.is_thumb
+        values = (placed.constants, placed.pointers, placed.activations, 0, self.STACK - 256, back)
+        for register, value in zip(names, values, strict=True):
+            engine.reg_write(register, value)
+        engine.emu_start(start | self.is_thumb, self.RETURN)
+        status = int(engine.reg_read(names[0])) & 0xFFFFFFFF
+        read = zip(placed.bindings, arrays, strict=True)
+        found = [bytes(engine.mem_read(begin, array.nbytes)) if array.nbytes else b"" for begin, array in read]
+        return Ran(status - (status >> 31 << 32), outputs_of(entry, found))
+
+    def _engine(self) -> tuple[Any, list[int]]:
+        """The processor, and its registers for four arguments, the stack and the way back."""
+        unicorn: Any = importlib.import_module("unicorn")
+        if self.is_thumb:
+            known: Any = importlib.import_module("unicorn.arm_const")
+            engine: Any = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+            names = ["ARM_REG_R0", "ARM_REG_R1", "ARM_REG_R2", "ARM_REG_R3", "ARM_REG_SP", "ARM_REG_LR"]
+        else:
+            known = importlib.import_module("unicorn.arm64_const")
+            engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
+            names = ["ARM64_REG_X0", "ARM64_REG_X1", "ARM64_REG_X2", "ARM64_REG_X3", "ARM64_REG_SP", "ARM64_REG_LR"]
+        engine.ctl_set_cpu_model(getattr(known, f"UC_CPU_{self.cpu}"))
+        return engine, [getattr(known, f"UC_{name}") for name in names]
+
+    def _linked(self, code: bytes, name: str) -> tuple[int, list[tuple[int, bytes]]]:
+        """An object that is linked to the address of code: where the entry is, and what has to be in memory."""
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            (folder / "model.o").write_bytes(code)
+            place = (f"--image-base={self.CODE}", "-static", "--no-rosegment", f"--entry={name}")
+            zig("ld.lld", *place, "-o", folder / "program", folder / "model.o")
+            data = (folder / "program").read_bytes()
+        return _segments(data)
+
+
+def _segments(data: bytes) -> tuple[int, list[tuple[int, bytes]]]:
+    """The entry of an ELF file, and the addresses and contents of what it loads."""
+    is_wide = data[4] == 2
+    entry, table = struct.unpack_from("<QQ" if is_wide else "<II", data, 24)
+    size, count = struct.unpack_from("<HH", data, 54 if is_wide else 42)
+    found: list[tuple[int, bytes]] = []
+    for number in range(count):
+        fields = struct.unpack_from("<IIQQQQQQ" if is_wide else "<IIIIIIII", data, table + number * size)
+        if fields[0] == 1:
+            offset, address, length = (
+                (fields[2], fields[3], fields[5]) if is_wide else (fields[1], fields[2], fields[4])
+            )
+            found.append((address, data[offset : offset + length]))
+    return entry & ~1, found
+
+
+# ---- the machines ----------------------------------------------------------------------------------------------
+
+
+def _linux(processor: str, *arguments: str) -> Qemu:
+    """A process under Linux on another processor."""
+    return Qemu(f"qemu-{processor}", arguments, ("-target", f"{processor}-linux-none"))
+
+
+def _cortex_m(board: str, cpu: str, ram: int, stack_top: int) -> Qemu:
+    """A board of QEMU's that counts instructions, and reads files by semihosting."""
+    arguments = ("-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
+    hosting = ("-semihosting-config", "enable=on,target=native", "-kernel")
+    return Qemu(
+        "qemu-system-arm",
+        arguments + hosting,
+        ("-target", "thumb-freestanding-eabihf", f"-mcpu={cpu}", f"-DROOM={12 << 20}"),
+        (f"--defsym=RAM_BEGIN={ram}", f"--defsym=STACK_TOP={stack_top}", f"-T{PROGRAMS / 'cortex_m.ld'}"),
+        instructions_per_tick=40,
+    )
+
+
+_AARCH64 = (Unicorn("ARM64_MAX"), _linux("aarch64"))
+
+MACHINES: Mapping[str, tuple[Machine, ...]] = {
+    "sse2": (Native(),),
+    "neon": _AARCH64,
+    "neon-dotprod": _AARCH64[::-1],
+    "neon-i8mm": (_linux("aarch64", "-cpu", "max"),),
+    "sve-128": (_linux("aarch64", "-cpu", "max,sve128=on"),),
+    "sve-256": (_linux("aarch64", "-cpu", "max,sve128=on,sve256=on"),),
+    "riscv64": (_linux("riscv64"),),
+    "rvv-128": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=128"),),
+    "rvv-256": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=256"),),
+    "cortex-m4": (_cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000), Unicorn("ARM_CORTEX_M4")),
+    "cortex-m7": (_cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000), Unicorn("ARM_CORTEX_M7")),
+    "cortex-m55": (_cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000),),
+    "wasm32": (Wasm(),),
+}
+"""Target → the machines that run its code, the best first."""
+
+
+def machine_for(target: str) -> Machine:
+    """What runs code for a target; skips the test with the reason where nothing is there."""
+    machines = MACHINES[target]
+    for machine in machines:
+        if not machine.missing():
+            return machine
+    pytest.skip(f"nothing here runs code for {target}: {' or '.join(machine.missing() for machine in machines)}")
