@@ -164,13 +164,20 @@ class ChainWriter:
                 target, source = self._part(buffer, (0, kept)), self._part(buffer, (used, kept))
                 self._add(CopyOp.of(target, source, location=self.links[i].reader.location))
 
-    def _part(self, buffer: SSAValue, lines: tuple[int, int], columns: tuple[int, int] | None = None) -> SSAValue:
-        """Some lines, and of these some columns, of a buffer: first and number."""
+    def _part(
+        self,
+        buffer: SSAValue,
+        lines: tuple[int, int],
+        columns: tuple[int, int] | None = None,
+        element: Attribute | None = None,
+    ) -> SSAValue:
+        """Some lines, and of these some columns, of a buffer: first and number, as elements of a type."""
         _, _, width, channels = shape_of(buffer)
         first, count = columns or (0, width)
         strides = strides_of(buffer)
         offset = lines[0] * strides[1] + first * strides[2]
-        return self._view(buffer, buffer_type((1, lines[1], count, channels), element_of(buffer), strides, offset))
+        type_ = buffer_type((1, lines[1], count, channels), element or element_of(buffer), strides, offset)
+        return self._view(buffer, type_)
 
     def _stages(self, block: LineBlock, moving: bool) -> None:
         """The instructions of the chain on the lines of a block; where `moving`, in the trips of a loop over blocks."""
@@ -197,9 +204,10 @@ class ChainWriter:
         for position, (name, _, value) in enumerate(op.named_uses()):
             if name in op.OPERATOR_RESULTS and i < len(self.links):
                 columns = (self.links[i].left, shape_of(value)[2])
-                yield self._part(self.buffers[i], (schedule.place(block, i), made.count), columns)
+                yield self._part(self.buffers[i], (schedule.place(block, i), made.count), columns, element_of(value))
             elif name == op.FIRST_INPUT and i:
-                yield self._part(self.buffers[i - 1], (0, read.count))
+                # Codes are read as the integers that they are.
+                yield self._part(self.buffers[i - 1], (0, read.count), element=element_of(value))
             elif name == op.FIRST_INPUT:
                 yield self._lines(value, (0, 1), read)
             else:

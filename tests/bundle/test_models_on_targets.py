@@ -52,3 +52,12 @@ def test_code_for_other_vectors_is_refused_or_right(target: str, other: Machine,
     for binding, wanted in program.interpreted(inputs).items():
         right = np.allclose(ran.outputs[binding], wanted, rtol=0, atol=BOUND * float(np.abs(wanted).max()))
         assert right == (status == 0)
+
+
+def test_codes_are_computed_by_lines() -> None:
+    """Between instructions of a chain, codes are seen as what they mean, or as the integers that they are."""
+    program, inputs = compiled("mobilenet", "int8", "sse2,l2_bytes=16384"), inputs_of("mobilenet")
+    assert any("image_lines" in op.properties for op in program.allocated.walk())
+    ran = MACHINES["sse2"][0].run(program.artifact, inputs)
+    for binding, wanted in program.interpreted(inputs).items():
+        np.testing.assert_array_equal(ran.outputs[binding], wanted)
