@@ -12,7 +12,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.quantization_arguments import add_quantization_arguments, chosen_quantization
+from glow_mlir.tools.quantization_arguments import add_quantization_arguments, chosen_quantization, report_file
 from glow_mlir.tools.run_arguments import add_bind_argument, add_code_arguments, check_code_arguments
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         default="static",
         help="dynamic: the object describes itself as well, for programs that run any bundle",
     )
+    files.add_argument(
+        "--report",
+        type=report_file,
+        metavar="FILE.json|FILE.html",
+        help="write what is printed with the lives of all buffers, or a page with a picture of them",
+    )
     compilation = parser.add_argument_group("compilation")
     add_code_arguments(compilation)
     add_bind_argument(compilation)
@@ -107,6 +113,7 @@ def named_models(args: Namespace) -> dict[str, str]:
 def execute(args: Namespace) -> int:
     """Do what the options say; the exit code."""
     from glow_mlir.bundle.files import write_bundle
+    from glow_mlir.ir.text import write_text
 
     if args.target == LIST:
         return list_targets()
@@ -115,7 +122,10 @@ def execute(args: Namespace) -> int:
     bundle = compiled(args, models, name)
     folder = Path(args.output or bundle.name)
     write_bundle(bundle, folder, args.emit)
-    print(f"{folder}: {bundle.name} for {bundle.layout.target.triple}")
+    report = bundle.report
+    if args.report is not None:
+        write_text(report.json() if args.report.endswith(".json") else report.html(), Path(args.report))
+    print(report.text(), end="")
     return EXIT_OK
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.models import accepted_model, import_any
-from glow_mlir.bundle.compile import Bundle, compile_bundle, joined
+from glow_mlir.bundle.compile import Bundle, compile_bundle, joined, wanted_names
 from glow_mlir.bundle.interface import ObjectForm
+from glow_mlir.bundle.layout import entry_names
 from glow_mlir.bundle.names import identifier
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
-from glow_mlir.ir.entries import entries_of
 
 RUN = "run"
 """What the entry of a bundle is called that has one, where nobody names it."""
@@ -25,9 +25,10 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
 
     All global symbols begin with the `name`, as far as C takes it. Raises `GlowError` for whatever is wrong.
     """
-    modules = {entry or RUN: import_any(accepted_model(model), options.dimensions) for entry, model in models.items()}
-    module = joined(modules)
-    wanted = [function.sym_name.data for function in entries_of(module)]
+    modules = {entry: import_any(accepted_model(model), options.dimensions) for entry, model in models.items()}
+    wanted = [(entry, wanted_names(entry, module)) for entry, module in modules.items()]
+    names = entry_names([name if entry or len(found) > 1 else RUN for entry, found in wanted for name in found])
+    module = joined(modules, names)
     compilation = Compilation(
         module,
         options.backend,
@@ -40,4 +41,4 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
         threads=options.threads or 1,
         tune=options.tune,
     )
-    return compile_bundle(compilation, identifier(name, "bundle").lstrip("_"), wanted, form or ObjectForm())
+    return compile_bundle(compilation, identifier(name, "bundle").lstrip("_"), names, form or ObjectForm())

@@ -10,9 +10,11 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.bundle.interface import BundleInterface, ObjectForm
-from glow_mlir.bundle.layout import BundleLayout, entry_names
+from glow_mlir.bundle.layout import BundleLayout
+from glow_mlir.bundle.report import MemoryReport
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.llvm import elf
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
 from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
 from glow_mlir.driver.pipelines import ALLOCATED, IMPORTED, LLVM
@@ -20,6 +22,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import module_text
+from glow_mlir.pictures.memory import function_memory
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.bundle import ENTRY_SUFFIX
 
@@ -33,6 +36,7 @@ class Bundle:
     version: int
     text: str
     form: ObjectForm
+    report: MemoryReport
 
     @property
     def name(self) -> str:
@@ -40,19 +44,13 @@ class Bundle:
         return self.layout.name
 
 
-def joined(modules: Mapping[str, ModuleOp]) -> ModuleOp:
+def joined(modules: Mapping[str, ModuleOp], names: Sequence[str]) -> ModuleOp:
     """
-    One module of the functions of several, which share constants of the same content; entry → its module.
+    One module of the functions of several, under these names, which share constants of the same content.
 
-    A module of one function gives it the name of the entry, one of several puts that in front of each. Raises
-    `OptionError` for modules that passes have changed already.
+    A single module stays as it is, by which its profile knows it. Raises `OptionError` for modules that passes have
+    changed already.
     """
-    modules = dict(modules)
-    for name, module in modules.items():
-        named = entries_of(module)
-        for function in named:
-            own = function.sym_name.data
-            function.sym_name = StringAttr(name if len(named) == 1 else f"{name}_{own}" if name else own)
     if len(modules) == 1:
         return next(iter(modules.values()))
     if any(stage_of(module) not in ("", IMPORTED.name) for module in modules.values()):
@@ -60,11 +58,24 @@ def joined(modules: Mapping[str, ModuleOp]) -> ModuleOp:
     whole = ModuleOp([])
     storage: dict[str, StorageOp] = {}
     contents: dict[tuple[Attribute, ...], str] = {}
-    for name, module in modules.items():
-        _add(module, name, whole, storage, contents)
+    ahead = iter(names)
+    for entry, module in modules.items():
+        for function in entries_of(module):
+            function.sym_name = StringAttr(next(ahead))
+        _add(module, entry, whole, storage, contents)
         if stage_of(module):
             whole.attributes[STAGE] = StringAttr(stage_of(module))
     return whole
+
+
+def wanted_names(entry: str, module: ModuleOp) -> list[str]:
+    """
+    What the functions of a module are called: the only one as the entry, several by their own names behind it.
+
+    Without an entry these are theirs alone.
+    """
+    own = [function.sym_name.data for function in entries_of(module)]
+    return [entry] if len(own) == 1 and entry else [f"{entry}_{name}" if entry else name for name in own]
 
 
 def _add(
@@ -116,9 +127,9 @@ def _rename(function: Operation, names: Mapping[str, str]) -> None:
             op.properties[key] = new(attribute)
 
 
-def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], form: ObjectForm) -> Bundle:
+def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], form: ObjectForm) -> Bundle:
     """
-    Compile the module of a compilation, whose entries are `wanted` names, to a bundle of that name.
+    Compile the module of a compilation, whose entries C knows by `names`, to a bundle of that name.
 
     Raises `GlowError` for whatever is wrong with model, target and options.
     """
@@ -131,7 +142,8 @@ def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], f
         raise OptionError("the functions of a bundle are for one target", hint="leave the target to --target")
     module = compilation.run(ALLOCATED.name)
     text = module_text(module, locations=True)
-    name_functions(module, name, wanted)
+    name_functions(module, name, names)
+    memories = {function.sym_name.data: function_memory(function) for function in low_functions(module)}
     interface = BundleInterface(name, binding_types(module), form)
 
     def made(_: object) -> Artifact:
@@ -139,15 +151,24 @@ def compile_bundle(compilation: Compilation, name: str, wanted: Sequence[str], f
         return build_artifact(module, compilation.context, False, passes, interface=interface)
 
     artifact = compilation.finish(made)
-    assert interface.layout is not None
-    return Bundle(artifact, interface.layout, interface.version, text, form)
+    layout = interface.layout
+    assert layout is not None
+    code = code_bytes(artifact.code[0]) - (artifact.constants.nbytes if form.constants else 0)
+    entries = {entry.name: memories[entry.entry.name] for entry in layout.entries}
+    report = MemoryReport.of(layout, code, interface.stack, entries)
+    return Bundle(artifact, layout, interface.version, text, form, report)
 
 
-def name_functions(module: ModuleOp, bundle: str, wanted: Sequence[str]) -> None:
+def code_bytes(data: bytes) -> int:
+    """What code and tables of an object take in memory; of a format that does not say it, the size of the file."""
+    return elf.loaded_bytes(data) if data.startswith(elf.MAGIC) else len(data)
+
+
+def name_functions(module: ModuleOp, bundle: str, names: Sequence[str]) -> None:
     """Give the functions of an allocated module the names that C knows them by."""
     packing = packing_functions(module)
     entries = [function for function in functions(module) if function.sym_name.data not in packing]
-    for function, name in zip(entries, entry_names(wanted), strict=True):
+    for function, name in zip(entries, names, strict=True):
         function.sym_name = StringAttr(f"{bundle}_{name}{ENTRY_SUFFIX}")
     made: dict[str, str] = {}
     for number, function in enumerate(function for function in functions(module) if function.sym_name.data in packing):

@@ -90,8 +90,7 @@ def write_bundle(bundle: Bundle, folder: Path, emit: str = "object") -> None:
     with made_folder(folder) as place:
         _write_library(bundle, place, emit)
         library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
-        text = header(bundle.layout, bundle.version, bundle.form, artifact.manifest.requirements)
-        (place / f"{name}.h").write_text(text)
+        (place / f"{name}.h").write_text(header(bundle))
         (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle))
         (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
         if emit != "wasm":

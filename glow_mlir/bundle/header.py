@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from glow_mlir.bundle.interface import ARGUMENTS, ERRORS, STATUS, ObjectForm
+from glow_mlir.bundle.compile import Bundle
+from glow_mlir.bundle.interface import ARGUMENTS, ERRORS, STATUS
 from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
 from glow_mlir.bundle.names import comment
 from glow_mlir.runtime.bundle import ABI
@@ -84,16 +85,17 @@ def c_type(dtype: str) -> str:
     return f"{dtype}_t" if kind.kind in "iu" and dtype.endswith(("8", "16", "32", "64")) else "uint8_t"
 
 
-def header(layout: BundleLayout, version: int, form: ObjectForm, requirements: Sequence[str] = ()) -> str:
-    """The text of the header; `requirements` are functions that the object leaves to a linker."""
+def header(bundle: Bundle) -> str:
+    """The text of the header of a bundle."""
+    layout, form = bundle.layout, bundle.form
     guard = f"GLOW_BUNDLE_{layout.macro}_H"
     parts = [
         f"/* {_about(layout)} */\n",
         f"#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         TYPES,
-        _macros(layout, version),
-        _requirements(requirements),
+        _macros(bundle),
+        _requirements(bundle.artifact.manifest.requirements),
         _errors(layout),
         _constants(layout) if form.constants else "",
         _config(layout) if form.config else "",
@@ -110,17 +112,18 @@ def _about(layout: BundleLayout) -> str:
     return f"The bundle '{layout.name}' for {comment(', '.join(words))}. Written by glow-compile."
 
 
-def _macros(layout: BundleLayout, version: int) -> str:
+def _macros(bundle: Bundle) -> str:
     """Version, sizes and alignment of the regions, and how arguments begin."""
-    macro = layout.macro
+    layout, macro = bundle.layout, bundle.layout.macro
     return _defines(
         [
-            (f"{macro}_VERSION", f"UINT32_C(0x{version:08x})", ""),
+            (f"{macro}_VERSION", f"UINT32_C(0x{bundle.version:08x})", ""),
             (f"{macro}_ALIGNMENT", str(ALIGNMENT), "of all regions, in bytes, as all sizes are"),
             (f"{macro}_CONSTANTS_SIZE", str(layout.constants), ""),
             # Arrays of C are not empty.
             (f"{macro}_MUTABLES_SIZE", str(max(1, layout.mutables)), ""),
             (f"{macro}_ACTIVATIONS_SIZE", str(max(1, layout.activations)), ""),
+            (f"{macro}_STACK_SIZE", str(bundle.report.stack), "the most that a call takes"),
             (
                 f"{macro}_ARGUMENTS(constants, mutables, activations)",
                 f"{{{macro}_VERSION, (constants), (mutables), (activations){', 0' * (len(ARGUMENTS) - 4)}}}",

@@ -21,11 +21,13 @@ from xdsl.ir import Operation
 
 from glow_mlir.bundle.config import config_of, text_global
 from glow_mlir.bundle.layout import BundleLayout, EntryLayout, lay_out, seal, version_of
+from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature
 from glow_mlir.codegen.builder.types import array, i8, i32, ptr
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.runtime.artifact import WRONG_VECTORS, Entry, Manifest
@@ -68,6 +70,8 @@ class BundleInterface:
     form: ObjectForm = field(default_factory=ObjectForm)
     layout: BundleLayout | None = None
     version: int = 0
+    stack: int = 0
+    """The most bytes of stack that a call takes."""
     SEAL_BYTES: int = field(default=SEAL_BYTES, init=False)
 
     def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
@@ -77,6 +81,7 @@ class BundleInterface:
         self.version = version_of(manifest, region)
         seal(region, self.version)
         add_functions(module, self.layout, self.version)
+        self.stack = stack_bound(emit_module(module), target)
         if self.form.constants:
             module.body.block.add_op(_constants(f"{self.name}_constants", region))
         if self.form.config:

@@ -1,5 +1,7 @@
 /* Calls two bundles, one of them with two entries, in every way that there is; ends with the line of what is wrong. */
 
+#define _XOPEN_SOURCE 600
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +142,47 @@ static int four_threads(void) {
   return 0;
 }
 
+static size_t depth_of(void *(*call)(void *)) {
+  enum { ROOM = 1 << 16, PAINT = 0xA5 };
+  static ALIGNED uint8_t stack[ROOM];
+  pthread_attr_t attributes;
+  pthread_t thread;
+  size_t untouched = 0;
+  void *failed = stack;
+  memset(stack, PAINT, sizeof stack);
+  if (pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, stack, sizeof stack) == 0 &&
+      pthread_create(&thread, &attributes, call, mutables[0]) == 0) {
+    (void)pthread_join(thread, &failed);
+  }
+  while (failed == NULL && untouched < sizeof stack && stack[untouched] == PAINT) {
+    ++untouched;
+  }
+  return sizeof stack - untouched;
+}
+
+static void *one_lookup(void *given) {
+  const int64_t rows[2] = {0, 1};
+  float found[8];
+  const pair_lookup_buffers buffers = {rows, found};
+  const glow_arguments arguments = PAIR_ARGUMENTS(constants, given, activations[0]);
+  return pair_lookup_direct(&arguments, &buffers) == PAIR_OK ? NULL : given;
+}
+
+static void *no_lookup(void *given) {
+  return pair_lookup_direct(given, NULL) == PAIR_OK ? given : NULL;
+}
+
+/* The stack of a call is within what the header says, beside a call that is refused at once. */
+static int stack_bound(void) {
+  const uint32_t wrong = PAIR_VERSION + 1;
+  memcpy(mutables[0], &wrong, sizeof wrong);
+  const size_t least = depth_of(no_lookup);
+  const size_t most = depth_of(one_lookup);
+  CHECK(least < 60000 && most < 60000);
+  CHECK(most <= least + PAIR_STACK_SIZE + 256 && PAIR_STACK_SIZE >= 16 && PAIR_STACK_SIZE < 2048);
+  return 0;
+}
+
 /* A parallel-for that runs parts from the last to the first, and counts them. */
 static void backwards(void *context, void (*task)(void *data, int64_t part, int64_t worker), void *data,
                       int64_t parts) {
@@ -212,7 +255,7 @@ static int dynamic_form(void) {
 }
 
 int main(int count, char **arguments) {
-  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, parallel, dynamic_form};
+  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form};
   if (count != 2 || !read_file(arguments[1], constants, sizeof constants)) {
     return 1;
   }

@@ -13,6 +13,10 @@ MAGIC = b"\x7fELF"
 _SYMBOL_TABLE = 2
 _UNDEFINED = 0
 _LOCAL = 0
+_FLAGS = 2
+"""Where the flags of a section are in its header."""
+_IN_MEMORY = 2
+"""The flag of what is loaded."""
 
 
 class Symbol(NamedTuple):
@@ -50,15 +54,8 @@ def symbols(data: bytes) -> list[Symbol]:
     """
     if data[4] not in _LAYOUTS:
         raise CompilerBugError("the ELF file is of no width that is known")
-    layout = _LAYOUTS[data[4]]
-    order = "<" if data[5] == 1 else ">"
-    position, code = layout.section_table
-    (table,) = struct.unpack_from(order + code, data, position)
-    position, code = layout.section_count
-    size, count = struct.unpack_from(order + code, data, position)
-    headers: list[tuple[int, ...]] = [
-        struct.unpack_from(order + layout.section_header, data, table + size * i) for i in range(count)
-    ]
+    layout, order = _LAYOUTS[data[4]], _order(data)
+    headers = _headers(data, layout)
     kind, offset, length, link, entry = layout.section_fields
     found: list[Symbol] = []
     for header in headers:
@@ -68,6 +65,28 @@ def symbols(data: bytes) -> list[Symbol]:
             entries = (struct.unpack_from(order + layout.symbol, data, start) for start in starts)
             found.extend(_symbol(data, strings, fields, layout) for fields in entries)
     return [symbol for symbol in found if symbol.name]
+
+
+def loaded_bytes(data: bytes) -> int:
+    """Return how many bytes of an ELF object file a program has in memory, code and tables."""
+    layout = _LAYOUTS[data[4]]
+    _, _, length, _, _ = layout.section_fields
+    return sum(header[length] for header in _headers(data, layout) if header[_FLAGS] & _IN_MEMORY)
+
+
+def _order(data: bytes) -> str:
+    """Return the order of bytes, as `struct` writes it."""
+    return "<" if data[5] == 1 else ">"
+
+
+def _headers(data: bytes, layout: _Layout) -> list[tuple[int, ...]]:
+    """Return the headers of all sections."""
+    order = _order(data)
+    position, code = layout.section_table
+    (table,) = struct.unpack_from(order + code, data, position)
+    position, code = layout.section_count
+    size, count = struct.unpack_from(order + code, data, position)
+    return [struct.unpack_from(order + layout.section_header, data, table + size * i) for i in range(count)]
 
 
 def _symbol(data: bytes, strings: int, fields: tuple[int, ...], layout: _Layout) -> Symbol:

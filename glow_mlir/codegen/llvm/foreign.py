@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,23 @@ def emitted(machine: Machine, text: str, form: str) -> bytes:
     """
     with _lock:
         return _child().ask(machine, text, form)
+
+
+def stack_frames(machine: Machine, text: str) -> dict[str, int]:
+    """
+    The bytes that each function of LLVM IR text takes of the stack, as LLVM says; those that take none are left out.
+
+    Raises `ForeignEmissionError` as `emitted`. LLVM tells in warnings on stderr, which is that of the child.
+    """
+    asking = _ATTRIBUTES.sub(r'\g<0> "warn-stack-size"="0"', text)
+    with _lock:
+        child = _child()
+        child.ask(machine, asking, "object_file")
+        return {name: int(size) for size, name in _FRAME.findall(child.said())}
+
+
+_ATTRIBUTES = re.compile(r"^attributes #\d+ = \{", re.MULTILINE)
+_FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(0\) in function '([^']+)'")
 
 
 class _Child:
@@ -76,10 +94,14 @@ class _Child:
             raise ForeignEmissionError(failure.decode())
         return data
 
+    def said(self) -> str:
+        """What LLVM has said of the last request."""
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace")
+
     def _last_words(self) -> str:
         """The line in which LLVM says why it ends, or how the process ended."""
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").splitlines()
+        lines = self.said().splitlines()
         telling = [line.strip() for line in lines if "LLVM ERROR" in line or "Assertion" in line or "error" in line]
         return telling[0] if telling else f"LLVM ended with the code {self._process.returncode}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glow_mlir.codegen.llvm import foreign
 from glow_mlir.codegen.llvm.foreign import ForeignEmissionError, emitted
 from glow_mlir.codegen.llvm.machines import Machine, native_architecture
 from glow_mlir.codegen.llvm.text import EmissionError
@@ -43,6 +44,18 @@ def assembly_text(text: str, target: Target) -> str:
         return machine.assembly(text)
     except RuntimeError as error:
         raise EmissionError(f"LLVM refuses the module: {error}") from error
+
+
+def stack_frames(text: str, target: Target) -> dict[str, int]:
+    """
+    Return the bytes that each function of a module in LLVM IR text takes of the stack; those that take none are left
+    out. Raises as `compile_text` does.
+    """
+    machine = machine_of(target)
+    try:
+        return foreign.stack_frames(machine, text)
+    except ForeignEmissionError as error:
+        raise EmissionError(f"LLVM refuses the module for {machine.triple}: {error}") from error
 
 
 def _foreign(machine: Machine, text: str, form: str) -> bytes:

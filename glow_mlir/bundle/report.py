@@ -1,0 +1,133 @@
+"""What a bundle takes of a machine: flash, RAM, stack, and the life of each buffer, as text, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from glow_mlir.bundle.layout import BundleLayout
+from glow_mlir.pictures.memory import Buffer, Memory
+from glow_mlir.pictures.page import Page
+
+_MOST_BUFFERS = 12
+"""How many buffers the text has of each entry."""
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """The memory of a bundle in bytes: what is only read, what is written, and the buffers of each entry."""
+
+    name: str
+    target: str
+    code: int
+    constants: int
+    mutables: int
+    activations: int
+    stack: int
+    entries: Mapping[str, Memory]
+
+    @staticmethod
+    def of(layout: BundleLayout, code: int, stack: int, memories: Mapping[str, Memory]) -> MemoryReport:
+        """The report on a laid out bundle, whose code takes so many bytes, by what each entry has in its arena."""
+        target = layout.target
+        return MemoryReport(
+            layout.name,
+            f"{target.triple} {target.cpu}".strip(),
+            code,
+            layout.constants,
+            layout.mutables,
+            layout.activations,
+            stack,
+            memories,
+        )
+
+    @property
+    def flash(self) -> int:
+        """What is only read."""
+        return self.code + self.constants
+
+    @property
+    def ram(self) -> int:
+        """What is written."""
+        return self.mutables + self.activations + self.stack
+
+    def data(self) -> dict[str, Any]:
+        """The report as JSON has it."""
+        entries = {
+            name: {
+                "activations": memory.size,
+                "lower_bound": memory.bound,
+                "peak_instruction": memory.peak,
+                "buffers": [_buffer_data(buffer) for buffer in memory.buffers],
+                "instructions": [asdict(step) for step in memory.steps],
+            }
+            for name, memory in self.entries.items()
+        }
+        return {
+            "name": self.name,
+            "target": self.target,
+            "flash": {"total": self.flash, "code": self.code, "constants": self.constants},
+            "ram": {
+                "total": self.ram,
+                "activations": self.activations,
+                "mutables": self.mutables,
+                "stack_bound": self.stack,
+            },
+            "entries": entries,
+        }
+
+    def json(self) -> str:
+        """The report as JSON."""
+        return json.dumps(self.data(), indent=1) + "\n"
+
+    def html(self) -> str:
+        """A page with the numbers, and the arena of the largest entry over time."""
+        largest = max(self.entries.values(), key=lambda memory: memory.size, default=None)
+        return Page(f"{self.name}: flash {self.flash:,}, RAM {self.ram:,} bytes", largest).html()
+
+    def text(self) -> str:
+        """The report for people."""
+        lines = [
+            f"{self.name} for {self.target}, in bytes",
+            f"flash {self.flash:>12,}   code {self.code:,}, constants {self.constants:,}",
+            f"RAM   {self.ram:>12,}   activations {self.activations:,}, inputs, outputs and state {self.mutables:,}, "
+            f"stack at most {self.stack:,}",
+        ]
+        for name, memory in self.entries.items():
+            lines += ["", f"{name}: activations {memory.size:,}, no arena is smaller than {memory.bound:,}"]
+            lines += _buffer_lines(memory)
+        return "\n".join(lines) + "\n"
+
+
+def _buffer_lines(memory: Memory) -> list[str]:
+    """The largest buffers of an entry, with their places and lives."""
+    largest = sorted(memory.buffers, key=lambda buffer: -buffer.size)
+    lines = [f"  {'offset':>10} {'bytes':>10}  instructions  buffer"]
+    for buffer in largest[:_MOST_BUFFERS]:
+        life = f"{buffer.begin}..{max(buffer.begin, buffer.end - 1)}"
+        lines.append(f"  {buffer.offset:>10,} {buffer.size:>10,}  {life:12}  {_described(buffer)}")
+    if len(largest) > _MOST_BUFFERS:
+        lines.append(f"  and {len(largest) - _MOST_BUFFERS} smaller ones")
+    return lines
+
+
+def _described(buffer: Buffer) -> str:
+    """What a buffer is: what writes it, its shape, and the nodes it comes from."""
+    nodes = f" of {', '.join(buffer.origins)}" if buffer.origins else ""
+    return f"{buffer.kind} {buffer.shape}{nodes}"
+
+
+def _buffer_data(buffer: Buffer) -> dict[str, Any]:
+    """A buffer as JSON has it; `begin` and `end` are the first instruction of its life, and the one behind the last."""
+    return {
+        "name": buffer.name,
+        "kind": buffer.kind,
+        "nodes": buffer.origins,
+        "shape": buffer.shape,
+        "offset": buffer.offset,
+        "bytes": buffer.size,
+        "begin": buffer.begin,
+        "end": buffer.end,
+    }

@@ -1,0 +1,74 @@
+"""The example programs: built as their makefiles say, and run here, or on a microcontroller that is emulated."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import built, run
+from checkout import ROOT
+from in_process import run_tool
+
+from glow_mlir.tools import glow_compile, glow_profile
+
+EXAMPLES = ROOT / "examples"
+MODEL = str(EXAMPLES / "digits.onnx")
+CORTEX_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-ffreestanding", "-nostdlib")
+QEMU = "-M mps2-an386 -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel"
+
+
+def compiled(folder: Path, *arguments: object) -> None:
+    """Run `glow-compile` on the digits example; the bundle is in the folder `bundle`."""
+    argv = [MODEL, "--bind", "N=1", "-o", "bundle", *map(str, arguments)]
+    done = run_tool(glow_compile.main, argv, program="glow-compile", directory=folder)
+    assert done.code == 0, done.stderr
+
+
+def profiled(folder: Path) -> str:
+    """A profile of the digits example on a few images."""
+    np.savez(folder / "samples.npz", image=np.random.default_rng(0).random((8, 1, 8, 8), np.float32))
+    argv = [MODEL, "--bind", "N=1", "--dataset", "samples.npz", "-o", "digits.profile.json"]
+    done = run_tool(glow_profile.main, argv, program="glow-profile", directory=folder)
+    assert done.code == 0, done.stderr
+    return "digits.profile.json"
+
+
+def test_the_host_program_reads_a_digit(tmp_path: Path) -> None:
+    compiled(tmp_path)
+    bundle = tmp_path / "bundle"
+    program = built(tmp_path / "program", [EXAMPLES / "bundle_host" / "main.c", bundle / "digits.o"], f"-I{bundle}")
+    assert run(program, bundle / "digits.weights.bin") == "digit 5\n"
+
+
+@pytest.mark.parametrize("numbers", ["float", "int8"])
+def test_the_microcontroller_program_reads_a_digit(numbers: str, tmp_path: Path) -> None:
+    compiler, emulator = shutil.which("arm-none-eabi-gcc"), shutil.which("qemu-system-arm")
+    if compiler is None or emulator is None:
+        pytest.skip("there is no arm-none-eabi-gcc, or no qemu-system-arm")
+    options = ["--load-profile", profiled(tmp_path)] if numbers == "int8" else []
+    compiled(tmp_path, "--target", "cortex-m4", "--constants", "object", *options)
+    example, bundle = EXAMPLES / "bundle_cortex_m", tmp_path / "bundle"
+    sources = [example / "main.c", bundle / "digits.o"]
+    run(
+        compiler,
+        "-std=c99",
+        "-O2",
+        *CORTEX_M4,
+        f"-I{bundle}",
+        f"-T{example / 'mps2.ld'}",
+        *sources,
+        "-o",
+        tmp_path / "p",
+    )
+    done = subprocess.run(
+        [emulator, *QEMU.split(), str(tmp_path / "p")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "digit 5\n")
