@@ -32,8 +32,6 @@ glow-compile model.onnx --target cortex-m4 -o firmware
 glow-compile one=model.onnx eight=model8.onnx --name vision --target neon -o bundle
 glow-compile model.onnx --load-profile model.profile.json --constants object -o bundle
 """
-LIST = "list"
-"""What to give to `--target` to see which there are."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +44,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "models",
-        nargs="*",
+        nargs="+",
         metavar="[ENTRY=]MODEL",
         help="an .onnx file, or a .mlir file; several share one object and their constants, and say what C calls each",
     )
@@ -86,8 +84,6 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_quantization_arguments(parser.add_argument_group("quantization"))
     args = parser.parse_args(arguments)
     check_code_arguments(args)
-    if args.target != LIST and not args.models:
-        raise OptionError("there is no model", hint=f"{PROGRAM} model.onnx")
     return args
 
 
@@ -115,8 +111,6 @@ def execute(args: Namespace) -> int:
     from glow_mlir.bundle.files import write_bundle
     from glow_mlir.ir.text import write_text
 
-    if args.target == LIST:
-        return list_targets()
     models = named_models(args)
     name = args.name or Path(next(iter(models.values()))).stem
     bundle = compiled(args, models, name)
@@ -169,16 +163,6 @@ def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> C
         weights=args.weights or FULL_PRECISION,
     )
     return options.configured(None if args.load_configuration is None else Path(args.load_configuration))
-
-
-def list_targets() -> int:
-    """Print the machines that there are."""
-    from glow_mlir.backends.interface import get_backend
-    from glow_mlir.dialects.packages import DEFAULT_BACKEND
-
-    for name, target in sorted(get_backend(DEFAULT_BACKEND).targets().items()):
-        print(f"{name:14} {target.triple:32} {target.cpu:14} {target.features}")
-    return EXIT_OK
 
 
 if __name__ == "__main__":
