@@ -74,7 +74,7 @@ KERNELS = {
     "kernels/pack_cells": {"_ONES"},
     "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},
     "llvm/coff": {"_EXTERNAL", "_STATIC"},
-    "llvm/elf": {"_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
+    "llvm/elf": {"_FLAGS", "_IN_MEMORY", "_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
     "llvm/emit": {"VISIBILITIES"},
     "llvm/mach_o": {"_DEBUG", "_EXTERNAL", "_HEADER_BYTES", "_KIND", "_SYMBOL_TABLE"},
     "llvm/machines": {"CODEGEN_LEVEL"},
