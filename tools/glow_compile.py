@@ -73,6 +73,11 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="dynamic: the object describes itself as well, for programs that run any bundle",
     )
     files.add_argument(
+        "--instrument",
+        action="store_true",
+        help="call what the arguments say before and after each instruction; a second header writes what these compute",
+    )
+    files.add_argument(
         "--report",
         type=report_file,
         metavar="FILE.json|FILE.html",
@@ -128,7 +133,7 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
     from glow_mlir.api.bundles import bundle_of
     from glow_mlir.bundle.interface import ObjectForm
 
-    form = ObjectForm(args.constants == "object", args.api == "dynamic")
+    form = ObjectForm(args.constants == "object", args.api == "dynamic", args.instrument)
     progress = Progress()
 
     def tell(stage: Stage, module: ModuleOp, seconds: float) -> None:

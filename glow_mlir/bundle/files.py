@@ -12,6 +12,7 @@ from pathlib import Path
 
 from glow_mlir.bundle.archive import archive
 from glow_mlir.bundle.compile import Bundle
+from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.header import header
 from glow_mlir.bundle.linking import SUFFIXES, linked
 from glow_mlir.codegen.llvm.symbols import symbols
@@ -91,6 +92,8 @@ def write_bundle(bundle: Bundle, folder: Path, emit: str = "object") -> None:
         _write_library(bundle, place, emit)
         library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
         (place / f"{name}.h").write_text(header(bundle))
+        if bundle.form.instrumented:
+            (place / f"{name}_debug.h").write_text(debug_header(name))
         (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle))
         (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
         if emit != "wasm":

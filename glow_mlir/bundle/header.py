@@ -25,6 +25,35 @@ typedef struct glow_parallel {{
   void *context;
 }} glow_parallel;
 
+/* A buffer of an instruction: its elements are at the address that the callback gets. */
+typedef struct glow_buffer {{
+  const char *operand;
+  const char *type;       /* element type, as float32 */
+  uint32_t use;           /* 0 read, 1 written, 2 both, 3 scratch */
+  uint32_t rank;
+  const int64_t *shape;   /* the largest, where sizes are known at run time only */
+  const int64_t *strides; /* in elements */
+}} glow_buffer;
+
+/* An instruction: the nodes of the model that it comes from, its kind, and its number in the entry. */
+typedef struct glow_instruction {{
+  const char *name;
+  const char *kind;
+  uint32_t number;
+  uint32_t buffer_count;
+  const glow_buffer *buffers;
+}} glow_instruction;
+
+typedef void glow_callback(void *context, const glow_instruction *instruction, void *const *addresses,
+                           uint64_t cycles);
+
+/* What instrumented bundles call around each instruction; either may be null. */
+typedef struct glow_observer {{
+  glow_callback *before;
+  glow_callback *after;
+  void *context;
+}} glow_observer;
+
 /* What a call gets. Whoever calls owns all memory; calls may happen at the same time if they share constants alone. */
 typedef struct glow_arguments {{
   uint32_t version;              /* that of the header */
@@ -33,6 +62,7 @@ typedef struct glow_arguments {{
   void *activations;             /* undefined between calls */
   const glow_parallel *parallel; /* null: the caller computes alone */
   int64_t *sizes;                /* of what is known at run time only, in the order of the header */
+  const glow_observer *observer; /* of instrumented bundles, or null */
 }} glow_arguments;
 
 /* What a bundle says of itself to a program that runs any: the entries, and where their inputs and outputs are. */
@@ -201,6 +231,8 @@ def _members(layout: EntryLayout) -> Iterable[str]:
         yield f"{constant}{c_type(place.binding.dtype)} *{place.field}; /* {_described(place)} */"
     if layout.entry.symbols:
         yield "int64_t *sizes; /* as in the arguments */"
+    if layout.entry.observed:
+        yield "const glow_observer *observer; /* or null */"
     if not layout.places and not layout.entry.symbols:
         yield "const void *nothing;"
 

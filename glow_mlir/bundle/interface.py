@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import BytesAttr, ModuleOp
 from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
-from glow_mlir.bundle.config import config_of, text_global
+from glow_mlir.bundle.config import config_of
 from glow_mlir.bundle.layout import BundleLayout, EntryLayout, lay_out, seal, version_of
 from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder
@@ -27,6 +27,7 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature
 from glow_mlir.codegen.builder.types import array, i8, i32, ptr
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.constant_data import ConstantData
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError
@@ -35,7 +36,7 @@ from glow_mlir.runtime.bundle import SEAL_BYTES, SEAL_VERSION
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.transforms.allocate import ALIGNMENT
 
-ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "sizes")
+ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "sizes", "observer")
 """The fields of `glow_arguments`, each as far behind the one before it as a pointer is wide."""
 
 ERRORS: Mapping[str, str] = {
@@ -55,10 +56,14 @@ assert STATUS["PROCESSOR"] == WRONG_VECTORS, "an entry says so itself"
 
 @dataclass(frozen=True)
 class ObjectForm:
-    """What an object has beside its functions: the constants themselves, and a description of the bundle."""
+    """
+    What an object has beside its functions: the constants themselves, a description of the bundle, and calls of an
+    observer around each instruction.
+    """
 
     constants: bool = False
     config: bool = False
+    instrumented: bool = False
 
 
 @dataclass
@@ -107,7 +112,10 @@ class _Emission:
     layout: BundleLayout
     version: int
     module: ModuleBuilder
-    texts: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        add = self.module.module.body.block.add_op
+        self.data = ConstantData(self.layout.target, f"{self.layout.name}.text", add)
 
     def add_to(self, module: ModuleOp) -> None:
         """Add all functions to a module that has the entries."""
@@ -200,10 +208,7 @@ class _Emission:
 
     def _text(self, b: Builder, text: str) -> Value:
         """The address of a text that ends with a zero."""
-        if text not in self.texts:
-            self.texts[text] = f"{self.layout.name}.text.{len(self.texts)}"
-            self.module.module.body.block.add_op(text_global(self.texts[text], text))
-        return b.symbol(self.texts[text])
+        return b.symbol(self.data.text_symbol(text))
 
     def _checked(self, b: Builder, given: Value) -> None:
         """Go on only with arguments that are right."""
@@ -219,6 +224,8 @@ class _Emission:
             sizes = _field(given, "sizes")
             refuse(b, sizes, "ARGUMENTS")
             pointers.append(sizes)
+        if entry.observed:
+            pointers.append(_field(given, "observer"))
         bindings = b.stack(ptr, max(1, len(pointers)), self.module.target.pointer_bits // 8)
         for position, pointer in enumerate(pointers):
             bindings.at(position, ptr).store(pointer)

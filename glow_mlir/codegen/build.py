@@ -41,7 +41,7 @@ from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.allocate import rounded
 
 
-def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
+def build_entry(function: FuncOp, profile: bool, code: int = 0, observed: bool = False) -> Entry:
     """How to call an allocated function, whose machine code is in the object file of that number."""
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
@@ -58,6 +58,7 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0) -> Entry:
         features=tuple(sorted(target.enabled)),
         code=code,
         profile=profile,
+        observed=observed,
         threads=_threads(function),
         symbols=tuple(symbols_in(function)),
         steps=tuple(steps),
@@ -192,7 +193,8 @@ def build_artifact(
     of_entry = {function.sym_name.data: function.target for function in functions}
     # Functions of one target share an object file.
     targets = list(dict.fromkeys(of_entry.values()))
-    entries = [build_entry(function, profile, targets.index(function.target)) for function in functions]
+    observed = any(isinstance(item, GlowLowToLlvmPass) and item.instrument for item in passes)
+    entries = [build_entry(function, profile, targets.index(function.target), observed) for function in functions]
     hidden = packing_functions(module)
     contents = constants_of(functions, storage)
     state, initial = build_state(functions, max((content.end for content in contents), default=0))

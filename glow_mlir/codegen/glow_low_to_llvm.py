@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
@@ -22,6 +23,8 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder, VectorLength, vecto
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.constant_data import ConstantData
+from glow_mlir.codegen.instrumentation import Instrumentation
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, extents_at
 from glow_mlir.codegen.selection.partitions import partitions_of
@@ -59,13 +62,15 @@ class GlowLowToLlvmPass(ModulePass):
 
     Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
     entry stores the cycle counter around each instruction, to the binding behind the last. Without `pool`, whoever
-    calls an entry brings the workers.
+    calls an entry brings the workers. With `instrument` the entry calls, before and after each instruction, what the
+    `glow_observer` has that the binding behind all others is.
     """
 
     name = "glow-low-to-llvm"
 
     profile: bool = False
     pool: bool = True
+    instrument: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
@@ -74,7 +79,7 @@ class GlowLowToLlvmPass(ModulePass):
         for function in low_functions(op):
             target = function.target
             builder = made[target] = made.get(target) or ModuleBuilder(target)
-            FunctionEmission(function, builder, self.profile, backend_of(function)).run()
+            FunctionEmission(function, builder, self.profile, backend_of(function), self.instrument).run()
         for builder in made.values():
             if self.pool and PARALLEL_FOR in builder.signatures:
                 emit_pool(builder)
@@ -140,6 +145,9 @@ class FunctionEmission:
     module: ModuleBuilder
     profile: bool
     backend: Backend
+    instrument: bool = False
+    instrumentation: Instrumentation | None = None
+    """What tells a caller of each instruction, where it asks for that."""
     callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
     """Instruction → the function that executes it, or those of its parts."""
     pointers: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
@@ -171,6 +179,8 @@ class FunctionEmission:
             self._emit_pointers(b, *arguments[:3])
             data = b.stack(ptr, most + 1) if most else b.null()
             self.slots = self._symbol_slots(b, arguments[1])
+            if self.instrument:
+                self.instrumentation = self._instrumentation(b, arguments[1])
             bound = {op.bound.name for op in operations(self.function) if isinstance(op, BindSymbolOp)}
             given = {name: slot for name, slot in self.slots.items() if name not in bound}
             self.extents = {name: b.index(slot.load(i64)) for name, slot in given.items()}
@@ -203,8 +213,16 @@ class FunctionEmission:
             self._bind_symbol(b, op)
             return
         assert isinstance(op, Instruction)
-        callee = self.callees[op]
         pointers = [self._pointer(b, value) for _, _, value in op.named_uses()]
+        told = self.instrumentation
+        with nullcontext() if told is None else told.around(b, op, pointers):
+            self._instruction(b, op, pointers, data, parallel)
+
+    def _instruction(
+        self, b: Builder, op: Instruction, pointers: Sequence[Value], data: Value, parallel: Value
+    ) -> None:
+        """Run an instruction on operands at those addresses."""
+        callee = self.callees[op]
         extents = [self.extents[name] for name in symbols_of(op)]
         if isinstance(callee, str):
             failed = b.call(callee, [*pointers, *extents])
@@ -327,6 +345,15 @@ class FunctionEmission:
             for index, step in zip(value.owner.indices, ints(value.owner.steps), strict=True):
                 offset = self.indices[index] * (step * size) + offset
         return pointer.at(offset, i8)
+
+    def _instrumentation(self, b: Builder, bindings: Value) -> Instrumentation:
+        """What calls the observer that is behind all other bindings."""
+        behind = len(self.function.binding_names) + bool(self.slots) + self.profile
+        operands = (len(list(op.named_uses())) for op in operations(self.function) if isinstance(op, Instruction))
+        addresses = b.stack(ptr, max(operands, default=1), self.module.target.pointer_bits // 8)
+        name = self.function.sym_name.data
+        data = ConstantData(self.module.target, f"{name}.data", self.module.module.body.block.add_op)
+        return Instrumentation(self.module, data, bindings.at(behind, ptr).load(ptr), addresses)
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:

@@ -79,6 +79,8 @@ class Entry:
     code: int = 0
     """Number of the object file that has the function."""
     profile: bool = False
+    observed: bool = False
+    """Whether a pointer behind all others has callbacks, or is null (docs/bundles.md)."""
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
     steps: tuple[Step, ...] = ()

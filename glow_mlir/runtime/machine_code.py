@@ -100,7 +100,8 @@ class MachineEntry(EntryPoint):
         Raises `ExecutionError` where it says so.
         """
         arrays = (*bound, self.stamps) if self.entry.profile else bound
-        pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        # Where the code has an observer, its address is behind these: null.
+        pointers = (ctypes.c_void_p * (len(arrays) + self.entry.observed))(*(array.ctypes.data for array in arrays))
         if self._threads == 1:
             status = self._function(self._constants_address, pointers, self._activations_address(), None)
         else:

@@ -57,18 +57,19 @@ def compiled(folder: Path, *arguments: object) -> None:
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the bundle `pair`, of two models, and the bundle `cut`, for two threads."""
+    """A folder with the bundles `pair`, of two models, `cut`, for two threads, and `seen`, which is instrumented."""
     folder = tmp_path_factory.mktemp("bundles")
     for name, text in (("lookup", LOOKUP), ("count", COUNT), ("cut", CUT)):
         (folder / f"{name}.mlir").write_text(text)
     compiled(folder, "lookup=lookup.mlir", "count=count.mlir", "--name", "pair", "--api", "dynamic", "-o", "out")
     compiled(folder, "cut.mlir", "--threads", 2, "--emit", "archive", "-o", "out")
+    compiled(folder, "count.mlir", "--name", "seen", "--instrument", "--constants", "object", "-o", "out")
     return folder / "out"
 
 
 def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
     source = Path(__file__).with_name("two_models.c")
-    objects = [bundles / "pair.o", bundles / "cut.a"]
+    objects = [bundles / "pair.o", bundles / "cut.a", bundles / "seen.o"]
     program = built(bundles / "program", [source, *objects], "-pthread", f"-I{bundles}")
     assert run(program, bundles / "pair.weights.bin") == ""
 
@@ -76,6 +77,7 @@ def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
 @pytest.mark.parametrize("flags", [("-std=c99", "-xc"), ("-std=c++17", "-xc++")])
 def test_headers_are_strict_c_and_cpp(bundles: Path, flags: tuple[str, ...]) -> None:
     checked(bundles / "pair.h", *flags)
+    checked(bundles / "seen_debug.h", *flags)
 
 
 def test_models_share_constants_of_the_same_content(bundles: Path) -> None:

@@ -8,6 +8,7 @@
 
 #include "cut.h"
 #include "pair.h"
+#include "seen_debug.h"
 
 #define CHECK(holds)     \
   do {                   \
@@ -216,7 +217,7 @@ static int parallel(void) {
 static int run_any(const glow_config *config, const char *name, const void *given, void *found) {
   static ALIGNED uint8_t own_mutables[1024];
   static ALIGNED uint8_t own_activations[1024];
-  glow_arguments arguments = {config->version, constants, own_mutables, own_activations, NULL, NULL};
+  glow_arguments arguments = {config->version, constants, own_mutables, own_activations, NULL, NULL, NULL};
   const glow_entry *entry = config->entries;
   CHECK(config->mutables <= sizeof own_mutables && config->activations <= sizeof own_activations);
   CHECK(config->abi == 1 && config->alignment == PAIR_ALIGNMENT && config->constants == sizeof constants);
@@ -254,8 +255,61 @@ static int dynamic_form(void) {
   return 0;
 }
 
+/* What callbacks have been told of. */
+struct told {
+  int before;
+  int after;
+  uint64_t cycles;
+  float last;
+};
+
+static void count_before(void *context, const glow_instruction *instruction, void *const *addresses, uint64_t cycles) {
+  struct told *told = (struct told *)context;
+  (void)addresses;
+  told->before += instruction->number == (uint32_t)told->before && told->before == told->after;
+  told->cycles = cycles;
+}
+
+static void count_after(void *context, const glow_instruction *instruction, void *const *addresses, uint64_t cycles) {
+  struct told *told = (struct told *)context;
+  told->after += instruction->buffer_count > 0 && instruction->kind[0] != '\0' && cycles >= told->cycles;
+  for (uint32_t number = 0; number < instruction->buffer_count; ++number) {
+    const glow_buffer *buffer = &instruction->buffers[number];
+    if (buffer->use == 1 && buffer->rank == 2) {
+      memcpy(&told->last, (const float *)addresses[number] + 2 * buffer->strides[0] + 3, sizeof told->last);
+    }
+  }
+}
+
+static int instrumented(void) {
+  static ALIGNED uint8_t own[SEEN_MUTABLES_SIZE];
+  static ALIGNED uint8_t own_activations[SEEN_ACTIVATIONS_SIZE];
+  const float one[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+  struct told told = {0, 0, 0, 0.0F};
+  const glow_observer counter = {count_before, count_after, &told};
+  glow_arguments arguments = SEEN_ARGUMENTS(seen_constants, own, own_activations);
+  char line[256];
+  float found[12];
+  float state[4] = {0.5F, 0.5F, 0.5F, 0.5F};
+  seen_run_buffers buffers = {one, state, found, &counter};
+  FILE *file = tmpfile();
+  const glow_observer writer = {NULL, glow_dump_text, file};
+  CHECK(seen_run_direct(&arguments, &buffers) == SEEN_OK);
+  CHECK(told.before > 0 && told.before == told.after && told.last == found[11] && found[11] == 24.5F);
+  CHECK(seen_initialize(&arguments) == SEEN_OK);
+  memcpy(own + SEEN_INPUT_UNNAMED_OFFSET, one, sizeof one);
+  arguments.observer = &writer;
+  CHECK(file != NULL && seen_run(&arguments) == SEEN_OK);
+  rewind(file);
+  CHECK(fgets(line, sizeof line, file) != NULL && strstr(line, "float32[") != NULL && strstr(line, "1.5") != NULL);
+  CHECK(fclose(file) == 0);
+  arguments.observer = NULL;
+  CHECK(seen_run(&arguments) == SEEN_OK);
+  return 0;
+}
+
 int main(int count, char **arguments) {
-  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form};
+  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form, instrumented};
   if (count != 2 || !read_file(arguments[1], constants, sizeof constants)) {
     return 1;
   }

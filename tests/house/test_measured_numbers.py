@@ -84,6 +84,7 @@ KERNELS = {
         "_UNDEFINED",
     },
     "selection/kernel": {"UNBOUNDED"},
+    "instrumentation": {"_CYCLE_REGISTER"},
     "interpolation": {"MOST_UNROLLED", "_BEYOND"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},

@@ -1,0 +1,82 @@
+"""Constants of an object that point to each other: texts, tables and structs, for callers in C to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, IntegerAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.llvm import GlobalOp, LLVMStructType
+from xdsl.ir import Attribute, Operation
+
+from glow_mlir.codegen.builder.types import array, i8, i32, integer_of_width, ptr
+from glow_mlir.dialects.target import Target
+
+Constant = tuple[Attribute, Attribute]
+"""The type and the value of a constant."""
+
+
+@dataclass
+class ConstantData:
+    """
+    Makes private globals, which it gives to `add`, and the addresses of them.
+
+    Their names begin with `prefix`; texts that are equal share one.
+    """
+
+    target: Target
+    prefix: str
+    add: Callable[[Operation], object]
+
+    def __post_init__(self) -> None:
+        self._count = 0
+        self._texts: dict[str, str] = {}
+
+    def size(self, value: int) -> Constant:
+        """A `size_t`."""
+        type_ = integer_of_width(self.target.pointer_bits)
+        return type_, IntegerAttr(value, type_)
+
+    def text(self, text: str) -> Constant:
+        """The address of a text that ends with a zero."""
+        return address(self.text_symbol(text))
+
+    def text_symbol(self, text: str) -> str:
+        """The name of the global that is a text, which ends with a zero."""
+        if text not in self._texts:
+            data = text.encode() + b"\0"
+            self._texts[text] = self._global(array(i8, len(data)), BytesAttr(data), 1)
+        return self._texts[text]
+
+    def table(self, items: Sequence[Constant]) -> Constant:
+        """The address of an array of constants of one type; null for none."""
+        if not items:
+            return ptr, UnitAttr()
+        type_ = array(items[0][0], len(items))
+        return address(self._global(type_, ArrayAttr([value for _, value in items]), 8))
+
+    def single(self, constant: Constant) -> str:
+        """The name of a global that is one constant."""
+        return self._global(*constant, 8)
+
+    def _global(self, type_: Attribute, value: Attribute, alignment: int) -> str:
+        """The name of a new global."""
+        name = f"{self.prefix}.{self._count}"
+        self._count += 1
+        self.add(GlobalOp(type_, name, "private", constant=True, value=value, alignment=alignment))
+        return name
+
+
+def address(symbol: str, is_there: bool = True) -> Constant:
+    """The address of a function or global; null where it is not there."""
+    return ptr, SymbolRefAttr(symbol) if is_there else UnitAttr()
+
+
+def word(value: int) -> Constant:
+    """A number of 32 bits without a sign: one with a sign that has its bits."""
+    return i32, IntegerAttr(value - (1 << 32) if value >> 31 else value, 32)
+
+
+def struct(fields: Sequence[Constant]) -> Constant:
+    """The constants as the fields of a struct."""
+    return LLVMStructType.from_type_list([type_ for type_, _ in fields]), ArrayAttr([value for _, value in fields])

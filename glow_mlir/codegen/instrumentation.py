@@ -1,0 +1,115 @@
+"""Calls of what a caller registers, before and after each instruction of an entry (Glow's IRInstrument)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.constant_data import Constant, ConstantData, struct, word
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.shapes import element_of, largest_shape
+from glow_mlir.ir.locations import location_name
+
+QUALIFIERS = (Qualifier.IN, Qualifier.OUT, Qualifier.INOUT, Qualifier.SCRATCH)
+"""How an instruction uses a buffer, by its number."""
+
+BEFORE, AFTER, CONTEXT = range(3)
+"""The fields of a `glow_observer`."""
+
+_COUNTERS = {
+    "x86_64": "llvm.readcyclecounter",
+    "aarch64": "llvm.readsteadycounter",
+    "riscv64": "llvm.readsteadycounter",
+}
+"""Architecture → what counts cycles, or steps of a clock where programs may not read those."""
+
+_WITH_CYCLE_REGISTER = ("thumbv7", "thumbv8.1m.main", "thumbv8m.main")
+_CYCLE_REGISTER = 0xE0001004
+"""Where Cortex-M of these architectures have DWT->CYCCNT, which counts once a program has switched it on."""
+
+_OBSERVE = "observe"
+
+
+@dataclass
+class Instrumentation:
+    """What an entry needs to call its observer, whose address is given; `addresses` has room for those of buffers."""
+
+    module: ModuleBuilder
+    data: ConstantData
+    observer: Value
+    addresses: Value
+    count: int = 0
+
+    @contextmanager
+    def around(self, b: Builder, op: Instruction, pointers: Sequence[Value]) -> Generator[None]:
+        """Tell of an instruction, which works on those addresses, before and after the code that is built inside."""
+        record = self._record(op)
+        self._tell(b, record, pointers, BEFORE)
+        yield
+        self._tell(b, record, pointers, AFTER)
+
+    def _tell(self, b: Builder, record: str, pointers: Sequence[Value], when: int) -> None:
+        # A callback may keep what it likes in the array; a kernel has its addresses in registers.
+        for position, pointer in enumerate(pointers):
+            self.addresses.at(position, ptr).store(pointer)
+        b.call(_observe(self.module), [self.observer, b.symbol(record), self.addresses, b.index(when)])
+
+    def _record(self, op: Instruction) -> str:
+        """The name of the `glow_instruction` that is an instruction."""
+        fields = [
+            self.data.text(location_name(op.location)),
+            self.data.text(op.name.split(".")[1]),
+            word(self.count),
+            word(len(list(op.named_uses()))),
+            self.data.table([self._buffer(*use) for use in op.named_uses()]),
+        ]
+        self.count += 1
+        return self.data.single(struct(fields))
+
+    def _buffer(self, name: str, qualifier: Qualifier, value: SSAValue) -> Constant:
+        """A `glow_buffer`."""
+        shape, strides = largest_shape(value), strides_of(value)
+        fields = [
+            self.data.text(name),
+            self.data.text(numpy_dtype(element_of(value)).name),
+            word(QUALIFIERS.index(qualifier)),
+            word(len(shape)),
+            self.data.table([(i64, IntegerAttr(extent, i64)) for extent in shape]),
+            self.data.table([(i64, IntegerAttr(stride, i64)) for stride in strides]),
+        ]
+        return struct(fields)
+
+
+def _observe(module: ModuleBuilder) -> str:
+    """The function that calls what is registered, if there is something."""
+    if _OBSERVE not in module.signatures:
+        parameters = [ptr, ptr, ptr, index_type]
+        with define_function(module, _OBSERVE, parameters, internal=True, inline=False) as (b, arguments):
+            observer, record, addresses, when = arguments
+            with b.when(b.address(observer).ne(0)):
+                callback = observer.at(when, ptr).load(ptr)
+                with b.when(b.address(callback).ne(0)):
+                    context = observer.at(CONTEXT, ptr).load(ptr)
+                    b.call_pointer(callback, [context, record, addresses, cycles(b)])
+    return _OBSERVE
+
+
+def cycles(b: Builder) -> Value:
+    """The counter of cycles, or of steps of a clock, as 64 bits; 0 where the target has none."""
+    architecture = b.target.architecture
+    if architecture in _COUNTERS:
+        return b.intrinsic(_COUNTERS[architecture], [], i64)
+    if architecture.startswith(_WITH_CYCLE_REGISTER):
+        return b.cast(b.null().at(_CYCLE_REGISTER, i8).load(i32), i64, signed=False)
+    return b.constant(0, i64)
