@@ -114,6 +114,13 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "arm": frozenset({"mve", "mve.fp"}),
         "riscv": frozenset({"v"}),
     },
+    "singles": {
+        "x86": _ALWAYS,
+        "aarch64": _ALWAYS,
+        "wasm": _ALWAYS,
+        "riscv": frozenset({"f", "d"}),
+        "arm": _FPV4,
+    },
     "doubles": {
         "x86": _ALWAYS,
         "aarch64": _ALWAYS,
@@ -127,6 +134,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "riscv": frozenset({"zfh", "zfhmin"}),
         "arm": _FPV4 | {"fp16"},
     },
+    "wide_integers": {"wasm": _ALWAYS},
 }
 """
 Capability of a processor → family of architectures → features, any one of which provides it.
@@ -249,6 +257,11 @@ class Target:
         return self._can("masked")
 
     @cached_property
+    def singles(self) -> bool:
+        """Whether instructions compute with floats of 32 bits."""
+        return self._can("singles")
+
+    @cached_property
     def doubles(self) -> bool:
         """Whether instructions compute with floats of 64 bits."""
         return self._can("doubles")
@@ -257,6 +270,20 @@ class Target:
     def halves(self) -> bool:
         """Whether instructions convert between floats of 16 bits (f16) and 32."""
         return self._can("halves")
+
+    @cached_property
+    def wide_integers(self) -> bool:
+        """Whether instructions divide integers of 64 bits, multiply them, and convert them to floats and back."""
+        return self.pointer_bits == 64 or self._can("wide_integers")
+
+    @cached_property
+    def wide_products(self) -> bool:
+        """Whether instructions give both halves of products of integers of 64 bits."""
+        return self.pointer_bits == 64
+
+    def computes(self, bits: int) -> bool:
+        """Whether instructions compute with floats of so many bits, 32 or 64."""
+        return self.doubles if bits == 64 else self.singles
 
     def rounds(self, bits: int) -> bool:
         """Whether an instruction rounds floats of so many bits to integral values."""

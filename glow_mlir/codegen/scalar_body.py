@@ -10,11 +10,13 @@ from xdsl.dialects.builtin import BFloat16Type, FloatAttr, IntegerAttr, IntegerT
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f64, vector
+from glow_mlir.codegen.builder.types import f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.half import narrow_double
+from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
 from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_memory, is_held_as_f32, to_memory
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
+from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
 from glow_mlir.codegen.rounded_codes import RoundedCode
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
@@ -26,24 +28,24 @@ def _divide_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
     """Division that neither traps on 0, which gives 0, nor on the smallest integer by -1, which wraps."""
     x, y = v
     special = b.compare("ule", y + 1, 1)
-    quotient = b.sdiv(x, b.select(special, 1, y))
+    quotient = signed_quotient(b, x, b.select(special, 1, y))
     return b.select(y.eq(0), 0, b.select(y.eq(-1), -x, quotient))
 
 
 def _remainder_signed(b: Builder, op: Operation, v: list[Value]) -> Value:
     x, y = v
     special = b.compare("ule", y + 1, 1)
-    return b.select(special, 0, b.srem(x, b.select(special, 1, y)))
+    return b.select(special, 0, signed_remainder(b, x, b.select(special, 1, y)))
 
 
 def _divide_unsigned(b: Builder, op: Operation, v: list[Value]) -> Value:
     x, y = v
-    return b.select(y.eq(0), 0, b.udiv(x, b.select(y.eq(0), 1, y)))
+    return b.select(y.eq(0), 0, quotient(b, x, b.select(y.eq(0), 1, y)))
 
 
 def _remainder_unsigned(b: Builder, op: Operation, v: list[Value]) -> Value:
     x, y = v
-    return b.select(y.eq(0), 0, b.urem(x, b.select(y.eq(0), 1, y)))
+    return b.select(y.eq(0), 0, remainder(b, x, b.select(y.eq(0), 1, y)))
 
 
 def _is_number(value: SSAValue) -> bool:
@@ -81,20 +83,25 @@ def _convert(signed: bool) -> Emit:
     def convert(b: Builder, op: Operation, v: list[Value]) -> Value:
         value, target = v[0], op.results[0].type
         if isinstance(target, BFloat16Type) and not value.info.is_float and value.info.bits > 16:
-            value = b.cast(value, f64, signed=signed)  # All its digits: those that f32 has would be rounded twice.
+            # All its digits, or what tells of them: those that f32 has would be rounded twice.
+            if not b.target.doubles:
+                return to_odd_f32(b, value, signed)
+            value = to_float(b, value, f64, signed)
         if is_held_as_f32(target) and value.info.element == f64:
             return narrow_double(b, value)
         if is_narrow_integer(target):
             return cut(b, value, cast(IntegerType, target))
         if is_narrow_integer(op.operands[0].type):
             value = extended(b, value, op.operands[0].type, signed)
+        if type_info(held(target)).is_float and not value.info.is_float:
+            return to_float(b, value, held(target), signed)
         return b.cast(value, held(target), signed=signed)
 
     return convert
 
 
 def _to_integer(signed: bool) -> Emit:
-    return lambda b, op, v: b.to_int_saturating(v[0], op.results[0].type, signed=signed)
+    return lambda b, op, v: to_integer_saturating(b, v[0], op.results[0].type, signed)
 
 
 def _bitcast(b: Builder, op: Operation, v: list[Value]) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from exact_angles import exactly, near_multiples, pi
 from execute import Case, compile_module, module_of, runnable_targets, sample
-from scalar_functions import FLOATS, RUNNABLE, SINGLES, compiled, ulps
+from scalar_functions import FLOATS, RUNNABLE, SMALL, compiled, ulps
 from xdsl.dialects import math
 
 from glow_mlir.codegen.math.large_angles import LARGE, LARGE_OF_PAIRS, TABLE_BITS, two_over_pi
@@ -66,7 +66,7 @@ def test_bounds_at_the_hardest_angles(name: str, bits: int, target: str):
         assert np.max(np.abs(result)) <= 1
 
 
-@pytest.mark.parametrize("target", SINGLES)
+@pytest.mark.parametrize("target", SMALL)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_bounds_at_the_hardest_angles_without_f64(name: str, target: str):
     x = np.concatenate([angles(32), np.nextafter(np.float32(LARGE_OF_PAIRS), np.array([0, np.inf], np.float32))])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from execute import Case, compile_module, module_of, runnable_targets
-from scalar_functions import FLOATS, SINGLES, compiled
+from scalar_functions import FLOATS, SMALL, compiled
 
 from glow_mlir.dialects.glow_high.elementwise_binary import ModOp
 from glow_mlir.interpreter.machine import run_function
@@ -46,7 +46,7 @@ def assert_same_numbers(actual: np.ndarray, wanted: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     ("bits", "target"),
-    [*((bits, target) for bits in FLOATS for target in runnable_targets()), *((32, name) for name in SINGLES)],
+    [*((bits, target) for bits in FLOATS for target in runnable_targets()), *((32, name) for name in SMALL)],
 )
 def test_the_function_is_that_of_c(bits: int, target: str):
     x, y = pairs(np.dtype(FLOATS[bits]), 4096)

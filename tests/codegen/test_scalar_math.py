@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 from machines import target_named
-from scalar_functions import FLOATS, RUNNABLE, SINGLES, Array, compiled, ulps
+from scalar_functions import FLOATS, RUNNABLE, SMALL, Array, compiled, ulps
 
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -132,7 +132,7 @@ def test_bounds_over_the_whole_range(
         assert ulps(result[~top], expected[~top]) <= limit + (target == "scalar")
 
 
-@pytest.mark.parametrize("target", SINGLES)
+@pytest.mark.parametrize("target", SMALL)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "asin", "acos", "atan"])
 def test_pairs_of_f32_keep_the_bounds_of_f64(name: str, target: str):
     """What is computed in f64 where there is one; the bounds hold without fused multiply-add, too."""
@@ -229,7 +229,8 @@ def test_sine_at_zero_infinity_and_nan(bits: int):
 
 
 @pytest.mark.parametrize(
-    ("bits", "target"), [*((bits, target) for bits in FLOATS for target in RUNNABLE), *((32, name) for name in SINGLES)]
+    ("bits", "target"),
+    [*((bits, target) for bits in FLOATS for target in RUNNABLE), *((32, name) for name in SMALL)],
 )
 def test_powers(bits: int, target: str):
     """Bases of any size, and close to one, to exponents that take them from the smallest number to the largest."""
@@ -250,7 +251,22 @@ def test_powers(bits: int, target: str):
         assert ulps(compiled("powf", bits, 2, target)(x, y)[: x.size], expected) <= 1.5
 
 
-@pytest.mark.parametrize(("bits", "target"), [(64, "host"), (32, SINGLES[0])])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_square_roots_without_an_instruction(bits: int):
+    """Their digits one by one, rounded as the instruction does it."""
+    limits = np.finfo(FLOATS[bits])
+    with np.errstate(all="ignore"):
+        x = np.concatenate([all_over_the_range_of_f64()[:4096], all_over_the_range()[::64], samples((0, 4), 64)])
+        x = x.astype(FLOATS[bits])
+        x = np.concatenate([x, x * limits.tiny, [limits.max, limits.tiny, limits.smallest_subnormal]])
+        x = x.astype(FLOATS[bits])
+        expected = np.sqrt(x)
+    result = compiled("sqrt", bits, 1, SMALL[0])(x)[: x.size]
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result[expected == 0]), np.signbit(expected[expected == 0]))
+
+
+@pytest.mark.parametrize(("bits", "target"), [(64, "host"), (32, SMALL[0])])
 def test_edges_of_powers(bits: int, target: str):
     values = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 1e300, math.inf, -math.inf, math.nan, 1e-310, 2.5])
     if bits == 32:
@@ -264,7 +280,7 @@ def test_edges_of_powers(bits: int, target: str):
     np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
-@pytest.mark.parametrize(("bits", "target"), [(32, "host"), (64, "host"), (32, SINGLES[0]), (32, SINGLES[-1])])
+@pytest.mark.parametrize(("bits", "target"), [(32, "host"), (64, "host"), (32, SMALL[0]), (32, SMALL[-1])])
 def test_atan2(bits: int, target: str):
     values = [0.0, -0.0, 1, -1, 2, -2.5, 1e-30, -1e30, math.inf, -math.inf, math.nan, 3, -0.1, 1e20, 7, 0.3]
     y, x = (array.ravel().astype(FLOATS[bits]) for array in np.meshgrid(values, values))
@@ -275,7 +291,7 @@ def test_atan2(bits: int, target: str):
     np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
-@pytest.mark.parametrize("target", [RUNNABLE[-1], *SINGLES])
+@pytest.mark.parametrize("target", [RUNNABLE[-1], *SMALL])
 def test_multiply_and_add_round_once(target: str):
     """Sums that cancel, and those that lie half way between two numbers but for what the product has behind them."""
     random, count = np.random.default_rng(0), 1 << 14

@@ -9,25 +9,45 @@ from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.dialects.target import Target
 
-WITHOUT_F64 = " without f64"
-"""How the names of machines end that are taken for ones without floats of 64 bits."""
+AS_SMALL = " as a small machine"
+"""How the names of machines end of which only that is used what the smallest have."""
 
 
 @dataclass(frozen=True)
-class SinglesTarget(Target):
-    """A machine that has floats of 64 bits, and is taken for one that has not: what is built for those runs here."""
+class SmallTarget(Target):
+    """
+    A machine that is taken for one without an FPU and without arithmetic on integers of 64 bits.
+
+    What is built for such machines from what they have runs on this one.
+    """
+
+    @cached_property
+    def singles(self) -> bool:
+        return False
 
     @cached_property
     def doubles(self) -> bool:
         return False
 
+    @cached_property
+    def halves(self) -> bool:
+        return False
+
+    @cached_property
+    def wide_integers(self) -> bool:
+        return False
+
+    @cached_property
+    def wide_products(self) -> bool:
+        return False
+
 
 def target_named(text: str) -> Target:
-    """What the CPU backend calls a target, or that `WITHOUT_F64`."""
-    target = CpuBackend().target(text.removesuffix(WITHOUT_F64))
-    if not text.endswith(WITHOUT_F64):
+    """What the CPU backend calls a target, or that `AS_SMALL`."""
+    target = CpuBackend().target(text.removesuffix(AS_SMALL))
+    if not text.endswith(AS_SMALL):
         return target
-    return SinglesTarget(**{field.name: getattr(target, field.name) for field in fields(target)})
+    return SmallTarget(**{field.name: getattr(target, field.name) for field in fields(target)})
 
 
 def brain_product_targets() -> list[str]:

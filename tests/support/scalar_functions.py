@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from machines import WITHOUT_F64, target_named
+from machines import AS_SMALL, target_named
 
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.codegen.builder.functions import define_function
@@ -25,8 +25,8 @@ FLOATS: dict[int, Any] = {32: np.float32, 64: np.float64}
 TYPES = {32: f32, 64: f64}
 RUNNABLE = ["host", "scalar"] if host_target().is_x86 else ["host"]
 """The targets that this machine runs: `scalar` is the plainest x86-64."""
-SINGLES = [f"{name}{WITHOUT_F64}" for name in RUNNABLE]
-"""The same, taken for machines without floats of 64 bits."""
+SMALL = [f"{name}{AS_SMALL}" for name in RUNNABLE]
+"""The same, as machines without floats of 64 bits and without arithmetic on integers of as many."""
 
 
 @functools.cache

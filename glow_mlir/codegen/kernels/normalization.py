@@ -14,6 +14,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import broadcast_strides
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
+from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
@@ -175,7 +176,7 @@ def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], co
 
     (squares,) = line.fold(zero, add_square, _sum)
     epsilon = number(cast(ops.LayerNormalizationOp, call.op).epsilon)
-    factor = 1.0 / b.sqrt(squares * share + float(epsilon))
+    factor = 1.0 / square_root(b, squares * share + float(epsilon))
 
     def normalize(_: Index, offsets: list[Index], lanes: int) -> None:
         value = centred_element(offsets, lanes) * line.spread(factor, lanes)

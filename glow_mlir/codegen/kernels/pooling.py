@@ -20,6 +20,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_of, lowest
 from glow_mlir.codegen.lines import moved_by
+from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
@@ -326,5 +327,5 @@ class LpPoolKernel(PoolKernel):
         if p == 1:
             return total
         if p == 2:
-            return call.b.sqrt(total)
+            return square_root(call.b, total)
         return MATH["powf"](call.b, total, call.b.constant(1.0 / p, total.type))

@@ -17,6 +17,7 @@ from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
+from glow_mlir.codegen.math.long_division import quotient, signed_quotient
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
@@ -97,7 +98,8 @@ def divide_by_count(b: Builder, value: Value, count: Index, element: Attribute) 
     # An i64 holds every count; the element type may not.
     wide = b.cast(value, i64, signed=signed)
     divisor = max(count, 1) if isinstance(count, int) else b.cast(b.max(count, 1), i64)
-    return b.cast(b.sdiv(wide, divisor) if signed else b.udiv(wide, divisor), value.info.element)
+    divide = signed_quotient if signed else quotient
+    return b.cast(divide(b, wide, b.as_value(divisor, wide.type)), value.info.element)
 
 
 @dataclass(frozen=True)
@@ -268,7 +270,11 @@ RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), 
 
 @kernel("running")
 class RunningKernel(Kernel):
-    """One pass along each line; totals of floats are carried in f64 and rounded where they are stored."""
+    """
+    One pass along each line; totals of floats are carried in f64 and rounded where they are stored.
+
+    A machine without f64 carries those of f32 in f32.
+    """
 
     name = "running"
     AXES = ("lines",)
@@ -285,7 +291,7 @@ class RunningKernel(Kernel):
         lines = Lines.of(source.extents, axes, [source.strides, result.strides])
         start, combine = RUNNING[kind_of(call.op)]
         element = computed(source.element)
-        carrier = f64 if is_float(source.element) else element
+        carrier = f64 if is_float(source.element) and call.target.doubles else element
         last = lines.along[-1] - 1
         exclusive, backwards = flag(op.exclusive), flag(op.reverse)
         width = lanes_for(call.target, carrier, (0,), 2) if lines.across else 1

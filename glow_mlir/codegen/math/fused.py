@@ -7,7 +7,7 @@ import math
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, f64
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.math.pairs import exact_sum, product_and_error
+from glow_mlir.codegen.math.pairs import exact_sum, product_and_error, sum_to_odd
 
 
 def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
@@ -27,13 +27,3 @@ def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
     total, second_rest = exact_sum(product, addend)
     fused = total + sum_to_odd(b, first_rest, second_rest)
     return b.select(b.fabs(fused) < math.inf, fused, x * y + z)
-
-
-def sum_to_odd(b: Builder, x: Value, y: Value) -> Value:
-    """Return the sum of two floats, whose last bit is made odd where something is lost (by Knuth's TwoSum)."""
-    total, lost = exact_sum(x, y)
-    bits = b.bits_of(total)
-    outward = b.compare("gt", lost, 0.0).eq(b.compare("gt", total, 0.0))
-    is_moved = b.and_(b.compare("one", lost, 0.0), (bits & 1).eq(0))
-    moved = b.select(is_moved, b.select(outward, bits + 1, bits - 1), bits)
-    return b.bitcast(moved, total.info.element)

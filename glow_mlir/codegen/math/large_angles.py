@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
@@ -33,6 +32,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.angle_polynomials import HALF_PI_OF_F32
 from glow_mlir.codegen.math.float_format import FORMATS, Function
 from glow_mlir.codegen.math.pairs import Pair, constant_pair, multiply, negated, ordered_sum, select
+from glow_mlir.codegen.math.wide_integers import to_float, wide_product
 
 LARGE = 2.0**22
 """From this magnitude on an f64 is reduced so."""
@@ -50,7 +50,6 @@ HALF_PI_IN_64_BITS = 0xC90FDAA22168C235
 """pi/2 times 2^63."""
 
 _FORM = FORMATS[64]
-_i128 = IntegerType(128)
 
 Rest = TypeVar("Rest")
 """What is left of an angle: an f64, or a pair of f32."""
@@ -148,11 +147,15 @@ def _reduce(b: Builder, table: Value, angle: Value) -> tuple[Value, Value]:
     low, middle, high = (window.at(8 * i, i8).load(i64, align=1) for i in range(3))
     scaled = mantissa << shift
     # Two bits of quarter turns, and 126 of a fraction.
-    turns = _product(b, scaled, middle) + b.lshr(_product(b, scaled, low), 64) + (_wide(b, scaled * high) << 64)
-    multiple = b.lshr(_upper(b, turns) + (1 << 61), 62)
-    signed = turns - (_wide(b, multiple) << 126)
-    below = signed < 0
-    magnitude = _quarter_turns(b, b.select(below, -signed, signed))
+    upper, lower = wide_product(b, scaled, middle)
+    added, _ = wide_product(b, scaled, low)
+    lower = lower + added
+    upper = upper + scaled * high + b.cast(b.compare("ult", lower, added), i64)
+    multiple = b.lshr(upper + (1 << 61), 62)
+    upper = upper - (multiple << 62)
+    below = upper < 0
+    negated_upper = ~upper + b.cast(lower.eq(0), i64)
+    magnitude = _quarter_turns(b, b.select(below, negated_upper, upper), b.select(below, -lower, lower))
     rest, negative = b.select(below, -magnitude, magnitude), angle < 0.0
     return b.select(negative, -rest, rest), b.select(negative, -multiple, multiple)
 
@@ -168,27 +171,18 @@ def _window(table: Value, exponent: Value, bits: int) -> tuple[Value, Value]:
     return table.at((TABLE_BITS - bits - (skipped - shift)) >> 3, i8), shift
 
 
-def _quarter_turns(b: Builder, fraction: Value) -> Value:
-    """Return an i128 that is not zero, times pi/2 and 2^-126, rounded to the nearest f64."""
-    zeros = b.intrinsic("llvm.ctlz", (fraction, b.constant(1, i1)), _i128)
-    leading = _upper(b, fraction << zeros)
+def _quarter_turns(b: Builder, upper: Value, lower: Value) -> Value:
+    """Return an integer in two halves, which is not zero, times pi/2 and 2^-126, rounded to the nearest f64."""
+    short = upper.eq(0)
+    first = b.select(short, lower, upper)
+    zeros = b.intrinsic("llvm.ctlz", (first, b.constant(1, i1)), i64)
+    behind = b.lshr(b.lshr(lower, 1), 63 - zeros)
+    leading = (first << zeros) | b.select(short, 0, behind)
+    zeros = b.select(short, zeros + 64, zeros)
     # 62 bits or 63, as a positive i64; the integer is worth 2^(-60 - zeros).
-    product = b.lshr(_upper(b, _product(b, leading, b.constant(HALF_PI_IN_64_BITS, i64))), 1)
-    power = (_FORM.bias - 60 - b.cast(zeros, i64)) << _FORM.mantissa
-    return b.cast(product, f64) * b.bitcast(power, f64)
-
-
-def _wide(b: Builder, x: Value) -> Value:
-    return b.cast(x, _i128, signed=False)
-
-
-def _upper(b: Builder, x: Value) -> Value:
-    return b.cast(b.lshr(x, 64), i64)
-
-
-def _product(b: Builder, x: Value, y: Value) -> Value:
-    """The product of two unsigned i64, as an i128."""
-    return _wide(b, x) * _wide(b, y)
+    product = b.lshr(wide_product(b, leading, b.constant(HALF_PI_IN_64_BITS, i64))[0], 1)
+    power = (_FORM.bias - 60 - zeros) << _FORM.mantissa
+    return to_float(b, product, f64, signed=True) * b.bitcast(power, f64)
 
 
 # ---- pairs of f32

@@ -29,6 +29,7 @@ from glow_mlir.codegen.math.float_format import (
     scale,
 )
 from glow_mlir.codegen.math.pairs import exact_sum, product_and_error
+from glow_mlir.codegen.math.roots import square_root
 
 R = {
     32: (0.66666776, 0.39977494, 0.29873094),
@@ -158,7 +159,7 @@ def asinh(b: Builder, x: Value) -> Value:
     a = b.fabs(x)
     square = a * a
     large = a > LARGE[x.info.bits]
-    argument = b.select(large, a, a + square / (b.sqrt(square + 1.0) + 1.0))
+    argument = b.select(large, a, a + square / (square_root(b, square + 1.0) + 1.0))
     extra = b.select(large, b.constant(math.log(2), x.type), 0.0)
     return b.copysign(_log1p(b, argument) + extra, x)
 
@@ -167,7 +168,7 @@ def acosh(b: Builder, x: Value) -> Value:
     """Return the inverse hyperbolic cosine; NaN below 1."""
     t = x - 1.0
     large = x > LARGE[x.info.bits]
-    argument = b.select(large, x, t + b.sqrt(b.fma(t, t, t * 2.0)))
+    argument = b.select(large, x, t + square_root(b, b.fma(t, t, t * 2.0)))
     extra = b.select(large, b.constant(math.log(2), x.type), 0.0)
     return b.select(x < 1.0, b.constant(NAN, x.type), _log1p(b, argument) + extra)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math import roots
 from glow_mlir.codegen.math.float_format import format_of
 
 
@@ -34,6 +35,16 @@ def ordered_sum(large: Value, small: Value) -> Pair:
     """Return what `exact_sum` does where the first is not the smaller one, or is zero (Dekker's FastTwoSum)."""
     total = large + small
     return Pair(total, small - (total - large))
+
+
+def sum_to_odd(b: Builder, x: Value, y: Value) -> Value:
+    """Return the sum of two floats, whose last bit is made odd where something is lost (by Knuth's TwoSum)."""
+    total, lost = exact_sum(x, y)
+    bits = b.bits_of(total)
+    outward = b.compare("gt", lost, 0.0).eq(b.compare("gt", total, 0.0))
+    is_moved = b.and_(b.compare("one", lost, 0.0), (bits & 1).eq(0))
+    moved = b.select(is_moved, b.select(outward, bits + 1, bits - 1), bits)
+    return b.bitcast(moved, total.info.element)
 
 
 def product_and_error(b: Builder, x: Value, y: Value) -> Pair:
@@ -82,7 +93,7 @@ def divide(b: Builder, p: Pair, q: Pair) -> Pair:
 
 def square_root(b: Builder, x: Value) -> Pair:
     """Return the square root of a float; of zero, zero, and of a negative number, NaN."""
-    root = b.sqrt(x)
+    root = roots.square_root(b, x)
     square, error = product_and_error(b, root, root)
     twice = b.select(root.eq(0.0), 1.0, root + root)
     return Pair(root, ((x - square) - error) / twice)

@@ -16,6 +16,7 @@ from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math import exponentials, logarithms, special_functions, trigonometry
 from glow_mlir.codegen.math.fused import fma
+from glow_mlir.codegen.math.roots import square_root
 
 MathFunction = Callable[..., Value]
 """Takes the builder and one to three values, and gives one value."""
@@ -30,7 +31,7 @@ def round_half_away(b: Builder, x: Value) -> Value:
 
 def rsqrt(b: Builder, x: Value) -> Value:
     """Return the reciprocal of the square root."""
-    return 1.0 / b.sqrt(x)
+    return 1.0 / square_root(b, x)
 
 
 def absi(b: Builder, x: Value) -> Value:
@@ -119,7 +120,7 @@ _FUNCTIONS: dict[str, MathFunction] = {
     "rsqrt": rsqrt,
     "sin": trigonometry.sin,
     "sinh": exponentials.sinh,
-    "sqrt": Builder.sqrt,
+    "sqrt": square_root,
     "tan": trigonometry.tan,
     "tanh": exponentials.tanh,
     "trunc": Builder.truncate,

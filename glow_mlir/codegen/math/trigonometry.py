@@ -31,6 +31,7 @@ from glow_mlir.codegen.math.float_format import (
     polynomial,
 )
 from glow_mlir.codegen.math.large_angles import WHOLE, of_any_angle
+from glow_mlir.codegen.math.roots import square_root
 
 
 def _at_precision(paired: Function) -> Callable[[Callable[[Builder, Value, Coefficients], Value]], Function]:
@@ -169,7 +170,7 @@ def _arc_sine_parts(b: Builder, a: Value, with_: Coefficients) -> tuple[Value, V
     """
     above = a > 0.5
     z = b.select(above, (1.0 - a) * 0.5, a * a)
-    s = b.select(above, b.sqrt(z), a)
+    s = b.select(above, square_root(b, z), a)
     return above, b.fma(s * z, polynomial(b, z, with_.arc_sine), s)
 
 

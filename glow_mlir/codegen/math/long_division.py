@@ -1,0 +1,86 @@
+"""
+Division of integers, of 64 bits also where a machine has no instruction for it: a function of the module does it there.
+
+The divisor is not zero, and the smallest integer is not divided by -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import i32, i64
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.lanewise import each_lane
+
+_LOWER = (1 << 32) - 1
+
+Divide = Callable[[Builder, Value, Value], Value]
+
+_INSTRUCTIONS: dict[str, Divide] = {
+    "sdiv": Builder.sdiv,
+    "udiv": Builder.udiv,
+    "srem": Builder.srem,
+    "urem": Builder.urem,
+}
+
+
+def _operation(name: str) -> Divide:
+    """The operation of that name, as instruction or function."""
+
+    def divide(b: Builder, x: Value, y: Value) -> Value:
+        if x.info.bits < 64 or b.target.wide_integers:
+            return _INSTRUCTIONS[name](b, x, y)
+        function = b.module.shared(f"{name}.i64", lambda function: _build(b.module, function, name))
+        return each_lane(b, function, x, y)
+
+    return divide
+
+
+signed_quotient = _operation("sdiv")
+"""The quotient of two signed integers or vectors of them, towards zero."""
+
+quotient = _operation("udiv")
+"""The quotient of two unsigned integers or vectors of them."""
+
+signed_remainder = _operation("srem")
+"""The remainder of two signed integers or vectors of them, with the sign of the first."""
+
+remainder = _operation("urem")
+"""The remainder of two unsigned integers or vectors of them."""
+
+
+def _build(module: ModuleBuilder, function: str, name: str) -> None:
+    with define_function(module, function, [i64, i64], i64, internal=True, inline=False) as (b, (x, y)):
+        if name.startswith("u"):
+            b.give_back(_divide(b, x, y)[name == "urem"])
+            return
+        magnitudes = (b.select(value < 0, -value, value) for value in (x, y))
+        result = _divide(b, *magnitudes)[name == "srem"]
+        negative = x < 0 if name == "srem" else (x ^ y) < 0
+        b.give_back(b.select(negative, -result, result))
+
+
+def _divide(b: Builder, x: Value, y: Value) -> list[Value]:
+    """Return quotient and remainder of two unsigned i64."""
+
+    def short() -> list[Value]:
+        dividend, divisor = b.cast(x, i32), b.cast(y, i32)
+        results = (b.udiv(dividend, divisor), b.urem(dividend, divisor))
+        return [b.cast(result, i64, signed=False) for result in results]
+
+    return b.either(b.compare("ule", x | y, _LOWER), short, lambda: _long_division(b, x, y))
+
+
+def _long_division(b: Builder, x: Value, y: Value) -> list[Value]:
+    """Return quotient and remainder of two unsigned i64, a bit of the quotient in each of 64 rounds."""
+    with b.loop(0, 64, carried=[x, b.constant(0, i64)]) as loop:
+        # The bits of the dividend leave at the top, and those of the quotient come in below.
+        bits, rest = loop.values
+        carried = rest < 0
+        rest = (rest << 1) | b.lshr(bits, 63)
+        fits = carried | b.compare("uge", rest, y)
+        loop.set((bits << 1) | b.cast(fits, i64), b.select(fits, rest - y, rest))
+    return loop.results
