@@ -84,9 +84,9 @@ def _convert(signed: bool) -> Emit:
         value, target = v[0], op.results[0].type
         if isinstance(target, BFloat16Type) and not value.info.is_float and value.info.bits > 16:
             # All its digits, or what tells of them: those that f32 has would be rounded twice.
-            if not b.target.doubles:
+            if not (b.target.doubles and b.target.wide_integers):
                 return to_odd_f32(b, value, signed)
-            value = to_float(b, value, f64, signed)
+            value = b.cast(value, f64, signed=signed)
         if is_held_as_f32(target) and value.info.element == f64:
             return narrow_double(b, value)
         if is_narrow_integer(target):

@@ -100,7 +100,11 @@ def test_floats_become_integers_within_the_range(signed: bool, element: Attribut
     finite = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=1e30, neginf=-1e30)
     expected = [min(max(int(value), low), high) for value in finite.tolist()]
     like = np.dtype(np.int64 if signed else np.uint64)
-    result = computed(target, lambda b, value: to_integer_saturating(b, value, i64, signed), [x], element, like)
+
+    def convert(b: Builder, value: Value) -> Value:
+        return to_integer_saturating(b, value, i64, signed)
+
+    result = computed(target, convert, [x], element, like)
     np.testing.assert_array_equal(result, np.array(expected, like))
 
 

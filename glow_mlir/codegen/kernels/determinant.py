@@ -9,20 +9,21 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
-from glow_mlir.codegen.builder.types import f64, vector
+from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.wide import Parts, Wide, wide_numbers
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 
 
 @kernel("determinant")
 class DeterminantKernel(Kernel):
     """
-    Gaussian elimination with row pivots on a copy of each matrix in f64, since f32 loses digits to cancellation.
+    Gaussian elimination with row pivots on a copy of each matrix in wide numbers: f32 loses digits to cancellation.
 
     A column without a pivot makes the determinant 0, and the elimination goes on as if the pivot were 1.
     """
@@ -33,16 +34,18 @@ class DeterminantKernel(Kernel):
         return kind_of(op) is DetOp
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        rows = max(1, shape_of(getattr(op, "input"))[-1])
-        return [((rows, rows), f64)]
+        source = getattr(op, "input")
+        rows, numbers = max(1, shape_of(source)[-1]), wide_numbers(target, element_of(source))
+        return [((numbers.parts * rows, rows), numbers.element)]
 
     def emit(self, call: KernelCall) -> None:
         b, source, result = call.b, call.one("input"), call.result
-        matrix = _Matrix(call, call.one("scratch").pointer, source.shape[-1])
+        numbers = wide_numbers(call.target, source.element)
+        matrix = _Matrix(call, call.one("scratch").pointer, source.shape[-1], numbers)
 
         def one(indices: list[Index]) -> None:
             matrix.copy(linear(indices, source.strides[:-2]))
-            determinant = b.cast(matrix.eliminate(), computed(result.element))
+            determinant = numbers.rounded(b, matrix.eliminate(), computed(result.element))
             store(b, result, linear(indices, result.strides), determinant)
 
         nest(b, source.shape[:-2], one)
@@ -50,70 +53,81 @@ class DeterminantKernel(Kernel):
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A square matrix of f64 in scratch memory."""
+    """A square matrix of wide numbers in scratch memory: their first parts, then their second ones."""
 
     call: KernelCall
     pointer: Value
     size: int
+    numbers: Wide
 
-    def _at(self, row: Index, column: Index) -> Value:
-        return self.pointer.at(row * self.size + column, f64)
+    def _at(self, part: int, row: Index, column: Index) -> Value:
+        return self.pointer.at(row * self.size + (column + part * self.size * self.size), self.numbers.element)
+
+    def _load(self, row: Index, column: Index, width: int = 1) -> Parts:
+        type_ = vector(self.numbers.element, width)
+        return tuple(self._at(part, row, column).load(type_) for part in range(self.numbers.parts))
+
+    def _store(self, row: Index, column: Index, values: Parts) -> None:
+        for part, value in enumerate(values):
+            self._at(part, row, column).store(value)
 
     def copy(self, start: Index) -> None:
         """Fill the matrix from the one of the operand that starts at an element offset."""
         b, source = self.call.b, self.call.one("input")
         row_step, column_step = source.strides[-2:]
-        lanes = lanes_for(self.call.target, f64, [column_step])
+        lanes = lanes_for(self.call.target, self.numbers.element, [column_step])
         with b.loop(0, self.size) as row:
 
             def move(column: Index, width: int) -> None:
                 offset = start + (row * row_step + column * column_step)
-                self._at(row, column).store(b.cast(load(b, source, offset, column_step, width), f64))
+                self._store(row, column, self.numbers.of(b, load(b, source, offset, column_step, width)))
 
             vector_loop(b, self.size, lanes, move)
 
-    def eliminate(self) -> Value:
+    def eliminate(self) -> Parts:
         """The product of the pivots, negated with each exchange of rows."""
-        b = self.call.b
-        with b.loop(0, self.size, carried=[b.constant(1.0, f64)]) as columns:
+        b, numbers = self.call.b, self.numbers
+        one, zero = (b.constant(value, numbers.element) for value in (1.0, 0.0))
+        with b.loop(0, self.size, carried=(one, zero)[: numbers.parts]) as columns:
             k = columns.index
             row = self._pivot_row(k)
             self._exchange(k, row)
-            pivot = self._at(k, k).load(f64)
-            divisor = b.select(pivot.eq(0.0), 1.0, pivot)
+            pivot = self._load(k, k)
+            divisor = (b.select(pivot[0].eq(0.0), 1.0, pivot[0]), *pivot[1:])
             with b.loop(k + 1, self.size) as below:
-                self._subtract(below, k, self._at(below, k).load(f64) / divisor)
-            product = columns.values[0] * pivot
-            columns.set(b.select(row.eq(k), product, -product))
-        return columns.results[0]
+                self._subtract(below, k, numbers.divide(b, self._load(below, k), divisor))
+            product = numbers.multiply(b, tuple(columns.values), pivot)
+            columns.set(*(b.select(row.eq(k), part, -part) for part in product))
+        return tuple(columns.results)
 
     def _pivot_row(self, k: Value) -> Value:
         """The row from `k` on with the largest element in column `k`."""
-        b = self.call.b
-        with b.loop(k, self.size, carried=[b.constant(-1.0, f64), k]) as rows:
+        b, element = self.call.b, self.numbers.element
+        with b.loop(k, self.size, carried=[b.constant(-1.0, element), k]) as rows:
             largest, position = rows.values
-            size = b.fabs(self._at(rows.index, k).load(f64))
+            size = b.fabs(self._at(0, rows.index, k).load(element))
             rows.set(b.select(size > largest, size, largest), b.select(size > largest, rows.index, position))
         return rows.results[1]
 
     def _exchange(self, first: Value, second: Value) -> None:
         def swap(column: Index, width: int) -> None:
-            one, other = self._at(first, column), self._at(second, column)
-            values = [place.load(vector(f64, width)) for place in (one, other)]
-            one.store(values[1])
-            other.store(values[0])
+            one, other = self._load(first, column, width), self._load(second, column, width)
+            self._store(first, column, other)
+            self._store(second, column, one)
 
         self._each_vector(swap)
 
-    def _subtract(self, row: Value, other: Value, factor: Value) -> None:
+    def _subtract(self, row: Value, other: Value, factor: Parts) -> None:
         """Subtract a multiple of another row; what is left of the pivot's column is not read again."""
+        b, numbers = self.call.b, self.numbers
 
         def step(column: Index, width: int) -> None:
-            type_ = vector(f64, width)
-            place = self._at(row, column)
-            place.store(place.load(type_) - self._at(other, column).load(type_) * factor)
+            spread = tuple(b.splat(part, width) for part in factor)
+            multiple = numbers.multiply(b, self._load(other, column, width), spread)
+            self._store(row, column, numbers.subtract(b, self._load(row, column, width), multiple))
 
         self._each_vector(step)
 
     def _each_vector(self, body: Callable[[Index, int], None]) -> None:
-        vector_loop(self.call.b, self.size, lanes_for(self.call.target, f64, [1]), body)
+        lanes = lanes_for(self.call.target, self.numbers.element, [1])
+        vector_loop(self.call.b, self.size, lanes, body)

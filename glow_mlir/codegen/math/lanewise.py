@@ -1,26 +1,32 @@
-"""Functions of scalars, applied to each lane of vectors."""
+"""Scalar code, applied to each lane of vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 
 
-def each_lane(b: Builder, function: str, *operands: Value) -> Value:
-    """Return what a function of the module gives for scalars, or for each lane of vectors; it gives what it takes."""
-    first = operands[0]
-    if not first.info.is_vector:
-        return _call(b, function, operands)
-    result = b.poison(first.type)
-    for lane in range(first.lanes):
-        value = _call(b, function, [b.extract(operand, lane) for operand in operands])
-        result = b.insert(result, value, lane)
-    return result
+def each_lane(b: Builder, body: Callable[..., Value], *operands: Value) -> Value:
+    """Return what `body` makes of scalars, or of each lane of vectors."""
+    lanes = operands[0].lanes
+    if lanes == 1:
+        return body(*operands)
+    results = [body(*(b.extract(operand, lane) for operand in operands)) for lane in range(lanes)]
+    joined = b.poison(vector(results[0].type, lanes))
+    for lane, result in enumerate(results):
+        joined = b.insert(joined, result, lane)
+    return joined
 
 
-def _call(b: Builder, function: str, scalars: Sequence[Value]) -> Value:
-    result = b.call(function, scalars)
-    assert result is not None, f"'{function}' gives no value"
-    return result
+def call_for_each_lane(b: Builder, function: str, *operands: Value) -> Value:
+    """Return what a function of the module gives for scalars, or for each lane of vectors."""
+
+    def call(*scalars: Value) -> Value:
+        result = b.call(function, scalars)
+        assert result is not None, f"'{function}' gives no value"
+        return result
+
+    return each_lane(b, call, *operands)

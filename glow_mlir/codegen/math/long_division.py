@@ -6,6 +6,7 @@ The divisor is not zero, and the smallest integer is not divided by -1.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from glow_mlir.codegen.builder.builder import Builder
@@ -13,7 +14,7 @@ from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, i64
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.math.lanewise import each_lane
+from glow_mlir.codegen.math.lanewise import call_for_each_lane, each_lane
 
 _LOWER = (1 << 32) - 1
 
@@ -31,10 +32,14 @@ def _operation(name: str) -> Divide:
     """The operation of that name, as instruction or function."""
 
     def divide(b: Builder, x: Value, y: Value) -> Value:
-        if x.info.bits < 64 or b.target.wide_integers:
-            return _INSTRUCTIONS[name](b, x, y)
+        instruction = _INSTRUCTIONS[name]
+        if b.target.wide_integers:
+            return instruction(b, x, y)
+        if x.info.bits < 64:
+            # Of short vectors, LLVM makes ones of 64 bits.
+            return each_lane(b, functools.partial(instruction, b), x, y)
         function = b.module.shared(f"{name}.i64", lambda function: _build(b.module, function, name))
-        return each_lane(b, function, x, y)
+        return call_for_each_lane(b, function, x, y)
 
     return divide
 

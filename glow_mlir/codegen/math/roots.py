@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.float_format import FloatFormat, format_of
-from glow_mlir.codegen.math.lanewise import each_lane
+from glow_mlir.codegen.math.lanewise import call_for_each_lane
 
 
 def square_root(b: Builder, x: Value) -> Value:
@@ -23,7 +23,7 @@ def square_root(b: Builder, x: Value) -> Value:
         return b.sqrt(x)
     form = format_of(x)
     function = b.module.shared(f"sqrt.f{x.info.bits}", lambda name: _build(b.module, name, form))
-    return each_lane(b, function, x)
+    return call_for_each_lane(b, function, x)
 
 
 def _build(module: ModuleBuilder, name: str, form: FloatFormat) -> None:

@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f32, i32, i64, type_info, vector
+from glow_mlir.codegen.builder.types import f32, i32, i64, type_info
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.lanewise import each_lane
 from glow_mlir.codegen.math.pairs import Pair, exact_sum, sum_to_odd
 
 _DIGITS = (1 << 24) - 1
@@ -26,6 +27,14 @@ def to_float(b: Builder, x: Value, element: Attribute, signed: bool) -> Value:
     """Return integers as floats, rounded to the nearest, ties to even."""
     if _is_native(b, x.info.element):
         return b.cast(x, element, signed=signed)
+
+    def convert(lane: Value) -> Value:
+        return _scalar_to_float(b, lane, element, signed)
+
+    return each_lane(b, convert, x)
+
+
+def _scalar_to_float(b: Builder, x: Value, element: Attribute, signed: bool) -> Value:
     if element != f32:
         # Both halves are exact, and so is the product.
         high = b.cast(b.cast(_shifted(b, x, 32, signed), i32), element, signed=signed)
@@ -37,8 +46,12 @@ def to_float(b: Builder, x: Value, element: Attribute, signed: bool) -> Value:
 
 def to_odd_f32(b: Builder, x: Value, signed: bool) -> Value:
     """Return integers of 32 or 64 bits as f32, inexact ones with an odd last digit: ready to be rounded again."""
-    near, last = _parts(b, b.cast(x, i64, signed=signed), signed)
-    return sum_to_odd(b, near.high, sum_to_odd(b, near.low, last))
+
+    def convert(lane: Value) -> Value:
+        near, last = _parts(b, b.cast(lane, i64, signed=signed), signed)
+        return sum_to_odd(b, near.high, sum_to_odd(b, near.low, last))
+
+    return each_lane(b, convert, x)
 
 
 def _parts(b: Builder, x: Value, signed: bool) -> tuple[Pair, Value]:
@@ -68,6 +81,14 @@ def to_integer_saturating(b: Builder, x: Value, element: Attribute, signed: bool
     """Return floats as integers, towards zero, clamped to the range of the type; NaN gives 0."""
     if _is_native(b, element):
         return b.to_int_saturating(x, element, signed=signed)
+
+    def convert(lane: Value) -> Value:
+        return _scalar_to_integer(b, lane, signed)
+
+    return each_lane(b, convert, x)
+
+
+def _scalar_to_integer(b: Builder, x: Value, signed: bool) -> Value:
     limit = 2.0**63 if signed else 2.0**64
     magnitude = b.truncate(b.fabs(x) if signed else b.max(x, 0.0))
     inside = magnitude < limit
@@ -76,7 +97,7 @@ def to_integer_saturating(b: Builder, x: Value, element: Attribute, signed: bool
     words = (b.cast(b.cast(half, i32, signed=False), i64, signed=False) for half in (upper, number - upper * _HALF))
     high, low = words
     result = (high << 32) | low
-    largest = b.constant((1 << 63) - 1 if signed else -1, vector(i64, x.lanes))
+    largest = b.constant((1 << 63) - 1 if signed else -1, i64)
     result = b.select(inside, result, b.select(b.compare("uno", x, x), b.constant(0, result.type), largest))
     if not signed:
         return result
