@@ -155,8 +155,24 @@ def test_machines_that_llvm_does_not_know_are_refused(fields: dict[str, Any], re
         InferenceSession(model(main=machine), cache=False)
 
 
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("cortex-m4,float_abi=soft", "float_abi=soft contradicts the triple 'thumbv7em-unknown-none-eabihf'"),
+        ("cortex-m4,triple=thumbv7em-none-eabihf", "the triple 'thumbv7em-none-eabihf' does not say how"),
+        ("neon,float_abi=hard", "float_abi=hard: floats are passed in one way on 'aarch64'"),
+        ("riscv64,features=+m,float_abi=hard", "float_abi=hard needs registers for floats of 64 bits"),
+    ],
+)
+def test_how_floats_are_passed_does_not_contradict_the_rest(target: str, reason: str) -> None:
+    machine = get_backend("cpu").target(target)
+    with pytest.raises(OptionError, match=reason):
+        get_backend("cpu").check_target(machine)
+
+
 def test_llvm_knows_the_named_machines() -> None:
     for machine in PRESETS.values():
+        get_backend("cpu").check_target(machine)
         assert ask(machine.triple, machine.cpu, machine.features) == Answer("", machine.pointer_bits)
 
 
@@ -200,3 +216,21 @@ def test_only_assign_target_has_options_for_the_machine() -> None:
     for name, item in own.items():
         options = {field.name for field in dataclasses.fields(item)}
         assert name == "assign-target" or not options & {*FIELDS, "target"}, name
+
+
+NORMALIZATION = """
+glow_high.func @main(%x: tensor<2x8xf32>, %scale: tensor<8xf32>) -> tensor<2x8xf32> {
+  %y = glow_high.layer_normalization %x, %scale, none : tensor<2x8xf32>
+  glow_high.return %y
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "required"),
+    [("cortex-m0plus", ("__aeabi_fadd", "__aeabi_fdiv", "__aeabi_fmul", "__aeabi_fsub", "sqrtf")), ("cortex-m4", ())],
+)
+def test_floats_that_a_processor_lacks_are_required_of_a_library(target: str, required: tuple[str, ...]) -> None:
+    module = parse_module(NORMALIZATION, new_context(), "normalization.mlir")
+    artifact = Compilation(module, target=target).artifact()
+    assert artifact.manifest.requirements == required

@@ -69,10 +69,19 @@ _MANY_REGISTERS = 32
 """Vector registers from which on that holds."""
 
 
+_RISCV_TILE: Mapping[str, int] = {"tile_rows": 6, "tile_vectors": 4}
+"""
+RISC-V with all its registers, whose loads of vectors have no offset: 1.9 instructions for each product of vectors, of
+2.0 with 8x3, and 1.75 for each of single floats, of 2.25 with 2x4.
+"""
+
+
 def measured(target: Target) -> KernelCosts:
     """The costs of a processor that says no others."""
     has_many = target.vector_registers >= _MANY_REGISTERS
     vectors = _TILE_VECTORS.get(target.vector_bits, _MEASURED.tile_vectors) if has_many else _MEASURED.tile_vectors
     # AVX-512: 2x7, among 1x6, 2x6, 2x8, 3x4, 3x7, 4x4, 4x5 and 4x7.
     found = replace(_MEASURED, tile_vectors=vectors, depthwise_pixels=7 if has_many else _MEASURED.depthwise_pixels)
+    if has_many and target.family == "riscv":
+        return replace(found, **_RISCV_TILE)
     return found if target.vector_bits else replace(found, tile_rows=2, tile_vectors=4)

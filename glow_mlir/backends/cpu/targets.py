@@ -43,6 +43,10 @@ _HARD_FLOAT = replace(_SMALL, triple="thumbv7em-unknown-none-eabihf", vector_reg
 """A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
 
 
+_PARTS = ("architecture", "vendor", "system", "environment")
+"""What a triple says."""
+
+
 class Machine(NamedTuple):
     """A named machine: what it is, for people, and what passes and kernels have to know of it."""
 
@@ -146,6 +150,27 @@ def host_target() -> Target:
 def lacks(target: Target) -> str:
     """What this machine lacks to run code for a target, in words; empty where it lacks nothing."""
     return this_machine.lacks(target.triple, target.enabled)
+
+
+def check_calls(target: Target) -> None:
+    """
+    Raise `OptionError` where how floats are passed contradicts the triple, or cannot be chosen.
+
+    Arm's triples say it in their fourth part: with three, LLVM takes no notice, and makes what does not link.
+    """
+    wanted, parts = target.float_abi, target.triple.split("-")
+    if target.family == "arm":
+        if len(parts) < len(_PARTS):
+            hint = f"{'-'.join(_PARTS)}, such as thumbv7em-unknown-none-eabihf"
+            raise OptionError(f"the triple '{target.triple}' does not say how floats are passed", hint=hint)
+        if wanted and (wanted == "hard") != parts[-1].endswith("hf"):
+            other = parts[-1].removesuffix("hf") + ("hf" if wanted == "hard" else "")
+            reason = f"float_abi={wanted} contradicts the triple '{target.triple}'"
+            raise OptionError(reason, hint=f"triple={'-'.join((*parts[:-1], other))}")
+    elif wanted and target.family != "riscv":
+        raise OptionError(f"float_abi={wanted}: floats are passed in one way on '{target.architecture}'")
+    elif wanted == "hard" and not target.doubles:
+        raise OptionError("float_abi=hard needs registers for floats of 64 bits", hint="the feature +d")
 
 
 @cache

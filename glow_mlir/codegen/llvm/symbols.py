@@ -14,8 +14,11 @@ _READERS = {
 }
 """How a file begins → what reads its symbols."""
 
-SUPPORT = "__"
+_SUPPORT = "__"
 """How the functions of a compiler's own library begin (libgcc, compiler-rt): arithmetic that a processor lacks."""
+
+_ROOTS = frozenset({"sqrt", "sqrtf"})
+"""The operations of IEEE 754 that are not in there, but in C's library."""
 
 
 def symbols(data: bytes) -> list[Symbol]:
@@ -29,3 +32,8 @@ def symbols(data: bytes) -> list[Symbol]:
 def undefined_symbols(data: bytes) -> tuple[str, ...]:
     """Return the names that an object file leaves to a linker, sorted; empty means it stands alone."""
     return tuple(sorted({symbol.name for symbol in symbols(data) if not symbol.defined}))
+
+
+def is_arithmetic(name: str) -> bool:
+    """Whether an undefined symbol is arithmetic that a processor lacks, and a library has."""
+    return name.startswith(_SUPPORT) or name in _ROOTS
