@@ -25,7 +25,7 @@ from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature
-from glow_mlir.codegen.builder.types import array, i8, i32, ptr
+from glow_mlir.codegen.builder.types import array, i8, i32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.constant_data import ConstantData
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -34,6 +34,7 @@ from glow_mlir.errors import CompilerBugError
 from glow_mlir.runtime.artifact import WRONG_VECTORS, Entry, Manifest
 from glow_mlir.runtime.bundle import SEAL_BYTES, SEAL_VERSION
 from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.symbols import symbols_of
 from glow_mlir.transforms.allocate import ALIGNMENT
 
 ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "sizes", "observer")
@@ -47,6 +48,7 @@ ERRORS: Mapping[str, str] = {
     "REGION": "a region is null",
     "ALIGNMENT": f"a region does not begin at a multiple of {ALIGNMENT} bytes",
     "WEIGHTS": "the constants are not those of this bundle",
+    "SIZES": "a size is not within its bounds",
 }
 """Why a call is refused, and says a number that is not positive, from 0 downwards → the reason."""
 
@@ -173,6 +175,8 @@ class _Emission:
             refuse(b, buffers, "ARGUMENTS")
             for position in range(len(layout.places) + bool(entry.symbols)):
                 refuse(b, buffers.at(position, ptr).load(ptr), "ARGUMENTS")
+            if entry.symbols:
+                check_sizes(b, entry, buffers.at(len(layout.places), ptr).load(ptr))
             b.give_back(self._status(b, layout, self._run(b, entry, given, buffers)))
 
     def _initialize(self) -> None:
@@ -223,6 +227,7 @@ class _Emission:
         if entry.symbols:
             sizes = _field(given, "sizes")
             refuse(b, sizes, "ARGUMENTS")
+            check_sizes(b, entry, sizes)
             pointers.append(sizes)
         if entry.observed:
             pointers.append(_field(given, "observer"))
@@ -257,6 +262,16 @@ def check_region(b: Builder, region: Value) -> None:
     refuse(b, region, "REGION")
     with b.when((b.address(region) & (ALIGNMENT - 1)).ne(0)):
         b.give_back(b.constant(STATUS["ALIGNMENT"], i32))
+
+
+def check_sizes(b: Builder, entry: Entry, sizes: Value) -> None:
+    """Give back a status where a size that callers say is not within its bounds; the entry says the others itself."""
+    given = symbols_of(size for binding in entry.bindings if binding.role != "output" for size in binding.sizes)
+    for position, symbol in enumerate(entry.symbols):
+        if symbol in given:
+            size = sizes.at(position, i64).load(i64)
+            with b.when((size < symbol.least) | (size > symbol.most)):
+                b.give_back(b.constant(STATUS["SIZES"], i32))
 
 
 def refuse(b: Builder, pointer: Value, error: str) -> None:

@@ -49,6 +49,15 @@ glow_high.func @main(%x: tensor<256x512xf32>) -> tensor<256x512xf32> {
 """
 
 
+FREE = """
+glow_high.func @main(
+    %x: tensor<?x4xf32, #glow.sizes<[n], n = 1 to 3>>) -> tensor<?x4xf32, #glow.sizes<[n], n = 1 to 3>> {
+  %y = glow_high.neg %x : tensor<?x4xf32, #glow.sizes<[n], n = 1 to 3>>
+  glow_high.return %y
+}
+"""
+
+
 def compiled(folder: Path, *arguments: object) -> None:
     """Run `glow-compile` in a folder."""
     done = run_tool(glow_compile.main, list(map(str, arguments)), program="glow-compile", directory=folder)
@@ -57,19 +66,20 @@ def compiled(folder: Path, *arguments: object) -> None:
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the bundles `pair`, of two models, `cut`, for two threads, and `seen`, which is instrumented."""
+    """A folder with the bundles `pair`, of two models, `cut`, for two threads, `seen`, instrumented, and `free`."""
     folder = tmp_path_factory.mktemp("bundles")
-    for name, text in (("lookup", LOOKUP), ("count", COUNT), ("cut", CUT)):
+    for name, text in (("lookup", LOOKUP), ("count", COUNT), ("cut", CUT), ("free", FREE)):
         (folder / f"{name}.mlir").write_text(text)
     compiled(folder, "lookup=lookup.mlir", "count=count.mlir", "--name", "pair", "--api", "dynamic", "-o", "out")
     compiled(folder, "cut.mlir", "--threads", 2, "--emit", "archive", "-o", "out")
     compiled(folder, "count.mlir", "--name", "seen", "--instrument", "--constants", "object", "-o", "out")
+    compiled(folder, "free.mlir", "-o", "out")
     return folder / "out"
 
 
 def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
     source = Path(__file__).with_name("two_models.c")
-    objects = [bundles / "pair.o", bundles / "cut.a", bundles / "seen.o"]
+    objects = [bundles / "pair.o", bundles / "cut.a", bundles / "seen.o", bundles / "free.o"]
     program = built(bundles / "program", [source, *objects], "-pthread", f"-I{bundles}")
     assert run(program, bundles / "pair.weights.bin") == ""
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from c_programs import built, run
 from checkout import ROOT
+from emulators import find_emulator, zig
 from in_process import run_tool
 
 from glow_mlir.tools import glow_compile, glow_profile
 
 EXAMPLES = ROOT / "examples"
 MODEL = str(EXAMPLES / "digits.onnx")
-CORTEX_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-ffreestanding", "-nostdlib")
+GCC = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -ffreestanding"
+ZIG = "-target thumb-freestanding-eabihf -mcpu=cortex_m4+vfp4d16sp -fno-sanitize=all"
+FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra")
 QEMU = "-M mps2-an386 -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel"
 
 
@@ -45,26 +49,14 @@ def test_the_host_program_reads_a_digit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("numbers", ["float", "int8"])
 def test_the_microcontroller_program_reads_a_digit(numbers: str, tmp_path: Path) -> None:
-    compiler, emulator = shutil.which("arm-none-eabi-gcc"), shutil.which("qemu-system-arm")
-    if compiler is None or emulator is None:
-        pytest.skip("there is no arm-none-eabi-gcc, or no qemu-system-arm")
+    emulator = find_emulator("qemu-system-arm")
+    if emulator is None:
+        pytest.skip("there is no qemu-system-arm: make emulators")
     options = ["--load-profile", profiled(tmp_path)] if numbers == "int8" else []
     compiled(tmp_path, "--target", "cortex-m4", "--constants", "object", *options)
-    example, bundle = EXAMPLES / "bundle_cortex_m", tmp_path / "bundle"
-    sources = [example / "main.c", bundle / "digits.o"]
-    run(
-        compiler,
-        "-std=c99",
-        "-O2",
-        *CORTEX_M4,
-        f"-I{bundle}",
-        f"-T{example / 'mps2.ld'}",
-        *sources,
-        "-o",
-        tmp_path / "p",
-    )
+    program = linked(tmp_path, tmp_path / "bundle")
     done = subprocess.run(
-        [emulator, *QEMU.split(), str(tmp_path / "p")],
+        [emulator, *QEMU.split(), str(program)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -72,3 +64,18 @@ def test_the_microcontroller_program_reads_a_digit(numbers: str, tmp_path: Path)
         check=False,
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "digit 5\n")
+
+
+def linked(folder: Path, bundle: Path) -> Path:
+    """The program for the microcontroller, by the compiler that its makefile names, or else by ziglang's."""
+    example, program, main = EXAMPLES / "bundle_cortex_m", folder / "program.elf", folder / "main.o"
+    place = ("-T", example / "mps2.ld", "-o", program)
+    if (gcc := shutil.which("arm-none-eabi-gcc")) is not None:
+        own = (*GCC.split(), "-nostdlib", f"-I{bundle}")
+        run(gcc, *FLAGS, *own, *place, example / "main.c", bundle / "digits.o")
+    elif find_spec("ziglang") is not None:
+        zig("cc", *FLAGS, *ZIG.split(), f"-I{bundle}", "-c", example / "main.c", "-o", main)
+        zig("ld.lld", *place, main, bundle / "digits.o")
+    else:
+        pytest.skip("there is neither arm-none-eabi-gcc nor ziglang")
+    return program

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cut.h"
+#include "free.h"
 #include "pair.h"
 #include "seen_debug.h"
 
@@ -255,6 +256,33 @@ static int dynamic_form(void) {
   return 0;
 }
 
+/* Rows that a call does not have stay as they are. */
+static int sizes_at_run_time(void) {
+  static ALIGNED uint8_t own_constants[] = {
+#include "free.weights.txt"
+  };
+  static ALIGNED uint8_t own[FREE_MUTABLES_SIZE];
+  static ALIGNED uint8_t own_activations[FREE_ACTIVATIONS_SIZE];
+  glow_arguments arguments = FREE_ARGUMENTS(own_constants, own, own_activations);
+  int64_t sizes[1] = {2};
+  float *x = (float *)(void *)(own + FREE_INPUT_X_OFFSET);
+  float *y = (float *)(void *)(own + FREE_OUTPUT_RESULT_OFFSET);
+  const free_run_buffers buffers = {x, y, sizes};
+  CHECK(FREE_INPUT_X_SIZE == 3 * 4 * sizeof(float) && FREE_SIZE_0 == 0);
+  x[7] = 7.0F;
+  x[8] = 8.0F;
+  CHECK(free_run(&arguments) == FREE_ERROR_ARGUMENTS);
+  arguments.sizes = sizes;
+  CHECK(free_run(&arguments) == FREE_OK && y[7] == -7.0F && y[8] == 0.0F);
+  sizes[0] = 3;
+  CHECK(free_run_direct(&arguments, &buffers) == FREE_OK && y[8] == -8.0F);
+  sizes[0] = 4;
+  CHECK(free_run(&arguments) == FREE_ERROR_SIZES && free_run_direct(&arguments, &buffers) == FREE_ERROR_SIZES);
+  sizes[0] = 0;
+  CHECK(free_run(&arguments) == FREE_ERROR_SIZES);
+  return 0;
+}
+
 /* What callbacks have been told of. */
 struct told {
   int before;
@@ -309,7 +337,7 @@ static int instrumented(void) {
 }
 
 int main(int count, char **arguments) {
-  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form, instrumented};
+  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form, sizes_at_run_time, instrumented};
   if (count != 2 || !read_file(arguments[1], constants, sizeof constants)) {
     return 1;
   }

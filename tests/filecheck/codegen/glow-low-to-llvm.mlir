@@ -3,6 +3,7 @@
 // RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm' | filecheck %s
 // RUN: glow-opt %s -p 'assign-target{target=scalar threads=2},glow-low-to-llvm' | filecheck %s --check-prefix=SCALAR
 // RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm{profile=true}' | filecheck %s --check-prefix=PROFILE
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm{instrument=true pool=false}' | filecheck %s --check-prefix=OBSERVE
 
 glow_high.constant @scale : tensor<20xf32> {weights = "sha256:0"}
 glow_high.placeholder @x : tensor<2x20xf32> {input}
@@ -100,3 +101,12 @@ glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 6
 // PROFILE: llvm.func @main(
 // PROFILE-COUNT-4: llvm.readcyclecounter
 // PROFILE: llvm.return
+
+// Where an entry is instrumented, it tells an observer of each instruction, before and after it.
+
+// OBSERVE: llvm.mlir.global private constant @main.data.1("stack\00")
+// OBSERVE: llvm.func internal @observe(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64)
+// OBSERVE: llvm.func @main(
+// OBSERVE: llvm.call @observe(
+// OBSERVE: llvm.call @observe(
+// OBSERVE-NOT: llvm.func @glow_pool_run
