@@ -217,7 +217,7 @@ def build_artifact(
 
 def _requirements(code: Sequence[bytes], targets: Sequence[Target]) -> tuple[str, ...]:
     """
-    The functions of a library that object files call, for arithmetic that their processors lack.
+    The functions of a compiler's library that object files call, for arithmetic that their processors lack.
 
     Raises `CompilerBugError` for any other function that they do not have, and for code of this machine.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from xdsl.ir import Operation
 
 from glow_mlir.backends.cpu.measured import measured
-from glow_mlir.backends.cpu.targets import MACHINES, PRESETS, check_calls, check_processor, host_target, lacks
+from glow_mlir.backends.cpu.targets import MACHINES, PRESETS, check_linking, check_processor, host_target, lacks
 from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
@@ -88,7 +88,7 @@ class CpuBackend(Backend):
             raise OptionError(
                 f"a target of the backend '{self.name}' says its triple", hint="such as x86_64-unknown-linux-gnu"
             )
-        check_calls(target)
+        check_linking(target)
         check_processor(target.triple, target.cpu, target.features, target.pointer_bits)
         if target.pointer_bits < 64 and target.threads > 1:
             raise OptionError("parts of a call are shared with pointers of 64 bits alone", hint="threads=1")

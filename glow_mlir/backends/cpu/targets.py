@@ -43,6 +43,9 @@ _HARD_FLOAT = replace(_SMALL, triple="thumbv7em-unknown-none-eabihf", vector_reg
 """A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
 
 
+_CODE_MODELS = {"aarch64": ("small", "large")}
+"""Family → its code models, where not all are."""
+
 _PARTS = ("architecture", "vendor", "system", "environment")
 """What a triple says."""
 
@@ -152,12 +155,15 @@ def lacks(target: Target) -> str:
     return this_machine.lacks(target.triple, target.enabled)
 
 
-def check_calls(target: Target) -> None:
+def check_linking(target: Target) -> None:
     """
-    Raise `OptionError` where how floats are passed contradicts the triple, or cannot be chosen.
+    Raise `OptionError` where how floats are passed contradicts the triple, or it or the code model cannot be chosen.
 
     Arm's triples say it in their fourth part: with three, LLVM takes no notice, and makes what does not link.
     """
+    if target.code_model not in (models := _CODE_MODELS.get(target.family, (target.code_model,))):
+        hint = f"there are {' and '.join(models)}"
+        raise OptionError(f"'{target.architecture}' has no code model '{target.code_model}'", hint=hint)
     wanted, parts = target.float_abi, target.triple.split("-")
     if target.family == "arm":
         if len(parts) < len(_PARTS):

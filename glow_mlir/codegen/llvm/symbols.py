@@ -17,9 +17,6 @@ _READERS = {
 _SUPPORT = "__"
 """How the functions of a compiler's own library begin (libgcc, compiler-rt): arithmetic that a processor lacks."""
 
-_ROOTS = frozenset({"sqrt", "sqrtf"})
-"""The operations of IEEE 754 that are not in there, but in C's library."""
-
 
 def symbols(data: bytes) -> list[Symbol]:
     """Return the named symbols of an object file. Raises `CompilerBugError` for a format that is not known."""
@@ -35,5 +32,5 @@ def undefined_symbols(data: bytes) -> tuple[str, ...]:
 
 
 def is_arithmetic(name: str) -> bool:
-    """Whether an undefined symbol is arithmetic that a processor lacks, and a library has."""
-    return name.startswith(_SUPPORT) or name in _ROOTS
+    """Whether an undefined symbol is arithmetic that a processor lacks, and a compiler's library has."""
+    return name.startswith(_SUPPORT)
