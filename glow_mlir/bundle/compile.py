@@ -87,7 +87,8 @@ def _add(
 ) -> None:
     """Move storage and functions of a module to another, under names that are free there."""
     renamed: dict[str, str] = {}
-    for op in list(module.body.block.ops):
+    # Functions refer to storage that may stand behind them.
+    for op in sorted(module.body.block.ops, key=lambda op: not isinstance(op, StorageOp)):
         op.detach()
         if not isinstance(op, StorageOp):
             whole.body.block.add_op(op)

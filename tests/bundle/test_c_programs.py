@@ -29,7 +29,6 @@ COUNT = f"""
 {TABLE.format("rows", ROWS)}
 glow_high.placeholder @x : tensor<4xf32> {{input, label = ""}}
 glow_high.placeholder @total : tensor<4xf32> {{state, value = dense<0.5> : tensor<4xf32>}}
-glow_high.placeholder @y : tensor<3x4xf32> {{output, label = "1st */ ä"}}
 glow_high.func @main(@x, @total, @y) {{
   %x = glow_high.get @x : tensor<4xf32>
   %old = glow_high.get @total {{mutable}} : tensor<4xf32>
@@ -39,6 +38,7 @@ glow_high.func @main(@x, @total, @y) {{
   %0 = glow_high.add %t, %new : tensor<3x4xf32>
   glow_high.save %0, @y
 }}
+glow_high.placeholder @y : tensor<3x4xf32> {{output, label = "1st */ ä"}}
 """
 
 CUT = """
