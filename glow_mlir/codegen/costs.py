@@ -37,6 +37,12 @@ class KernelCosts(Costs):
     """Rows of a tile of products, where there are registers for them."""
     tile_vectors: int
     """Vectors of a row of such a tile."""
+    core_tile_rows: int
+    """Rows of a tile whose sums are integers in registers of the core, where there are none for vectors of them."""
+    core_tile_sums: int
+    """Sums of a row of such a tile."""
+    unrolled_cells: int
+    """Cells of the depth that a step of a tile takes at least, where what a loop does beside them takes its time."""
     fewest_rows: int
     """Rows with which a tile does not wait for the latency of its sums."""
     block_rows: int

@@ -20,7 +20,7 @@ class Interleave:
     `count` neighbours of each `run` of the depth, by default all of it, lie together, filled up with zeros: `[K,
     panel]` becomes `[rows, panel, count]`. The zeros of the last of them are in front, so that it is multiplied with
     whole neighbours, some `shared` with the one before; or behind, where a run has fewer elements in all. With `sums`
-    above 0, a row comes first whose cells are i32: the sum of each column times that number.
+    above 0, a row comes first that begins with i32: the sum of each column times that number.
     """
 
     count: int = 1
@@ -52,7 +52,8 @@ class Interleave:
         if not self.sums:
             return np.ascontiguousarray(cells)
         sums = (panels.sum(axis=-2, dtype=np.int32) * self.sums).astype(np.int32)
-        first = sums.view(panels.dtype).reshape(*outer, 1, panel, self.count)
+        first = np.zeros((*outer, 1, panel, self.count), panels.dtype)
+        first.reshape(*outer, -1).view(np.int32)[..., :panel] = sums
         return np.concatenate([first, cells], axis=-3)
 
     def undo(self, packed: np.ndarray, depth: int) -> np.ndarray:

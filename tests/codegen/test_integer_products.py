@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 from assembly import assembly_of
 from execute import Case, check_all, runnable_targets
 from machines import dot_product_targets
+from xdsl.ir import Attribute
 
+from glow_mlir.backends.cpu.targets import PRESETS, lacks
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels import dot_products
-from glow_mlir.codegen.kernels.dot_products import DOT_INSTRUCTIONS, DotInstruction, Parts, WordInstruction
+from glow_mlir.codegen.kernels.dot_products import DOT_INSTRUCTIONS, DotInstruction, Parts
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -23,7 +26,7 @@ from glow_mlir.dialects.target import Target
 
 RANDOM = np.random.default_rng(7)
 BYTES = (np.uint8, np.int8)
-FOREIGN = [found for found in DOT_INSTRUCTIONS if not isinstance(found, WordInstruction)]
+FOREIGN = [found for found in DOT_INSTRUCTIONS if type(found) is DotInstruction]
 TARGETS = [*runnable_targets(), *dot_product_targets()]
 
 
@@ -120,6 +123,82 @@ def test_every_instruction_for_products_of_bytes_gives_the_same_sums(
         cases += both(ConvOp, integers((1, 9, 9, 3), left), integers((20, 3, 3, 3), np.int8))
         cases += both(ConvOp, integers((1, 9, 9, 8), left), integers((6, 2, 2, 4), np.int8), group=2)
     check_all(cases, runnable_targets()[-1], 0.0)
+
+
+def _halves(b: Builder, words: Value) -> tuple[Value, Value]:
+    """The two words of 16 bits in one of 32, with their signs."""
+    return b.ashr(b.shl(words, 16), 16), b.ashr(words, 16)
+
+
+def _signed_bytes(b: Builder, cell: Value) -> Value:
+    low, high = b.ashr(b.shl(cell, 24), 24), b.ashr(b.shl(cell, 8), 24)
+    return (low & 0xFFFF) | b.shl(high, 16)
+
+
+def _unsigned_bytes(_: Builder, cell: Value) -> Value:
+    return cell & 0x00FF00FF
+
+
+def _add_two_products(b: Builder, x: Value, y: Value, total: Value) -> Value:
+    (x0, x1), (y0, y1) = _halves(b, x), _halves(b, y)
+    return total + x0 * y0 + x1 * y1
+
+
+def _add_all_products(b: Builder, *operands: Value) -> Value:
+    *_, total, x, y = operands
+    return total + b.reduce(b.cast(x, i32) * b.cast(y, i32), b.add)
+
+
+def _sum_pairs(b: Builder, x: Value, y: Value) -> Value:
+    products = b.cast(x, i32) * b.cast(y, i32)
+    even, odd = (b.shuffle(products, products, range(first, products.lanes, 2)) for first in (0, 1))
+    return even + odd
+
+
+EMULATIONS: Mapping[str, Callable[..., Value]] = {
+    "llvm.arm.sxtb16": _signed_bytes,
+    "llvm.arm.uxtb16": _unsigned_bytes,
+    "llvm.arm.smlad": _add_two_products,
+    "llvm.arm.mve.vmldava.v16i8": _add_all_products,
+    "llvm.wasm.dot": _sum_pairs,
+}
+"""Intrinsic of another architecture → what it does, in plain operations."""
+
+
+@pytest.mark.parametrize(("name", "target"), [("smlad", "scalar"), ("vmladava", "avx2"), ("i32x4.dot", "sse2")])
+def test_instructions_of_small_machines_give_the_same_sums(
+    name: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of the depth that fill cells, do not, and are shorter than one; packing at compile time and at run time."""
+    if lacks(PRESETS[target]):
+        pytest.skip(f"this machine cannot run code for {target}")
+    (found,) = (instruction for instruction in DOT_INSTRUCTIONS if instruction.name == name)
+    there = dataclasses.replace(found, features=frozenset(), widths=(PRESETS[target].vector_bits,))
+    monkeypatch.setattr(dot_products, "DOT_INSTRUCTIONS", (there,))
+    real = Builder.intrinsic
+
+    def intrinsic(b: Builder, name: str, operands: Sequence[Value], result: Attribute) -> Value:
+        emulated = EMULATIONS.get(name)
+        return real(b, name, operands, result) if emulated is None else emulated(b, *operands)
+
+    monkeypatch.setattr(Builder, "intrinsic", intrinsic)
+    cases = [
+        *both(MatMulOp, integers((3, 35), np.uint8), integers((35, 5), np.int8), integers((5,), np.int32)),
+        Case(MatMulOp, integers((3, 35), np.int8), integers((35, 5), np.int8), constants=(1,)),
+        Case(MatMulOp, integers((3, 6), np.int8), integers((5, 6), np.int8), transpose_right=True),
+        Case(ConvOp, integers((1, 3, 4, 3), np.int8), integers((5, 2, 3, 3), np.int8), constants=(1,)),
+        Case(ConvOp, integers((1, 3, 4, 36), np.uint8), integers((6, 2, 2, 18), np.int8), group=2),
+    ]
+    check_all(cases, target, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction"), [("cortex-m7", "smlad"), ("cortex-m55", "vmlava"), ("wasm32", "i32x4.dot_i16x8_s")]
+)
+def test_products_of_bytes_are_dot_products_on_small_machines(target: str, instruction: str) -> None:
+    # So many weights that they are fetched ahead.
+    x, w = integers((8, 512), np.int8), integers((512, 256), np.int8)
+    assert instruction in assembly_of(Case(MatMulOp, x, w, constants=(1,)), target)
 
 
 @pytest.mark.parametrize("features", ["+dotprod", "+dotprod,+i8mm"])

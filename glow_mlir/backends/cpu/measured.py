@@ -27,6 +27,9 @@ _MEASURED = KernelCosts(
     light_operations=8,
     tile_rows=8,
     tile_vectors=2,
+    core_tile_rows=2,
+    core_tile_sums=4,
+    unrolled_cells=1,
     fewest_rows=4,
     block_rows=96,
     prefetched_rows=256,
@@ -68,12 +71,28 @@ _TILE_VECTORS: Mapping[int, int] = {128: 3, 256: 4, 512: 4}
 _MANY_REGISTERS = 32
 """Vector registers from which on that holds."""
 
-
 _RISCV_TILE: Mapping[str, int] = {"tile_rows": 6, "tile_vectors": 4}
 """
 RISC-V with all its registers, whose loads of vectors have no offset: 1.9 instructions for each product of vectors, of
 2.0 with 8x3, and 1.75 for each of single floats, of 2.25 with 2x4.
 """
+
+_MICROCONTROLLER: Mapping[str, int] = {
+    "independent_sums": 1,
+    "core_tile_rows": 1,
+    "core_tile_sums": 4,
+    "unrolled_cells": 4,
+}
+"""Arm's microcontrollers do one instruction at a time; of 14 registers, 2x2 sums leave too few: QEMU's count."""
+
+_SCALAR_FLOATS: Mapping[str, int] = {"tile_rows": 4, "tile_vectors": 4}
+"""The same with an FPU of 32 registers: 1.4 to 1.6 instructions a product, of 2x4 2.0 to 2.6."""
+
+_HELIUM: Mapping[str, int] = {"depthwise_lines": 1}
+"""With 8 vector registers: 0.9 instructions for four products of a depthwise convolution, of 1.2 with two lines."""
+
+_NO_VECTORS: Mapping[str, int] = {"tile_rows": 2, "tile_vectors": 4}
+"""Machines without vectors, and with 16 registers for floats or less."""
 
 
 def measured(target: Target) -> KernelCosts:
@@ -84,4 +103,9 @@ def measured(target: Target) -> KernelCosts:
     found = replace(_MEASURED, tile_vectors=vectors, depthwise_pixels=7 if has_many else _MEASURED.depthwise_pixels)
     if has_many and target.family == "riscv":
         return replace(found, **_RISCV_TILE)
-    return found if target.vector_bits else replace(found, tile_rows=2, tile_vectors=4)
+    is_microcontroller = target.architecture.startswith("thumb")
+    if is_microcontroller:
+        found = replace(found, **_MICROCONTROLLER)
+    if target.vector_bits:
+        return replace(found, **_HELIUM) if is_microcontroller else found
+    return replace(found, **(_SCALAR_FLOATS if is_microcontroller and has_many else _NO_VECTORS))

@@ -432,7 +432,7 @@ class ConvKernel(Kernel):
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         group, dot, run = group_of(op), dot_of(op, target), _run_of(op)
-        panel, interleave = tile_for(target, dot.sums).panel, dot.interleave(run)
+        panel, interleave = dot.tile(target).panel, dot.interleave(run)
         plain = filters, *rest = filter_shape(op)
         taps, channels = math.prod(rest[:-1]), rest[-1]
         form, pack, depth = "filters", pack_filters, [(taps * channels, 1)]
@@ -457,7 +457,7 @@ class ConvKernel(Kernel):
         found: list[Buffer] = []
         if op.properties.get("packing") is None:
             group, dot = group_of(op), dot_of(op, target)
-            panel = tile_for(target, dot.sums).panel
+            panel = dot.tile(target).panel
             filters, *rest = filter_shape(op)
             inner = dot.panel_shape(math.prod(rest), _run_of(op), panel)
             found.append(((group, -(-filters // group // panel), *inner), element))
@@ -474,7 +474,7 @@ class ConvKernel(Kernel):
         if has_prologue(op):
             outputs = shape_of(getattr(op, "result"))[1:-1]
             return {**pack, "blocks": -(-outputs[0] // block_lines(outputs, target))}
-        tile, by_tiles = tile_for(target, dot_of(op, target).sums), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
+        tile, by_tiles = dot_of(op, target).tile(target), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
         axis, steps = conv_cut(shape_of_conv(op), tile, target, by_tiles)
         return {**pack, axis: steps}
 
@@ -516,7 +516,7 @@ class ConvKernel(Kernel):
         filters, *taps, channels = filter_.shape
         per_group, depth = filters // groups, math.prod(taps) * channels
         dot, by_channel = dot_of(call.op, call.target), reads_by_channel(call.op)
-        tile = tile_for(call.target, dot.sums)
+        tile = dot.tile(call.target)
         with call.b.loop(0, groups) as group:
             begin, target = group * (per_group * depth), group * (panels * math.prod(inner))
             if isinstance(dot, CellProduct):

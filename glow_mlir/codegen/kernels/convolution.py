@@ -34,7 +34,7 @@ from glow_mlir.codegen.kernels.strips import Strips
 from glow_mlir.codegen.kernels.tile_gemm import Origin, TileGemm
 from glow_mlir.codegen.kernels.tile_products import tile_product
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Columns, Tile, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile
 from glow_mlir.codegen.selection.kernel import UNBOUNDED
 from glow_mlir.dialects.target import Target
 
@@ -136,7 +136,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     bias has one element per filter of all groups. Planes are over batch, spatial dimensions, and filters of all groups.
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
-    tile = options.tile or tile_for(b.target, dot.sums)
+    tile = options.tile or dot.tile(b.target)
     loops, run = shape.segments()
     kernel = MicroKernel(
         dot,

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, i16, i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
 from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.constants.packing import Interleave
@@ -40,6 +41,14 @@ class DotProduct:
     def group(self) -> int:
         """How many neighbours along the depth a cell has."""
         return 1
+
+    def lanes(self, target: Target) -> int:
+        """How many sums a vector has."""
+        return target.vector_width(self.sums)
+
+    def tile(self, target: Target) -> Tile:
+        """The tile in which a machine computes them."""
+        return tile_for(target, self.sums, self.lanes(target))
 
     @property
     def readable(self) -> str:
@@ -125,8 +134,8 @@ class DotProduct:
 @dataclass(frozen=True)
 class DotInstruction:
     """
-    An instruction that adds the products of a cell of 32 bits to each lane: of four bytes to i32, without rounding or
-    saturation, or of two bf16 to f32.
+    An instruction that adds the products of a cell to each lane: of bytes to i32, without rounding or saturation, or of
+    bf16 to f32. A cell has as many bits as a lane, 32.
 
     It is there with all of some `features`, in vectors of some `widths` in bits, as an LLVM intrinsic whose name has
     the types of sums and elements, or the width, in its place. The right bytes are signed.
@@ -140,9 +149,27 @@ class DotInstruction:
     element: Attribute = i8
 
     @property
+    def cell(self) -> Attribute:
+        """The type of a cell."""
+        return i32
+
+    @property
     def group(self) -> int:
         """How many elements a cell has."""
         return CELL_BITS // bit_width(self.element)
+
+    def lanes(self, target: Target) -> int:
+        """How many sums a vector has."""
+        return max(1, target.vector_bits // CELL_BITS)
+
+    def columns(self, lanes: int) -> Attribute:
+        """The type in which the cells of some columns are read."""
+        return vector(i32, lanes)
+
+    def spread(self, b: Builder, cell: Value, lanes: int, flipped: bool) -> Value:
+        """A cell for each lane, with the sign of its bytes changed where it is `flipped`."""
+        cells = b.splat(cell, lanes)
+        return b.xor(cells, _SIGN_BITS) if flipped else cells
 
     def is_there(self, target: Target) -> bool:
         """Whether a machine has it in its vectors."""
@@ -190,6 +217,55 @@ class WordInstruction(DotInstruction):
         return total
 
 
+@dataclass(frozen=True)
+class ScalarWordInstruction(WordInstruction):
+    """Such an instruction for one lane, in a register of the core: Arm's DSP extension."""
+
+    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
+        widen = f"llvm.arm.{'s' if signed else 'u'}xtb16"
+        odd = b.intrinsic("llvm.fshr.i32", (cells, cells, b.constant(8, i32)), i32)
+        return tuple(b.intrinsic(widen, (part,), i32) for part in (cells, odd))
+
+    def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
+        for x, y in zip(left, right, strict=True):
+            total = b.intrinsic(self.intrinsic, (x, y, total), total.type)
+        return total
+
+
+@dataclass(frozen=True)
+class ReducingInstruction(DotInstruction):
+    """
+    An instruction that adds all products of two vectors along the depth to one sum, in a register of the core: Helium.
+
+    A cell is a vector of 16 bytes.
+    """
+
+    @property
+    def cell(self) -> Attribute:
+        return vector(i8, self.group)
+
+    @property
+    def group(self) -> int:
+        return 16
+
+    def lanes(self, target: Target) -> int:
+        return 1
+
+    def columns(self, lanes: int) -> Attribute:
+        return self.cell
+
+    def spread(self, b: Builder, cell: Value, lanes: int, flipped: bool) -> Value:
+        return b.xor(cell, -128) if flipped else cell
+
+    def parts(self, b: Builder, cells: Value, signed: bool) -> Parts:
+        return (cells,)
+
+    def emit(self, b: Builder, total: Value, left: Parts, right: Parts) -> Value:
+        # Operands have signs, products are added, elements are in their order.
+        flags = [b.constant(0, i32)] * 3
+        return b.intrinsic(self.intrinsic, (*flags, total, *left, *right), total.type)
+
+
 def _type_in_names(value: Value) -> str:
     """The type of a vector as the names of intrinsics have it."""
     kind = "bf" if value.info.element == bf16 else "f" if value.info.is_float else "i"
@@ -206,6 +282,9 @@ DOT_INSTRUCTIONS: Sequence[DotInstruction] = (
     WordInstruction("pmaddwd", frozenset({"avx512bw"}), (512,), "llvm.x86.avx512.pmaddw.d.512"),
     WordInstruction("pmaddwd", frozenset({"avx2"}), (256,), "llvm.x86.avx2.pmadd.wd"),
     WordInstruction("pmaddwd", frozenset({"sse2"}), (128,), "llvm.x86.sse2.pmadd.wd"),
+    WordInstruction("i32x4.dot", frozenset({"simd128"}), (128,), "llvm.wasm.dot"),
+    ScalarWordInstruction("smlad", frozenset({"dsp"}), (0,), "llvm.arm.smlad"),
+    ReducingInstruction("vmladava", frozenset({"mve.fp"}), (128,), "llvm.arm.mve.vmldava.v16i8", is_left_signed=True),
     DotInstruction(
         "vdpbf16ps",
         frozenset({"avx512bf16", "avx512vl"}),
@@ -224,7 +303,7 @@ _SIGN_BITS = 0x80808080
 @dataclass(frozen=True)
 class CellProduct(DotProduct):
     """
-    Products of narrow elements, those of a cell of 32 bits at a time, by an instruction.
+    Products of narrow elements, those of a cell at a time, by an instruction.
 
     Where that reads left bytes with the other sign, they are shifted by 128, for which the sums make up at their start.
     """
@@ -235,17 +314,20 @@ class CellProduct(DotProduct):
     def group(self) -> int:
         return self.instruction.group
 
+    def lanes(self, target: Target) -> int:
+        return self.instruction.lanes(target)
+
     @property
     def readable(self) -> str:
         return f"{self.instruction.name}.{self.left}.{self.right}"
 
     @property
     def left_cell(self) -> Attribute:
-        return i32
+        return self.instruction.cell
 
     @property
     def right_cell(self) -> Attribute:
-        return i32
+        return self.instruction.cell
 
     @property
     def start(self) -> int:
@@ -278,18 +360,22 @@ class CellProduct(DotProduct):
 
     def read(self, b: Builder, address: Value, count: int | None = None) -> Value:
         if count is None:
-            return address.load(i32, align=1)
+            return address.load(self.left_cell, align=1)
+        if type_info(self.left_cell).is_vector:
+            mask = b.mask(count, self.group, bit_width(self.left))
+            return b.load_masked(address, self.left_cell, mask, align=1)
         parts = {8: ((0, i8),), 16: ((0, i16),), 24: ((0, i16), (2, i8))}[count * bit_width(self.left)]
         loaded = [b.cast(address.at(at, i8).load(type_, align=1), i32, signed=False) << 8 * at for at, type_ in parts]
         return loaded[0] if len(loaded) == 1 else loaded[0] | loaded[1]
 
     def spread(self, b: Builder, cell: Value, lanes: int) -> Parts:
-        spread = b.splat(cell, lanes)
-        cells = b.xor(spread, _SIGN_BITS) if self.start else spread
+        cells = self.instruction.spread(b, cell, lanes, flipped=self.start != 0)
         return self.instruction.parts(b, cells, signed=not is_unsigned(self.left))
 
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
-        return self.instruction.parts(b, address.load(vector(i32, lanes), align=4 * lanes), signed=True)
+        type_ = self.instruction.columns(lanes)
+        size = type_info(type_).lanes * type_info(type_).bytes_in_memory
+        return self.instruction.parts(b, address.load(type_, align=size), signed=True)
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         return self.instruction.emit(b, total, left, right)

@@ -23,7 +23,7 @@ from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct, line_elements, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct, line_elements
 from glow_mlir.codegen.selection.kernel import UNBOUNDED, YES_OR_NO, Choice
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
@@ -193,7 +193,7 @@ def product_tiles(
     weights alone; fetching ahead for few rows, and weights that the cache cannot hold. Others are blocks of half, twice
     and four times as many rows. There are `fewest` rows or more where run time decides, and `rows` at most.
     """
-    tile, costs = tile_for(target, dot.sums), kernel_costs(target)
+    tile, costs = dot.tile(target), kernel_costs(target)
     if rows <= tile.rows:
         return [{}]
     half = target.l2_bytes * 4 // bit_width(dot.left)
@@ -233,7 +233,7 @@ def emit_gemm(
     the bias is not read.
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
-    tile = options.tile or tile_for(b.target, dot.sums)
+    tile = options.tile or dot.tile(b.target)
     kernel = MicroKernel(
         dot,
         tile,

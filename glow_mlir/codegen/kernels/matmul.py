@@ -33,7 +33,6 @@ from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
 from glow_mlir.codegen.kernels.strips import row_strips
 from glow_mlir.codegen.kernels.tile_gemm import Origin, tile_gemm
 from glow_mlir.codegen.kernels.tile_products import TileProduct, tile_product, with_tile_products
-from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import (
     Buffer,
     Choice,
@@ -204,7 +203,7 @@ class MatMulKernel(Kernel):
         plain, dot, transposed = _right_shape(op), _dot(op, target), _flag(op, "transpose_right")
         if len(plain) != 2:
             return {}
-        panel = tile_for(target, dot.sums).panel
+        panel = dot.tile(target).panel
         columns, depth = plain if transposed else plain[::-1]
         interleave, shape = dot.interleave(depth), (-(-columns // panel), *dot.panel_shape(depth, depth, panel))
         column_step, row_step = (depth, 1) if transposed else (1, columns)
@@ -225,7 +224,7 @@ class MatMulKernel(Kernel):
         if _flag(op, "transpose_right"):
             depth, columns = columns, depth
         dot = _dot(op, target)
-        panel = tile_for(target, dot.sums).panel
+        panel = dot.tile(target).panel
         return [((-(-columns // panel), *dot.panel_shape(depth, depth, panel)), element_of(right))]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
@@ -233,7 +232,7 @@ class MatMulKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         *batch, rows, columns = shape_of(getattr(op, "result"))
-        tile = tile_for(target, _dot(op, target).sums)
+        tile = _dot(op, target).tile(target)
         packed = op.properties.get("packing") is not None
         if not packed and _is_batched(op):
             return {"batches": math.prod(batch)}
@@ -316,7 +315,7 @@ class MatMulKernel(Kernel):
     ) -> None:
         share, pitch = call.share("pack"), right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
-        tile = tile_for(call.target, dot.sums)
+        tile = dot.tile(call.target)
         if isinstance(dot, CellProduct):
             column_step, row_step = (pitch, 1) if _flag(call.op, "transpose_right") else (1, pitch)
             columns, depth = numbers((columns, depth))

@@ -19,6 +19,8 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import Parts
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
@@ -200,13 +202,13 @@ def _sum(
 def _run(
     b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], state: Sequence[Value]
 ) -> list[Value]:
-    """Add the products of one segment, `ways` cells at a time, then those left one by one, then the rest of a cell."""
-    depth, ways = given["depth"], kernel.ways
-    whole = depth if ways == 1 else depth // ways * ways
-    with b.loop(0, whole, ways, carried=state) as loop:
-        loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, ways))
+    """Add the products of one segment, some cells at a time, then those left one by one, then the rest of a cell."""
+    depth, cells = given["depth"], max(kernel.ways, kernel_costs(b.target).unrolled_cells)
+    whole = depth if cells == 1 else depth // cells * cells
+    with b.loop(0, whole, cells, carried=state) as loop:
+        loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, cells))
     results = loop.results
-    if ways > 1:
+    if cells > 1:
         with b.loop(whole, depth, carried=results) as rest:
             rest.set(*_step(b, kernel, given, inputs, rest.index, rest.values, 1))
         results = rest.results
@@ -233,9 +235,12 @@ def _step(
     places = [] if last is None else [b.min((first + way) * dot.group, last) for way in range(cells)]
     sums, (weights, *ahead) = list(state[: size * kernel.ways]), state[size * kernel.ways :]
     for way in range(cells):
-        columns = [
-            dot.columns(b, weights.at(way * panel + v * lanes, cell), kernel.lanes_of(v)) for v in range(kernel.vectors)
-        ]
+
+        def column(v: int, way: int = way) -> Parts:
+            return dot.columns(b, weights.at(way * panel + v * lanes, cell), kernel.lanes_of(v))
+
+        # Scalars are read where they are used first: there are few registers for what is made of a cell.
+        columns = {v: column(v) for v in range(kernel.vectors) if lanes > 1}
         for row, address in enumerate(inputs):
             place = address.at(first + way, dot.left_cell) if last is None else address.at(places[way], dot.memory)
             value = dot.read(b, place, rest)
@@ -243,9 +248,11 @@ def _step(
                 width: dot.spread(b, value, width)
                 for width in dict.fromkeys(map(kernel.lanes_of, range(kernel.vectors)))
             }
-            for v, column in enumerate(columns):
-                place = way * size + row * kernel.vectors + v
-                sums[place] = dot.multiply_add(b, spread[kernel.lanes_of(v)], column, sums[place])
+            for v in range(kernel.vectors):
+                if v not in columns:
+                    columns[v] = column(v)
+                place = way % kernel.ways * size + row * kernel.vectors + v
+                sums[place] = dot.multiply_add(b, spread[kernel.lanes_of(v)], columns[v], sums[place])
     if ahead:
         for line in range(kernel.prefetch):
             b.prefetch(ahead[0].at(line * line_elements(b.target, cell), cell), level=2)

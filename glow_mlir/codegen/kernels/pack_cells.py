@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import linear, nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
-from glow_mlir.codegen.builder.types import i32, integer_of_width, vector
+from glow_mlir.codegen.builder.types import i32, integer_of_width, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import CellProduct
 from glow_mlir.codegen.kernels.gemm import emit_panels
 from glow_mlir.codegen.kernels.tiles import Columns, Tile
+from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 
 _ONES = 0x01010101
-"""A cell of ones."""
+"""Bytes of one."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def _pack(
     *outer, (run, step) = matrix.axes
     whole, rest = divmod(run, dot.group)
     places = [position * (whole + (rest > 0)) for position in contiguous_strides(tuple(size for size, _ in outer))]
-    target = columns.weights.at(first + (panel if dot.start else 0), i32)
+    target = columns.weights.at(first + (panel if dot.start else 0), dot.right_cell)
+    in_word = CELL_BITS // bit_width(dot.memory)
     source = matrix.pointer.at((columns.start + first) * matrix.column_step, dot.memory)
 
     def pack_run(indices: list[Index]) -> None:
@@ -84,8 +86,10 @@ def _pack(
 
         def cell(number: Index, places: range) -> None:
             address = source.at(number * (dot.group * step) + begin, dot.memory)
-            value = _cell(b, address, step, places, lanes, mask, dot)
-            target.at((number + row) * panel, i32).store(value)
+            stored = target.at((number + row) * panel, dot.right_cell)
+            for word in range(dot.group // in_word):
+                value = _word(b, address, step, places, word * in_word, lanes, mask, dot)
+                stored.at(word, i32).store(value)
 
         with b.loop(0, whole) as number:
             cell(number, range(dot.group))
@@ -96,29 +100,34 @@ def _pack(
     nest(b, [size for size, _ in outer], pack_run)
 
 
-def _cell(
-    b: Builder, address: Value, step: int, places: range, lanes: int, mask: Value | None, dot: CellProduct
+def _word(
+    b: Builder, address: Value, step: int, places: range, first: int, lanes: int, mask: Value | None, dot: CellProduct
 ) -> Value:
-    """A cell of each of some columns: elements in these places of it, and zeros."""
+    """A word, from place `first` on, of a cell of each of some columns: elements in `places` of it, and zeros."""
     bits = bit_width(dot.memory)
-    type_ = vector(integer_of_width(bits), lanes)
-    cell: Value | None = None
+    type_, held = vector(integer_of_width(bits), lanes), range(first, first + CELL_BITS // bits)
+    word: Value | None = None
     for number, place in enumerate(places):
+        if place not in held:
+            continue
         element = address.at(number * step, dot.memory)
         part = element.load(type_) if mask is None else b.load_masked(element, type_, mask)
-        wide = b.cast(part, i32, signed=False) << bits * place
-        cell = wide if cell is None else cell | wide
-    assert cell is not None
-    return cell
+        wide = b.cast(part, i32, signed=False) << bits * (place - first)
+        word = wide if word is None else word | wide
+    return b.constant(0, vector(i32, lanes)) if word is None else word
 
 
 def _start(b: Builder, columns: Columns, rows: Index, dot: CellProduct, tile: Tile) -> None:
     """Write the first row of a panel from its columns."""
-    ones = dot.instruction.parts(b, b.constant(_ONES, vector(i32, tile.lanes)), signed=False)
+    type_ = dot.instruction.columns(tile.lanes)
+    ones = b.constant(_ONES if type_info(type_).bits == CELL_BITS else 1, type_)
+    left = dot.instruction.parts(b, ones, signed=False)
     for v in range(columns.vectors):
         first = columns.weights.at(v * tile.lanes, i32)
         zero = b.constant(0, vector(i32, tile.lanes))
         with b.loop(1, rows, carried=[zero]) as loop:
-            cells = dot.columns(b, first.at(loop.index * tile.panel, i32), tile.lanes)
-            loop.set(dot.multiply_add(b, ones, cells, loop.values[0]))
+            cells = dot.columns(
+                b, columns.weights.at(loop.index * tile.panel + v * tile.lanes, dot.right_cell), tile.lanes
+            )
+            loop.set(dot.multiply_add(b, left, cells, loop.values[0]))
         first.store(loop.results[0] * abs(dot.start))

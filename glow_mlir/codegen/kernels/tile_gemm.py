@@ -25,7 +25,7 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
 from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements, tile_for
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
 from glow_mlir.constants.codes import CELL_BYTES
 
 Segments = tuple[Sequence[tuple[Index, Index]], int]
@@ -79,7 +79,7 @@ class TileGemm:
         `moves` says which planes differ from row to row.
         """
         dot = operands.dot
-        (loops, run), tile = segments, tile_for(b.target, dot.sums)
+        (loops, run), tile = segments, dot.tile(b.target)
         depth = run
         for count, _ in loops:
             depth = count * depth

@@ -12,7 +12,6 @@ from glow_mlir.codegen.builder.amx import MOST_ROWS, ROW_BYTES, TileSize
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
-from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.constants.codes import CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width, ui8
 from glow_mlir.dialects.target import Target
@@ -84,7 +83,7 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
 
     `None` where it cannot, or where the form of its panels does not suit tiles.
     """
-    instruction, panel = tile_instruction(dot, target), tile_for(target, dot.sums).panel
+    instruction, panel = tile_instruction(dot, target), dot.tile(target).panel
     if instruction is None or panel % TILE_COLUMNS or not run or run % dot.group:
         return None
     cells = run // dot.group

@@ -79,7 +79,12 @@ def row_addresses(
 
 
 def _joined(b: Builder, values: Sequence[Value]) -> Value:
-    """Vectors as one; there are 1, 2 or 4."""
+    """Vectors, or scalars, as one vector; there are 1, 2 or 4."""
+    if len(values) > 1 and values[0].lanes == 1:
+        joined = b.splat(values[0], len(values))
+        for lane, value in enumerate(values[1:], 1):
+            joined = b.insert(joined, value, lane)
+        return joined
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=True)
         values = [b.shuffle(low, high, range(low.lanes + high.lanes)) for low, high in pairs]
@@ -133,14 +138,24 @@ class TileStore:
         return groups
 
     def _is_group(self, first: int, lanes: Sequence[int], count: int) -> bool:
-        """Whether so many vectors are whole and alike, and become bytes that one instruction packs."""
+        """
+        Whether so many vectors are whole and alike, and become bytes that one instruction packs; or are scalars that
+        fill a vector.
+        """
         if count == 1:
             return True
         members = slice(first, first + count)
         whole = lanes[members] == [lanes[first]] * count and all(mask is None for mask in self.masks[members])
+        if self._scalars_fill(count):
+            return whole
         return (
             whole and bit_width(self.kernel.output_element) == 8 and packs_to_bytes(self.b.target, sum(lanes[members]))
         )
+
+    def _scalars_fill(self, count: int) -> bool:
+        """Whether sums are scalars on a machine with vectors, of which one takes so many of them."""
+        kernel = self.kernel
+        return kernel.tile.lanes == 1 and self.b.target.vector_width(kernel.element) == count
 
     def _plane_rows(self, index: int) -> list[Value]:
         """The address of a plane for each row."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import cast
 
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
+from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.element_types import bit_width, is_integer
 from glow_mlir.dialects.target import Target
 
 
@@ -47,21 +50,26 @@ class Columns:
 
 
 @cache
-def tile_for(target: Target, element: Attribute) -> Tile:
+def tile_for(target: Target, element: Attribute, lanes: int | None = None) -> Tile:
     """
-    Return the tile for a target and an element type.
+    Return the tile for a target and an element type, in vectors of `lanes` sums, by default as many as fit one.
 
     All but a few registers accumulate; the rest hold one row of the panel and one spread element.
     """
-    costs = kernel_costs(target)
+    costs, lanes = kernel_costs(target), lanes or target.vector_width(element)
+    if lanes == 1 and is_integer(element):
+        return Tile(costs.core_tile_rows, costs.core_tile_sums, lanes, costs.independent_sums, costs.fewest_rows)
     vectors = costs.tile_vectors
     fitting = (target.vector_registers - 1) // vectors - 1
     rows = max(1, min(costs.tile_rows, fitting))
-    return Tile(rows, vectors, target.vector_width(element), costs.independent_sums, costs.fewest_rows)
+    return Tile(rows, vectors, lanes, costs.independent_sums, costs.fewest_rows)
 
 
 def line_elements(target: Target, element: Attribute) -> int:
-    """How many elements a line of the cache has."""
+    """How many elements, or vectors of them, a line of the cache has."""
+    if isinstance(element, VectorType):
+        info = type_info(cast("VectorType[Attribute]", element))
+        return target.line_bytes // (info.lanes * info.bytes_in_memory)
     return target.line_bytes * 8 // bit_width(element)
 
 
