@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators wheel clean distclean
+.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators node-tests-on-targets wheel clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -33,6 +33,9 @@ pytest: $(FOR_TEST) ## All tests, FileCheck files in process among them
 
 fuzz: $(FOR_TEST) ## Random cases in child processes, 1000 of each kind; FUZZ='mutants --count 5000' says which
 	$(BIN)/python tests/fuzz.py $(FUZZ)
+
+node-tests-on-targets: $(FOR_TEST) ## All of ONNX's node tests on five other processors, by emulators: an hour
+	$(BIN)/pytest -n 2 tests/bundle/test_nodes_on_targets.py --all-node-tests
 
 filecheck: $(FOR_TEST) ## The FileCheck files with real lit, one process per tool: slower, same answer
 	$(BIN)/lit -v tests/filecheck

@@ -30,9 +30,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option that writes down what ONNX's backend suite gives."""
+    """The options of ONNX's backend suite: write down what it gives, and run all of it on other processors."""
     text = "write the outcomes of ONNX's backend suite as its expected failures"
     parser.addoption("--write-expected-failures", action="store_true", help=text)
+    parser.addoption("--all-node-tests", action="store_true", help="run all node tests on other processors")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

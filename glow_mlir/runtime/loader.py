@@ -6,7 +6,7 @@ import ctypes
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 
 @functools.cache
@@ -24,6 +24,20 @@ def _close(engine: Any, file: Any, context: Any, data: bytes) -> None:
     engine.close()
     file.close()
     context.close()
+
+
+class Functions(Protocol):
+    """What gives functions by name, as `Library` does."""
+
+    def function(
+        self, name: str, arguments: Sequence[type[Any]], result: type[Any] | None = None
+    ) -> Callable[..., Any]:
+        """A function that can be called from Python with these ctypes."""
+        ...
+
+    def address(self, name: str) -> int:
+        """The address of a function of this process."""
+        ...
 
 
 class Library:

@@ -14,7 +14,7 @@ from glow_mlir.runtime.artifact import WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.layouts import Buffers, made, result, symbol_values
-from glow_mlir.runtime.loader import Library
+from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
@@ -42,7 +42,7 @@ class MachineEntry(EntryPoint):
     def __init__(
         self,
         entry: Entry,
-        library: Library,
+        library: Functions,
         constants: np.ndarray,
         state: State,
         packed: Mapping[str, PackedState],
@@ -131,10 +131,11 @@ class MachineCode(Executable):
     """
     A loaded artifact of machine code. An entry is linked when it is first asked for.
 
-    Up to `threads` share the work of an inference.
+    Up to `threads` share the work of an inference. `libraries` has those that are linked already, by the numbers of
+    their object files.
     """
 
-    def __init__(self, artifact: Artifact, threads: int = 1) -> None:
+    def __init__(self, artifact: Artifact, threads: int = 1, libraries: Mapping[int, Functions] | None = None) -> None:
         manifest = artifact.manifest
         if manifest.requirements:
             reason = f"the code calls functions that it does not have: {', '.join(manifest.requirements)}"
@@ -152,7 +153,7 @@ class MachineCode(Executable):
         }
         self._code = artifact.code
         self._threads = threads
-        self._libraries: dict[int, Library] = {}
+        self._libraries: dict[int, Functions] = dict(libraries or {})
         self._loaded: dict[str, MachineEntry] = {}
         self._loading = threading.Lock()
 

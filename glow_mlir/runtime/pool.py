@@ -23,7 +23,7 @@ import numpy as np
 
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
-from glow_mlir.runtime.loader import Library
+from glow_mlir.runtime.loader import Functions
 
 LOOKS = 1 << 14
 """How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
@@ -60,7 +60,7 @@ class Pool:
     has no futex.
     """
 
-    def __init__(self, library: Library, threads: int, futex: bool = True) -> None:
+    def __init__(self, library: Functions, threads: int, futex: bool = True) -> None:
         self.threads = threads
         self._library = library
         self._memory = _words(layout.words(threads))
@@ -148,7 +148,7 @@ class _Pools:
         self._pools: dict[int, Pool] = {}
         self._ended = False
 
-    def find(self, library: Library, threads: int) -> Pool | None:
+    def find(self, library: Functions, threads: int) -> Pool | None:
         """The pool of that size, made from the library where there is none yet; `None` at the end of the process."""
         found = self._pools.get(threads)
         if found is None:
@@ -178,13 +178,13 @@ if hasattr(os, "register_at_fork"):
 atexit.register(_POOLS.stop)
 
 
-def look_up(library: Library) -> None:
+def look_up(library: Functions) -> None:
     """Find the machine code of pools, which a child of `os.fork` may not be able to find any more."""
     for name in ("glow_pool_run", "glow_pool_work", "glow_pool_stop"):
         library.address(name)
 
 
-def workers(library: Library, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
+def workers(library: Functions, threads: int) -> AbstractContextManager[ctypes.Array[ctypes.c_void_p] | None]:
     """The `glow_parallel` of that many threads for one call; `None` where another call has it, or the process ends."""
     pool = _POOLS.find(library, threads)
     return nullcontext() if pool is None else pool.lease()

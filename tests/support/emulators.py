@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import shutil
 import struct
 import subprocess
@@ -27,7 +28,6 @@ from checkout import ROOT
 
 from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
-from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.support.dtypes import named_dtype
 
 Arrays = Mapping[str, np.ndarray]
@@ -40,13 +40,23 @@ LIMIT = 300.0
 
 
 @dataclass
+class Called:
+    """What one call of an entry gave: its status, all that it was bound to, and what it took, where that is told."""
+
+    status: int
+    bound: list[bytes]
+    instructions: int | None = None
+    stack_bytes: int | None = None
+
+
+@dataclass
 class Ran:
-    """What one call of an entry gave: its status, what it wrote, and what it took, where the machine tells."""
+    """The same, with the outputs as arrays."""
 
     status: int
     outputs: dict[str, np.ndarray]
-    instructions: int | None = None
-    stack_bytes: int | None = None
+    instructions: int | None
+    stack_bytes: int | None
 
 
 class Machine(ABC):
@@ -57,8 +67,15 @@ class Machine(ABC):
         """What has to be installed for it; empty where nothing has to be."""
 
     @abstractmethod
+    def call(self, artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> Called:
+        """Call an entry of an artifact once, on arrays of bytes."""
+
     def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
         """Call the only entry of an artifact once."""
+        entry = only_entry(artifact)
+        called = self.call(artifact, entry, contents(entry, inputs))
+        outputs = outputs_of(entry, called.bound)
+        return Ran(called.status, outputs, called.instructions, called.stack_bytes)
 
 
 def find_emulator(name: str) -> str | None:
@@ -122,10 +139,10 @@ class Native(Machine):
     def missing(self) -> str:
         return ""
 
-    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
-        entry = machine_code.load(artifact, 1).load(only_entry(artifact).name)
-        assert isinstance(entry, EntryPoint)
-        return Ran(0, entry.run(inputs))
+    def call(self, artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> Called:
+        arrays = [np.array(array) for array in bound]
+        machine_code.load(artifact, 1).load(entry.name).call(arrays)
+        return Called(0, [array.tobytes() for array in arrays])
 
 
 # ---- QEMU ------------------------------------------------------------------------------------------------------
@@ -146,15 +163,13 @@ class Qemu(Machine):
         tool = "" if find_emulator(self.emulator) else f"'make emulators' for {self.emulator}"
         return tool or _missing_package("ziglang")
 
-    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
-        entry = only_entry(artifact)
-        arrays = contents(entry, inputs)
+    def call(self, artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> Called:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "model.o").write_bytes(artifact.code[entry.code])
             program = _run_program(self.compiler)
             zig("ld.lld", "-static", *self.linker, "-o", folder / "program", program, folder / "model.o")
-            (folder / "run.in").write_bytes(_message(artifact, entry, arrays, inputs))
+            (folder / "run.in").write_bytes(_message(artifact, entry, bound))
             found = find_emulator(self.emulator)
             assert found is not None
             done = subprocess.run(
@@ -169,22 +184,17 @@ class Qemu(Machine):
             assert done.returncode == 0, f"{self.emulator} ended with {done.returncode}: {done.stderr[-500:]}"
             data = (folder / "run.out").read_bytes()
         status, ticks, stack = struct.unpack_from("<iII", data)
-        position, found_arrays = 12, list[bytes]()
-        for array in arrays:
-            found_arrays.append(data[position : position + array.nbytes])
-            position += array.nbytes
-        outputs = outputs_of(entry, found_arrays)
+        begins = np.cumsum([12, *(array.nbytes for array in bound)])
+        found = [data[begin:end] for begin, end in itertools.pairwise(begins.tolist())]
         counted = self.instructions_per_tick
-        return Ran(status, outputs, counted * ticks or None, stack if counted else None)
+        return Called(status, found, counted * ticks or None, stack if counted else None)
 
 
-def _message(artifact: Artifact, entry: Entry, arrays: Sequence[np.ndarray], inputs: Arrays) -> bytes:
+def _message(artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> bytes:
     """What `programs/run.c` reads."""
-    numbers = [artifact.constants.nbytes, entry.activations, len(arrays)]
-    for binding, array in zip(entry.bindings, arrays, strict=True):
-        numbers += [array.nbytes, int(binding.name in inputs)]
-    read = [array.tobytes() for binding, array in zip(entry.bindings, arrays, strict=True) if binding.name in inputs]
-    return struct.pack(f"<{len(numbers)}I", *numbers) + artifact.constants.tobytes() + b"".join(read)
+    numbers = [artifact.constants.nbytes, entry.activations, len(bound), *(array.nbytes for array in bound)]
+    arrays = (artifact.constants, *bound)
+    return struct.pack(f"<{len(numbers)}I", *numbers) + b"".join(array.tobytes() for array in arrays)
 
 
 @cache
@@ -205,10 +215,9 @@ class Wasm(Machine):
     def missing(self) -> str:
         return _missing_package("wasmtime", "ziglang")
 
-    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
+    def call(self, artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> Called:
         import wasmtime
 
-        entry = only_entry(artifact)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "model.o").write_bytes(artifact.code[entry.code])
@@ -221,20 +230,19 @@ class Wasm(Machine):
         memory, base = exported["memory"], exported["__heap_base"]
         assert isinstance(memory, wasmtime.Memory)
         assert isinstance(base, wasmtime.Global)
-        arrays = contents(entry, inputs)
         room = Room(int(base.value(store)), 4)
-        placed = room.place(artifact, entry, arrays)
+        placed = room.place(artifact, entry, bound)
         memory.grow(store, -(-max(0, room.end - memory.data_len(store)) // (1 << 16)))
         for begin, data in placed.blocks:
             memory.write(store, data, begin)
-        call = exported[entry.name]
-        assert isinstance(call, wasmtime.Func)
-        status = call(store, placed.constants, placed.pointers, placed.activations, 0)
+        function = exported[entry.name]
+        assert isinstance(function, wasmtime.Func)
+        status = function(store, placed.constants, placed.pointers, placed.activations, 0)
         found = [
             bytes(memory.read(store, begin, begin + array.nbytes))
-            for begin, array in zip(placed.bindings, arrays, strict=True)
+            for begin, array in zip(placed.bindings, bound, strict=True)
         ]
-        return Ran(status, outputs_of(entry, found))
+        return Called(status, found)
 
 
 @dataclass
@@ -298,11 +306,9 @@ class Unicorn(Machine):
     def missing(self) -> str:
         return _missing_package("unicorn", "ziglang")
 
-    def run(self, artifact: Artifact, inputs: Arrays) -> Ran:
-        entry = only_entry(artifact)
-        arrays = contents(entry, inputs)
+    def call(self, artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> Called:
         room = Room(self.ROOM, 4 if self.is_thumb else 8)
-        placed = room.place(artifact, entry, arrays)
+        placed = room.place(artifact, entry, bound)
         engine, names = self._engine()
         for begin, size in (
             (self.CODE, self.MOST_CODE),
@@ -320,9 +326,9 @@ class Unicorn(Machine):
             engine.reg_write(register, value)
         engine.emu_start(start | self.is_thumb, self.RETURN)
         status = int(engine.reg_read(names[0])) & 0xFFFFFFFF
-        read = zip(placed.bindings, arrays, strict=True)
+        read = zip(placed.bindings, bound, strict=True)
         found = [bytes(engine.mem_read(begin, array.nbytes)) if array.nbytes else b"" for begin, array in read]
-        return Ran(status - (status >> 31 << 32), outputs_of(entry, found))
+        return Called(status - (status >> 31 << 32), found)
 
     def _engine(self) -> tuple[Any, list[int]]:
         """The processor, and its registers for four arguments, the stack and the way back."""

@@ -116,7 +116,11 @@ def suite_tests() -> Mapping[str, Callable[[None], None]]:
     """The tests for CPUs by category and name, such as `node/test_abs`; the suite computes them, in some seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Some expectations overflow on purpose.
-        suite = Suite(BothBackends, __name__)
+        return functions_of(Suite(BothBackends, __name__))
+
+
+def functions_of(suite: onnx.backend.test.BackendTest) -> dict[str, Callable[[None], None]]:
+    """The tests for CPUs of a suite by category and name."""
     return {
         f"{CATEGORIES[category]}/{name.removesuffix('_cpu')}": item.func
         for category, items in suite._test_items.items()  # pyright: ignore[reportPrivateUsage]

@@ -2,7 +2,7 @@
 //
 // Stands alone: Linux is called directly, and a Cortex-M asks its debugger (semihosting), so that one compiler without
 // any library builds it for all processors. run.in has numbers of 32 bits - bytes of constants and of activations, how
-// many bindings there are, and of each its bytes and whether it is read - and then constants and bindings, as they are.
+// many bindings there are, and the bytes of each - and then constants and bindings, as they are.
 // run.out gets the status of the entry, how many ticks of 40 instructions it took, and how many bytes of the stack, as
 // far as the processor tells, and then all bindings.
 
@@ -148,18 +148,15 @@ static u32 number(int file) {
 
 static void run(void) {
     static void *bindings[MOST_BINDINGS];
-    static u32 sizes[MOST_BINDINGS], is_read[MOST_BINDINGS];
+    static u32 sizes[MOST_BINDINGS];
     int file = open_file("run.in", 0);
     u32 constants_bytes = number(file), activations_bytes = number(file), count = number(file);
-    for (u32 i = 0; i < count; i++) {
-        sizes[i] = number(file);
-        is_read[i] = number(file);
-    }
+    for (u32 i = 0; i < count; i++) sizes[i] = number(file);
     void *constants = take(constants_bytes);
     if (constants_bytes) transfer(file, constants, constants_bytes, 0);
     for (u32 i = 0; i < count; i++) {
         bindings[i] = take(sizes[i]);
-        if (is_read[i] && sizes[i]) transfer(file, bindings[i], sizes[i], 0);
+        if (sizes[i]) transfer(file, bindings[i], sizes[i], 0);
     }
     void *activations = take(activations_bytes);
     u32 report[3];
