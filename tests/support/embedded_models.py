@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.api.profiling import profiled
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.compiler import Compilation, Observer
 from glow_mlir.driver.pipelines import ALLOCATED, Stage, quantizing
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
@@ -103,14 +103,22 @@ def _quantization(name: str) -> dict[str, str | bool | tuple[str, ...]]:
 
 def compiled(name: str, precision: str, target: str) -> Compiled:
     """A network compiled for what the CPU backend calls a target, which this machine need not be."""
-    pipeline = get_backend("cpu").pipeline(target)
-    if precision == "int8":
-        pipeline = quantizing(pipeline, _quantization(name))
     kept: list[ModuleOp] = []
 
     def keep(stage: Stage, module: ModuleOp, seconds: float) -> None:
         if stage.name == ALLOCATED.name:
             kept.append(module.clone())
 
-    compilation = Compilation(import_model(network(name)), "cpu", target, pipeline=pipeline, observers=[keep])
-    return Compiled(compilation.artifact(), kept[0])
+    return Compiled(_compilation(name, precision, target, [keep]).artifact(), kept[0])
+
+
+def lowered_to(name: str, precision: str, target: str, stage: str) -> ModuleOp:
+    """A network at a stage of its way to machine code."""
+    return _compilation(name, precision, target).run(stage)
+
+
+def _compilation(name: str, precision: str, target: str, observers: Sequence[Observer] = ()) -> Compilation:
+    pipeline = get_backend("cpu").pipeline(target)
+    if precision == "int8":
+        pipeline = quantizing(pipeline, _quantization(name))
+    return Compilation(import_model(network(name)), "cpu", target, pipeline=pipeline, observers=observers)
