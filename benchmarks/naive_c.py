@@ -185,12 +185,12 @@ def _matmul(op: Operation, values: Sequence[SSAValue]) -> str:
 def _pad(op: Operation, values: Sequence[SSAValue]) -> str:
     y, x, *value = values
     pads, sizes, own = ints(op.properties["pads"]), shape_of(y), shape_of(x)
-    top, left = pads[1], pads[2]
-    inside = f"h >= {top} && h < {top + own[1]} && w >= {left} && w < {left + own[2]}"
-    return (
-        f"  {loops(sizes[1:], 'hwi')} y[(h * {sizes[2]} + w) * {sizes[3]} + i] = {inside} ?\n"
-        f"      a[((h - {top}) * {own[2]} + w - {left}) * {own[3]} + i] : {'*b' if value else '0'};\n"
-    )
+    names = "ijkl"[: len(sizes)]
+    axes = [axis for axis in range(len(sizes)) if sizes[axis] != own[axis]]
+    inside = " && ".join(f"{names[a]} >= {pads[a]} && {names[a]} < {pads[a] + own[a]}" for a in axes)
+    source = " + ".join(f"({n} - {pads[a]}) * {math.prod(own[a + 1 :])}" for a, n in enumerate(names))
+    target = " + ".join(f"{n} * {math.prod(sizes[a + 1 :])}" for a, n in enumerate(names))
+    return f"  {loops(sizes, names)} y[{target}] = {inside or 1} ?\n      a[{source}] : {'*b' if value else '0'};\n"
 
 
 def _max_pool(op: Operation, values: Sequence[SSAValue]) -> str:
