@@ -13,7 +13,7 @@ from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.quantization_arguments import add_quantization_arguments, chosen_quantization, report_file
-from glow_mlir.tools.run_arguments import add_bind_argument, add_code_arguments, check_code_arguments
+from glow_mlir.tools.run_arguments import add_bind_argument, add_code_arguments, check_code_arguments, memory_options
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -161,6 +161,7 @@ def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> C
         observers=(observer,),
         disable=args.disable,
         accuracy=args.accuracy,
+        **memory_options(args),
         tune=args.tune,
         quantize=chosen_quantization(args),
         precision=args.precision or FULL_PRECISION,

@@ -18,7 +18,15 @@ from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, run_tool
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.quantization_arguments import WITHOUT_FILE, chosen_quantization
-from glow_mlir.tools.run_arguments import COMPILED, HOST, PROGRAM, is_measured, is_silent, parse_arguments
+from glow_mlir.tools.run_arguments import (
+    COMPILED,
+    HOST,
+    PROGRAM,
+    is_measured,
+    is_silent,
+    memory_options,
+    parse_arguments,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,6 +154,7 @@ class Run:
             "dimensions": {**dict(args.bind), **self.sizes},
             "disable": args.disable,
             "accuracy": args.accuracy,
+            **memory_options(args),
             "precision": args.precision,
             "weights": args.weights,
             "keep_precision": args.keep_precision_for_nodes or (),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import Any
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.symbols import Dimension
-from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
+from glow_mlir.tools.bounded_numbers import amount, byte_count, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled, takes_stdout
 from glow_mlir.tools.ladder_arguments import add_disable_argument, names
 from glow_mlir.tools.log_output import add_log_arguments
@@ -232,7 +233,31 @@ def add_code_arguments(group: ArgumentGroup) -> None:
         action="store_true",
         help="choose kernels by measuring them, which takes a while once; answers are kept for all models",
     )
+    _add_memory(group)
     add_disable_argument(group)
+
+
+def _add_memory(group: ArgumentGroup) -> None:
+    group.add_argument(
+        "--optimize",
+        choices=("speed", "size"),
+        help="what code is made for: few instructions executed, or little code, constants and memory (default: speed)",
+    )
+    group.add_argument(
+        "--ram-limit",
+        type=byte_count,
+        metavar="BYTES",
+        help="what activations, inputs, outputs and state may take, such as 256K or 1M: layers that need more are "
+        "computed by lines, several layers together",
+    )
+    group.add_argument(
+        "--flash-limit", type=byte_count, metavar="BYTES", help="what machine code and constants may take, likewise"
+    )
+
+
+def memory_options(args: Namespace) -> dict[str, Any]:
+    """What `--optimize`, `--ram-limit` and `--flash-limit` say, by the names that sessions have for it."""
+    return {"optimize": args.optimize, "ram_bytes": args.ram_limit, "flash_bytes": args.flash_limit}
 
 
 def _add_check(group: ArgumentGroup) -> None:

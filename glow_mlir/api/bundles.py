@@ -38,6 +38,9 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
         observers=options.observers,
         runner=PassRunner(observers=options.pass_observers),
         accuracy=options.accuracy,
+        optimize=options.optimize,
+        ram_bytes=options.ram_bytes,
+        flash_bytes=options.flash_bytes,
         threads=options.threads or 1,
         tune=options.tune,
     )

@@ -53,6 +53,9 @@ class CompileOptions:
     disable: Sequence[str] = ()
     pass_observers: Sequence[PassObserver] = ()
     accuracy: str | None = None
+    optimize: str | None = None
+    ram_bytes: int | None = None
+    flash_bytes: int | None = None
     tune: bool = False
     quantize: Quantization | None = None
     precision: str = FULL_PRECISION
@@ -86,6 +89,7 @@ class CompileOptions:
         return (
             repr(sorted(self.dimensions.items())),
             f"{self.backend} {self.target} {self.profile} {self.accuracy} {self.threads}",
+            f"{self.optimize} {self.ram_bytes} {self.flash_bytes}",
             # How fast several threads are depends on the cores that they share.
             f"{self.tune} {usable_cores() if self.tune and self.threads != 1 else ''}",
             f"{self.pipeline or ''} {sorted(set(self.disable))}",

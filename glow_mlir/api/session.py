@@ -52,18 +52,20 @@ class InferenceSession:
     `allocated`; a model from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the
     place of the backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With
     the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are larger than those of
-    plain sums (docs/floating-point.md). An inference computes in as many `threads`, the caller's among them; 0 stands
-    for the number of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits
-    then depend on what was measured, though not on `threads` (docs/tuning.md). `entry` names the function that `run`
-    calls where a module has several; by default that is the only one, or `main`. All share constants and state.
-    `quantize` says by which profile, and how, numbers become codes (docs/quantization.md). With the `precision` "bf16"
-    or "f16", instead of "f32", floats of f32 are computed and stored in that, but for those of the nodes, or kinds of
-    operators, in `keep_precision`; inputs and outputs keep their types. With `weights` "int8" or "int4", constant right
-    operands of matrix products, and tables of embeddings, become codes with a scale for each 32, but for those that the
-    nodes in `keep_precision` read. `configuration` is the path of a file that says all of that but `weights`, as
-    `glow-tune` writes it (docs/tuning.md), and goes with none of it. Raises `GlowError` for whatever is wrong with the
-    model, and `OptionError` for a `target` whose code this machine cannot run, a number of threads that there cannot
-    be, or a `keep_precision` that keeps nothing from being narrower.
+    plain sums (docs/floating-point.md). With `optimize` "size", instead of "speed", kernels are those with little code
+    and memory; `ram_bytes` and `flash_bytes` limit what is written and what is only read (docs/memory.md). An inference
+    computes in as many `threads`, the caller's among them; 0 stands for the number of cores. Results do not depend on
+    it. With `tune`, kernels are chosen by measuring them; last digits then depend on what was measured, though not on
+    `threads` (docs/tuning.md). `entry` names the function that `run` calls where a module has several; by default that
+    is the only one, or `main`. All share constants and state. `quantize` says by which profile, and how, numbers become
+    codes (docs/quantization.md). With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and
+    stored in that, but for those of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep
+    their types. With `weights` "int8" or "int4", constant right operands of matrix products, and tables of embeddings,
+    become codes with a scale for each 32, but for those that the nodes in `keep_precision` read. `configuration` is the
+    path of a file that says all of that but `weights`, as `glow-tune` writes it (docs/tuning.md), and goes with none of
+    it. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this
+    machine cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from being
+    narrower.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -85,6 +87,9 @@ class InferenceSession:
         disable: Sequence[str] = (),
         pass_observers: Sequence[PassObserver] = (),
         accuracy: str | None = None,
+        optimize: str | None = None,
+        ram_bytes: int | None = None,
+        flash_bytes: int | None = None,
         tune: bool = False,
         entry: str | None = None,
         quantize: Quantization | None = None,
@@ -108,6 +113,9 @@ class InferenceSession:
             disable=names_of("disable", disable, "passes"),
             pass_observers=tuple(pass_observers),
             accuracy=accuracy,
+            optimize=optimize,
+            ram_bytes=ram_bytes,
+            flash_bytes=flash_bytes,
             tune=tune,
             quantize=quantize,
             precision=precision or FULL_PRECISION,

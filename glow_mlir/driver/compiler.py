@@ -47,9 +47,9 @@ class Compilation:
     One compilation of a module.
 
     It goes through the pipeline of a backend, by default the one that the functions say, or through `pipeline`, which
-    then decides alone; `disable` names passes to leave out of either. `target`, `threads` and `accuracy` are those of
-    functions that have no target of their own, in either; what a function says itself they must not contradict. `tune`
-    has kernels measured (docs/tuning.md).
+    then decides alone; `disable` names passes to leave out of either. `target` is that of functions that have none of
+    their own, in either, and `threads`, `accuracy`, `optimize`, `ram_bytes` and `flash_bytes` are fields of it; what a
+    function says itself they must not contradict. `tune` has kernels measured (docs/tuning.md).
     """
 
     module: ModuleOp
@@ -62,6 +62,9 @@ class Compilation:
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
     accuracy: str | None = None
+    optimize: str | None = None
+    ram_bytes: int | None = None
+    flash_bytes: int | None = None
     threads: int | None = None
     tune: bool = False
     observers: Sequence[Observer] = ()
@@ -110,7 +113,7 @@ class Compilation:
     def _whole(self) -> Pipeline:
         """The pipeline before anything is left out."""
         whole = self.pipeline or self._compiler.pipeline(self.target, self.profile)
-        given = {"threads": self.threads, "accuracy": self.accuracy}
+        given = {name: getattr(self, name) for name in ("threads", "accuracy", "optimize", "ram_bytes", "flash_bytes")}
         return whole.with_options(ASSIGN, **{name: value for name, value in given.items() if value is not None})
 
     @property
