@@ -129,6 +129,12 @@ class Schedule:
         return 2 * between * sum(kept * buffer.pitch for kept, buffer in lines)
 
 
+def possible_schedules(stages: Sequence[LineStage], buffers: Sequence[LineBuffer]) -> list[Schedule]:
+    """All schedules of a chain whose buffers are smaller than its images, the smallest blocks first."""
+    found = (Schedule(stages, buffers, lines) for lines in range(1, stages[-1].lines + 1))
+    return [schedule for schedule in found if schedule.is_possible]
+
+
 def best_schedule(stages: Sequence[LineStage], buffers: Sequence[LineBuffer], held_bytes: int) -> Schedule | None:
     """The schedule with the largest blocks whose buffers take at most `held_bytes`; `None` where there is none."""
     best: Schedule | None = None

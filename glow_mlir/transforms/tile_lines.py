@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.context import Context
@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import is_profitable
-from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule
+from glow_mlir.analysis.line_blocks import LineBuffer, LineStage, Schedule, best_schedule, possible_schedules
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
@@ -23,6 +23,7 @@ from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
     FillOp,
+    FuncOp,
     ViewOp,
     WeightOp,
     byte_size,
@@ -36,6 +37,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.transforms.line_limits import LinePlan, Piece, room_of_function, spans_of
 from glow_mlir.transforms.line_pieces import Link, write_chain
 
 
@@ -50,6 +52,9 @@ class TileLinesPass(ModulePass):
     MICRO 2016). Each line is computed once; those that the next block needs again move to the front of the buffer,
     which must cost less than what is saved. The results are the same bits: each instruction says of how many lines its
     images are (`image_lines`).
+
+    A function whose buffers exceed the `ram_bytes` of its target is cut by another aim: chains of any results, in
+    blocks so small that what lives at once is within that limit, or as near to it as cutting comes.
     """
 
     name = "tile-lines"
@@ -57,14 +62,21 @@ class TileLinesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage = Storage(op)
         for function in low_functions(op):
-            target = function.target
-            if not target.l2_bytes:
-                continue
-            for block in blocks(function):
-                for chain in Search(block, get_backend(target.backend), storage, target).chains():
-                    chain.tile()
-                    statistics.count("chains tiled")
-                    statistics.count("instructions tiled", len(chain.ops))
+            for chain in chains_of(function, storage):
+                chain.tile()
+                statistics.count("chains tiled")
+                statistics.count("instructions tiled", len(chain.ops))
+
+
+def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
+    """The chains of a function to cut: for its limit of memory where it exceeds that, else for the cache."""
+    target = function.target
+    backend = get_backend(target.backend)
+    if target.ram_bytes and (fitting := Search(function.block, backend, storage, target, least=0).fitting(function)):
+        yield from fitting
+    elif target.l2_bytes:
+        for block in blocks(function):
+            yield from Search(block, backend, storage, target, target.l2_bytes).chains()
 
 
 def stage_of(op: Operation) -> LineStage | None:
@@ -137,6 +149,10 @@ class Search:
     backend: Backend
     storage: Storage
     target: Target
+    least: int
+    """The bytes of an image beyond which results are cut."""
+    known: dict[Operation, bool] = field(default_factory=dict[Operation, bool])
+    """What the backend has answered."""
 
     @cached_property
     def accesses(self) -> Accesses:
@@ -145,20 +161,47 @@ class Search:
 
     def chains(self) -> list[Chain]:
         """The chains that are worth cutting, the longest from each first instruction on."""
-        links = {link.writer: link for op in own_operations(self.block) if (link := self.link(op)) is not None}
         chains: list[Chain] = []
         taken: set[Operation] = set()
-        for link in links.values():
-            if link.writer in taken:
+        for run in self.runs():
+            if run[0].writer in taken:
                 continue
-            run = [link]
-            while (following := links.get(run[-1].reader)) is not None:
-                run.append(following)
             tried = (self.chain(run[:count]) for count in range(len(run), 0, -1))
             if (chain := next((chain for chain in tried if chain is not None), None)) is not None:
                 chains.append(chain)
                 taken.update(chain.ops)
         return chains
+
+    def runs(self) -> Iterator[list[Link]]:
+        """For each instruction that a link begins at, that link and all that follow, the longest run there is."""
+        links = {link.writer: link for op in own_operations(self.block) if (link := self.link(op)) is not None}
+        for link in links.values():
+            run = [link]
+            while (following := links.get(run[-1].reader)) is not None:
+                run.append(following)
+            yield run
+
+    def fitting(self, function: FuncOp) -> list[Chain]:
+        """The chains that bring a function, whose body the block is, within its memory; none where it is already."""
+        plan = LinePlan(spans_of(self.accesses), len(self.accesses.positions), room_of_function(function))
+        if plan.peak <= plan.limit:
+            return []
+        pieces = [
+            piece for run in self.runs() for count in range(1, len(run) + 1) for piece in self.pieces(run[:count])
+        ]
+        plan.grow(pieces)
+        return [Chain(piece.ops, piece.links, schedule) for piece, schedule in plan.chosen.items()]
+
+    def pieces(self, links: Sequence[Link]) -> Iterator[Piece]:
+        """The chain of these links, if it can be cut."""
+        stages = self.stages(links)
+        schedules = possible_schedules(stages, [_line_buffer(link) for link in links]) if stages else []
+        if schedules:
+            ops = _ops_of(links)
+            gone = frozenset(link.root for link in links)
+            used = frozenset(root_of(value) for op in ops for value in op.operands)
+            positions = self.accesses.positions
+            yield Piece(ops, links, positions[ops[0]], positions[ops[-1]], gone, used - gone, schedules)
 
     def link(self, op: Operation) -> Link | None:
         """The link from an instruction to the one that alone reads its result, where that exceeds the cache."""
@@ -169,7 +212,7 @@ class Search:
         root = root_of(result)
         if not isinstance(root.owner, AllocOp) or root.owner.parent is not self.block:
             return None
-        if byte_size(root) <= self.target.l2_bytes * shape_of(result)[0]:
+        if byte_size(root) <= self.least * shape_of(result)[0]:
             return None
         uses = self.accesses.to(root)
         fills = [access.op for access in uses if isinstance(access.op, FillOp)]
@@ -209,21 +252,35 @@ class Search:
 
     def chain(self, links: Sequence[Link]) -> Chain | None:
         """The chain of these links, if nothing is in its way and it is worth cutting."""
-        ops = [links[0].writer, *(link.reader for link in links)]
-        parts: set[Operation] = {*ops, *(fill for link in links for fill in link.fills)}
-        passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
-        if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
-            return None
-        if not all(self.backend.supports_row_tiling(op, self.storage, self.target) for op in ops):
-            return None
-        stages = [stage for op in ops if (stage := stage_of(op)) is not None]
-        buffers = [_line_buffer(link) for link in links]
-        schedule = best_schedule(stages, buffers, self.target.l2_bytes // 2)
+        stages, buffers, ops = self.stages(links), [_line_buffer(link) for link in links], _ops_of(links)
+        schedule = best_schedule(stages, buffers, self.target.l2_bytes // 2) if stages else None
         if schedule is None:
             return None
         batch = shape_of(ops[0].outputs()[0])[0]
         saved = sum(2 * byte_size(link.root) for link in links)
         return Chain(ops, links, schedule) if is_profitable(saved - batch * schedule.moved_bytes()) else None
+
+    def stages(self, links: Sequence[Link]) -> list[LineStage]:
+        """How the instructions of a chain read lines; none where something is in its way."""
+        ops = _ops_of(links)
+        parts: set[Operation] = {*ops, *(fill for link in links for fill in link.fills)}
+        passive = (AllocOp, DeallocOp, ViewOp, WeightOp)
+        if not all(op in parts or isinstance(op, passive) for op in _between(ops[0], ops[-1])):
+            return []
+        if not all(self.tiles(op) for op in ops):
+            return []
+        return [stage for op in ops if (stage := stage_of(op)) is not None]
+
+    def tiles(self, op: DerivedInstruction) -> bool:
+        """Whether the backend computes some lines of an instruction as it would among all."""
+        if op not in self.known:
+            self.known[op] = self.backend.supports_row_tiling(op, self.storage, self.target)
+        return self.known[op]
+
+
+def _ops_of(links: Sequence[Link]) -> list[DerivedInstruction]:
+    """The instructions that links connect."""
+    return [links[0].writer, *(link.reader for link in links)]
 
 
 def _line_buffer(link: Link) -> LineBuffer:
