@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.liveness import lifetimes, peak
+from glow_mlir.analysis.liveness import Lifetime, lifetimes, peak
 from glow_mlir.analysis.placement import Request, place
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
+from glow_mlir.dialects.shapes import largest_shape
+from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
+from glow_mlir.ir.entries import placeholders_of
+from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.shared_constants import PAGE, is_shared
 
@@ -30,6 +37,8 @@ class AllocatePass(ModulePass):
     Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
     bytes, and those of constants that several executables may share, multiples of a page. The function keeps the sizes
     as `activations`, `activations_bound` (no arena can be smaller) and `constants`.
+
+    Raises `OutOfMemoryError` where these, and what the function is bound to, exceed the `ram_bytes` of its target.
     """
 
     name = "allocate"
@@ -57,6 +66,36 @@ def allocate_activations(function: FuncOp) -> None:
     statistics.count("buffers placed", len(lives))
     statistics.count("bytes of activations", size)
     function.activations_bound = IntegerAttr(peak(lives, ALIGNMENT), i64)
+    if function.assigned is not None and function.target.ram_bytes and size > room_of(function):
+        raise _beyond_limit(function, lives, size)
+
+
+def bound_bytes(function: FuncOp) -> int:
+    """The bytes of inputs, outputs and state that a function is bound to."""
+    types = (op.tensor_type for op in placeholders_of(function))
+    return sum(rounded(prod(largest_shape(type_)) * byte_width(type_.element_type)) for type_ in types)
+
+
+def room_of(function: FuncOp) -> int:
+    """The bytes that the limit of a function's target leaves to its activations."""
+    return max(0, function.target.ram_bytes - bound_bytes(function))
+
+
+def _beyond_limit(function: FuncOp, lives: list[Lifetime], size: int) -> OutOfMemoryError:
+    """The error for activations that the limit has no room for."""
+    bound, limit = bound_bytes(function), function.target.ram_bytes
+    # Where most lives, the buffer that was declared last is that of the instruction.
+    largest = max(lives, key=lambda at: sum(rounded(life.size) for life in lives if life.begin <= at.begin < life.end))
+    needed = f"{size:,} bytes of activations and {bound:,} of inputs, outputs and state"
+    hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"
+    if bound >= limit:
+        hint = "smaller inputs and outputs, or of fewer bits"
+    return OutOfMemoryError(
+        f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
+        file=position_of(largest.allocation.location),
+        node=location_name(largest.allocation.location),
+        hint=hint,
+    )
 
 
 @dataclass

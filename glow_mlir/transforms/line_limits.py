@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import prod
 
 from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.line_blocks import Schedule
-from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import AllocOp, FuncOp, byte_size
-from glow_mlir.dialects.shapes import largest_shape
-from glow_mlir.ir.entries import placeholders_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size
 from glow_mlir.transforms.allocate import rounded
 from glow_mlir.transforms.line_pieces import Link
 
@@ -45,19 +41,6 @@ class Piece:
     def overlaps(self, other: Piece) -> bool:
         """Whether an instruction is in both."""
         return self.first <= other.last and other.first <= self.last
-
-
-def bound_bytes(function: FuncOp) -> int:
-    """The bytes of inputs, outputs and state that a function is bound to."""
-    return sum(
-        rounded(prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type))
-        for op in placeholders_of(function)
-    )
-
-
-def room_of_function(function: FuncOp) -> int:
-    """The bytes that the limit of a function leaves to its activations."""
-    return max(0, function.target.ram_bytes - bound_bytes(function))
 
 
 def line_bytes(schedule: Schedule) -> int:

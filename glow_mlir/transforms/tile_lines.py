@@ -37,7 +37,8 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
-from glow_mlir.transforms.line_limits import LinePlan, Piece, room_of_function, spans_of
+from glow_mlir.transforms.allocate import room_of
+from glow_mlir.transforms.line_limits import LinePlan, Piece, spans_of
 from glow_mlir.transforms.line_pieces import Link, write_chain
 
 
@@ -53,8 +54,8 @@ class TileLinesPass(ModulePass):
     which must cost less than what is saved. The results are the same bits: each instruction says of how many lines its
     images are (`image_lines`).
 
-    A function whose buffers exceed the `ram_bytes` of its target is cut by another aim: chains of any results, in
-    blocks so small that what lives at once is within that limit, or as near to it as cutting comes.
+    A function whose target has `ram_bytes` is cut by another aim alone: chains of any results, in blocks so small that
+    what lives at once is within that limit, or nearer to it.
     """
 
     name = "tile-lines"
@@ -69,11 +70,11 @@ class TileLinesPass(ModulePass):
 
 
 def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
-    """The chains of a function to cut: for its limit of memory where it exceeds that, else for the cache."""
+    """The chains of a function to cut: for its limit of memory where it has one, else for the cache."""
     target = function.target
     backend = get_backend(target.backend)
-    if target.ram_bytes and (fitting := Search(function.block, backend, storage, target, least=0).fitting(function)):
-        yield from fitting
+    if target.ram_bytes:
+        yield from Search(function.block, backend, storage, target, least=0).fitting(function)
     elif target.l2_bytes:
         for block in blocks(function):
             yield from Search(block, backend, storage, target, target.l2_bytes).chains()
@@ -183,7 +184,7 @@ class Search:
 
     def fitting(self, function: FuncOp) -> list[Chain]:
         """The chains that bring a function, whose body the block is, within its memory; none where it is already."""
-        plan = LinePlan(spans_of(self.accesses), len(self.accesses.positions), room_of_function(function))
+        plan = LinePlan(spans_of(self.accesses), len(self.accesses.positions), room_of(function))
         if plan.peak <= plan.limit:
             return []
         pieces = [

@@ -26,7 +26,10 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.transforms.allocate import bound_bytes
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large], "deadline": None}
 
@@ -37,9 +40,9 @@ AROUND = (
 )
 
 
-def staged(graph: Graph, cache: int, **options: Any) -> ModuleOp:
-    """The graph as instructions, cut into blocks for a cache of that size; 0 for not at all."""
-    pipeline = get_backend("cpu").pipeline().with_options("assign-target", l2_bytes=cache)
+def staged(graph: Graph, cache: int, ram: int = 0, **options: Any) -> ModuleOp:
+    """The graph as instructions, cut into blocks for a cache of that size, or a limit of memory; 0 for not at all."""
+    pipeline = get_backend("cpu").pipeline().with_options("assign-target", l2_bytes=cache, ram_bytes=ram)
     return Compilation(graph.module.clone(), pipeline=pipeline, **options).run(until="stacked")
 
 
@@ -92,6 +95,9 @@ def test_chains_mean_the_same(graph: Graph) -> None:
         found = run_function(staged(graph, cache), graph.inputs)
         for name, array in expected.items():
             np.testing.assert_array_equal(found[name], array)
+    limited = run_function(staged(graph, 0, ram=1), graph.inputs)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(limited[name], array)
 
 
 @settings(max_examples=30, **SLOW)
@@ -142,6 +148,35 @@ def test_blocks_give_the_same_bits(batch: int, stride: int) -> None:
     found = compile_module(tiled).run(graph.inputs)
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array)
+
+
+def test_limits_of_memory_decide_what_is_cut() -> None:
+    """
+    A limit that the network is within changes nothing; one far below is met with the same bits, and the blocks are as
+    large as it lets them be; one that no cuts meet is refused with the layer at which most lives.
+    """
+    graph = bottleneck(1, 1)
+
+    def compiled(ram: int) -> ModuleOp:
+        pipeline = get_backend("cpu").pipeline("avx2").with_options("assign-target", l2_bytes=0, ram_bytes=ram)
+        return Compilation(graph.module.clone(), pipeline=pipeline).run(until="allocated")
+
+    def arena(module: ModuleOp) -> int:
+        return low_functions(module)[0].activations.value.data  # pyright: ignore
+
+    plain = compiled(0)
+    bound = bound_bytes(low_functions(plain)[0])
+    assert arena(compiled(bound + arena(plain))) == arena(plain)
+    sizes: list[int] = []
+    for part in (2, 4, 8):
+        limited = compiled(bound + arena(plain) // part)
+        sizes.append(arena(limited))
+        assert sizes[-1] <= arena(plain) // part
+        for name, array in run_function(plain, graph.inputs).items():
+            np.testing.assert_array_equal(run_function(limited, graph.inputs)[name], array)
+    assert sizes[0] > sizes[1] > sizes[2]
+    with pytest.raises(OutOfMemoryError, match=r"@main takes .* more than its limit of"):
+        compiled(bound + 64)
 
 
 def lowest(width: int, filters: int) -> Graph:

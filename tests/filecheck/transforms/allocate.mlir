@@ -1,6 +1,9 @@
 // Every buffer gets its place: activations share memory over time, constants lie in a row, bindings go by position.
 
 // RUN: glow-opt %s -p allocate,verify-allocated --split-input-file | filecheck %s
+// RUN: not glow-opt %s -p 'assign-target{target=cortex-m4 ram_bytes=300},allocate' --split-input-file 2>&1 | filecheck %s --check-prefix=LIMIT
+
+// LIMIT: @share takes 256 bytes of activations and 256 of inputs, outputs and state, 212 more than its limit of 300 (hint: {{.*}})
 
 // %c takes the place of %a, which is dead; 80 bytes take 128, since offsets are multiples of 64.
 

@@ -3,8 +3,17 @@
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000},tile-lines,verify-low,shorten-lifetimes' --split-input-file | filecheck %s
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=1000000},tile-lines' --split-input-file | filecheck %s --check-prefix=HELD
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000},tile-lines' --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
+// RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=0 ram_bytes=12232},tile-lines,verify-low' --split-input-file | filecheck %s --check-prefix=LIMIT
+// RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000 ram_bytes=100000},tile-lines' --split-input-file | filecheck %s --check-prefix=HELD
 
-// What the cache holds stays as it is.
+// A limit of memory is met by the largest blocks for which there is room beside the 7,232 bytes of arguments, whatever
+// the cache holds.
+
+// LIMIT-LABEL: glow_low.func @expanded(
+// LIMIT:         glow_low.alloc : memref<1x13x6x16xf32>
+// LIMIT:         glow_low.conv @out %{{.*}}, @in %{{.*}}, @in %f {image_lines = 20}
+
+// What the cache or the limit holds stays as it is.
 
 // HELD-NOT: glow_low.loop
 
