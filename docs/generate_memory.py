@@ -41,6 +41,15 @@ helps by not making tensors at all.
   The function keeps both as `activations` and `activations_bound`; `glow-run --stats` prints them, and their
   quotient, the efficiency.
 
+## Limits
+
+`--ram-limit BYTES` (256K, 1M; `ram_bytes` of sessions and targets) is what activations, inputs, outputs and state may
+take together; the stack is not part of it. `tile-lines` then cuts chains of convolutions into blocks of lines until
+most that lives at once is within the limit, and no further: each time the chain that takes away most of what exceeds
+it, at the end with the largest blocks that there is room for. Each line is computed once, so that results have the same
+bits. Whatever does not fit is an error of `allocate` in one line, which names the layer at which most is live. What
+kernels need as scratch is known behind the cuts alone, and counts where `allocate` checks.
+
 ## Bytes by model
 
 *live* is the most that is live at once, in the order of `schedule` and in Glow's two, by the model that `schedule`
