@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
@@ -16,12 +16,16 @@ from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.llvm import elf
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
+from glow_mlir.dialects.glow_low.memory import WeightOp, byte_size
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
 from glow_mlir.driver.pipelines import ALLOCATED, IMPORTED, LLVM
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
+from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import module_text
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.pictures.memory import function_memory
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.bundle import ENTRY_SUFFIX
@@ -142,6 +146,7 @@ def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], fo
     if len(targets) != 1:
         raise OptionError("the functions of a bundle are for one target", hint="leave the target to --target")
     module = compilation.run(ALLOCATED.name)
+    ((target,), weights) = targets, largest_constants(module)
     text = module_text(module, locations=True)
     name_functions(module, name, names)
     memories = {function.sym_name.data: function_memory(function) for function in low_functions(module)}
@@ -157,7 +162,42 @@ def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], fo
     code = code_bytes(artifact.code[0]) - (artifact.constants.nbytes if form.constants else 0)
     entries = {entry.name: memories[entry.entry.name] for entry in layout.entries}
     report = MemoryReport.of(layout, code, interface.stack, entries)
+    check_limits(report, target, weights)
     return Bundle(artifact, layout, interface.version, text, form, report)
+
+
+_NAMED = 3
+"""How many constants an error names."""
+
+
+def largest_constants(module: ModuleOp) -> list[str]:
+    """The constants of an allocated module that take most, in words."""
+    sizes = {
+        op.storage_name: (byte_size(op.result), location_name(op.location) or op.storage_name)
+        for function in low_functions(module)
+        for op in own_operations(function)
+        if _is_constant(op)
+    }
+    largest = sorted(sizes.values(), reverse=True)[:_NAMED]
+    return [f"'{name}' of {size:,}" for size, name in largest]
+
+
+def _is_constant(op: Operation) -> TypeGuard[WeightOp]:
+    return isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants"
+
+
+def check_limits(report: MemoryReport, target: Target, weights: Sequence[str]) -> None:
+    """Raise `OutOfMemoryError` for a bundle that takes more flash or RAM than its target may have."""
+    if target.flash_bytes and report.flash > target.flash_bytes:
+        needed = f"code of {report.code:,} bytes and constants of {report.constants:,}"
+        reason = f"{needed} take {report.flash - target.flash_bytes:,} more than the limit of {target.flash_bytes:,}"
+        hint = f"--optimize size, or codes of 8 bits; the largest constants are {', '.join(weights)}"
+        raise OutOfMemoryError(reason, hint=hint)
+    if target.ram_bytes and report.ram > target.ram_bytes:
+        needed = f"activations of {report.activations:,} bytes, {report.mutables:,} of inputs, outputs and state"
+        over = f"{report.ram - target.ram_bytes:,} more than the limit of {target.ram_bytes:,}"
+        reason = f"{needed}, and a stack of {report.stack:,} take {over}"
+        raise OutOfMemoryError(reason, hint="a lower --ram-limit leaves room for the stack")
 
 
 def code_bytes(data: bytes) -> int:

@@ -163,6 +163,8 @@ class CpuBackend(Backend):
         for kernel in self.kernels.values():
             if (target.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
                 continue
+            if target.optimize == "size" and not kernel.LEAN:
+                continue
             if not executes(kernel, op):
                 continue
             own = [Candidate(kernel, tiles) for tiles in kernel.candidates(op, storage, target)]

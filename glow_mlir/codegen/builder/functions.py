@@ -69,6 +69,8 @@ def define_function(
     yield builder, [Value(builder, argument) for argument in entry.args]
     builder.finish()
     further: list[Attribute] = [StringAttr("cold")] if cold else []
+    if module.target.optimize == "size":
+        further += [StringAttr("minsize"), StringAttr("optsize")]
     length = vector_length(module.target)
     if internal and length is not None and length.exactly:
         # Both bounds in one number, as MLIR has them. What others call checks the length first.

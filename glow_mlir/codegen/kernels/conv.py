@@ -251,6 +251,7 @@ class WinogradConvKernel(Kernel):
     name = "conv-winograd"
     AXES = ("tiles", "transform", "columns")
     SUMMING = ("height", "width")
+    LEAN = False
     STRICT = False
     ONLY_PACKED = True
     STRIDED_INNER = True

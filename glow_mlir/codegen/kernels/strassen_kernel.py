@@ -38,6 +38,7 @@ class StrassenKernel(Kernel):
     a batch has does not change the results of the others.
     """
 
+    LEAN = False
     STRICT = False
     ONLY_PACKED = True
     EPILOGUE = True

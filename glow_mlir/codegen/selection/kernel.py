@@ -215,6 +215,9 @@ class Kernel(ABC):
     number of threads, `candidates` have the same numbers there.
     """
 
+    LEAN: ClassVar[bool] = True
+    """Whether scratch and packed operands take about as much memory as the operands themselves."""
+
     STRICT: ClassVar[bool] = True
     """Whether the error of sums keeps the bound of docs/floating-point.md for plain ones."""
 

@@ -1,0 +1,57 @@
+"""Limits of memory, and code that is made small: what is compiled for them is right, or refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from embedded_models import compiled, inputs_of, network
+from emulators import machine_for
+
+from glow_mlir.api.bundles import bundle_of
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.bundle.compile import code_bytes
+from glow_mlir.errors import OutOfMemoryError
+
+
+def arena(target: str) -> int:
+    """The bytes of activations of MobileNetV2 in codes, once it is right on a machine."""
+    program, inputs = compiled("mobilenet", "int8", target), inputs_of("mobilenet")
+    ran = machine_for("cortex-m4").run(program.artifact, inputs)
+    for name, wanted in program.interpreted(inputs).items():
+        np.testing.assert_array_equal(ran.outputs[name], wanted)
+    (entry,) = program.artifact.manifest.entries
+    return entry.activations
+
+
+def test_half_the_arena_is_enough() -> None:
+    """Layers that need more are computed by lines, several together; the limit counts inputs and outputs too."""
+    plain, bound = arena("cortex-m4,l2_bytes=0"), 110_656
+    assert arena(f"cortex-m4,l2_bytes=0,ram_bytes={bound + plain // 2}") <= plain // 2
+
+
+def test_size_mode_halves_the_code() -> None:
+    sizes: list[int] = []
+    for options in ("", ",optimize=size"):
+        program, inputs = compiled("digits", "int8", f"cortex-m4{options}"), inputs_of("digits")
+        ran = machine_for("cortex-m4").run(program.artifact, inputs)
+        for name, wanted in program.interpreted(inputs).items():
+            np.testing.assert_array_equal(ran.outputs[name], wanted)
+        sizes.append(code_bytes(program.artifact.code[0]))
+    assert sizes[1] < 0.75 * sizes[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "error"),
+    [
+        (
+            {"flash_bytes": 40_000},
+            r"code of .* and constants of 42,.* take .* more than the limit of 40,000 \(hint: .*'",
+        ),
+        ({"ram_bytes": 36_560}, r"and a stack of .* take .* more than the limit of 36,560"),
+        ({"ram_bytes": 10_000}, r"node '.*': @.* takes .* more than its limit of 10,000"),
+    ],
+)
+def test_limits_that_cannot_be_met_are_refused(limits: dict[str, int], error: str) -> None:
+    options = CompileOptions("cpu", target="cortex-m4", **limits)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(OutOfMemoryError, match=error):
+        bundle_of({"": network("digits")}, "digits", options)
