@@ -43,6 +43,7 @@ CASTS = [
         ("int64", "float16"),
     ),
     *(("bfloat16", "float16"), ("float16", "float8_e4m3fn"), ("uint32", "float32")),
+    *(("float16", "uint2"), ("float32", "int4"), ("float16", "int8")),
 ]
 
 CASES: Sequence[Case] = [

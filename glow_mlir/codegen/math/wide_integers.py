@@ -79,11 +79,13 @@ def wide_product(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
 
 def to_integer_saturating(b: Builder, x: Value, element: Attribute, signed: bool) -> Value:
     """Return floats as integers, towards zero, clamped to the range of the type; NaN gives 0."""
-    if _is_native(b, element):
+    native = _is_native(b, element)
+    # LLVM makes vectors of 64 bits of those that fill no register.
+    if b.target.wide_integers or (native and x.lanes * x.info.bits >= b.target.vector_bits):
         return b.to_int_saturating(x, element, signed=signed)
 
     def convert(lane: Value) -> Value:
-        return _scalar_to_integer(b, lane, signed)
+        return b.to_int_saturating(lane, element, signed=signed) if native else _scalar_to_integer(b, lane, signed)
 
     return each_lane(b, convert, x)
 
