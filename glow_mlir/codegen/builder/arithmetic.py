@@ -57,6 +57,12 @@ _FLOAT_PREDICATES = {
     }.items()
 }
 
+_FENCED = {
+    **dict.fromkeys(("lt", "le", "olt", "ole", "ugt", "uge", "uno", "ord", "one", "ueq"), 1),
+    **dict.fromkeys(("gt", "ge", "ogt", "oge", "ult", "ule"), 0),
+}
+"""Predicate → the operand that LLVM, if it is one number in all lanes, swaps with the other on Helium: true for NaN."""
+
 
 class Arithmetic(Emission):
     """Emits arithmetic on scalars and vectors of numbers."""
@@ -155,7 +161,11 @@ class Arithmetic(Emission):
         x, y = self._pair(a, b)
         result = vector(i1, x.lanes)
         if x.info.is_float:
-            return self.emit(values.FCmpOp, (x, y), result, _FLOAT_PREDICATES[predicate])
+            operands = [x, y]
+            if x.info.is_vector and "mve.fp" in self.target.enabled and predicate in _FENCED:
+                fenced = _FENCED[predicate]
+                operands[fenced] = self.intrinsic("llvm.arithmetic.fence", (operands[fenced],), x.type)
+            return self.emit(values.FCmpOp, operands, result, _FLOAT_PREDICATES[predicate])
         return self.emit(values.ICmpOp, (x, y), result, _INT_PREDICATES[predicate])
 
     def select(self, condition: Value, a: Number, b: Number) -> Value:
