@@ -29,7 +29,7 @@ def test_half_the_arena_is_enough() -> None:
     assert arena(f"cortex-m4,l2_bytes=0,ram_bytes={bound + plain // 2}") <= plain // 2
 
 
-def test_size_mode_halves_the_code() -> None:
+def test_size_mode_has_less_code() -> None:
     sizes: list[int] = []
     for options in ("", ",optimize=size"):
         program, inputs = compiled("digits", "int8", f"cortex-m4{options}"), inputs_of("digits")
