@@ -85,8 +85,8 @@ def test_bits_are_compared(monkeypatch: pytest.MonkeyPatch):
     """The check itself can fail: where only the sign of a zero differs."""
     program = cut.compile_module
 
-    def negated(module: ModuleOp, target: str, threads: int = 1) -> Program:
-        found = program(module, target, threads)
+    def negated(module: ModuleOp, target: str, threads: int = 1, **options: bool) -> Program:
+        found = program(module, target, threads, **options)
         if threads == 1:
             return found
         run = found.run
