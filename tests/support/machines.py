@@ -7,6 +7,7 @@ from functools import cached_property
 
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.codegen.llvm.symbols import is_arithmetic, undefined_symbols
 from glow_mlir.dialects.target import Target
 
 AS_SMALL = " as a small machine"
@@ -85,3 +86,8 @@ def tile_targets() -> list[str]:
         for name, features in further.items()
         if not backend.lacks(PRESETS[name])
     ]
+
+
+def stray_symbols(data: bytes, target: Target) -> list[str]:
+    """What an object leaves to a linker, but for the arithmetic of floats where a machine has no FPU."""
+    return [name for name in undefined_symbols(data) if target.singles or not is_arithmetic(name)]
