@@ -42,7 +42,7 @@ def test_tiles_follow_from_registers_and_what_was_measured() -> None:
         "rvv-256": (6, 4, 8),
         "scalar": (2, 4, 1),
         "sse2": (6, 2, 4),
-        "sse4.2": (6, 2, 4),
+        "sse4": (6, 2, 4),
         "sve-128": (8, 3, 4),
         "sve-256": (6, 4, 8),
         "wasm32": (6, 2, 4),

@@ -61,7 +61,7 @@ MACHINES: Mapping[str, Machine] = {
     # Stands in for a microcontroller in the tests.
     "scalar": Machine("any x86-64, without vectors", replace(_X86, cpu="x86-64")),
     "sse2": Machine("any x86-64", replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128)),
-    "sse4.2": Machine("x86-64-v2", replace(_X86, cpu="x86-64-v2", features=_X86_64_V2, vector_bits=128)),
+    "sse4": Machine("x86-64-v2", replace(_X86, cpu="x86-64-v2", features=_X86_64_V2, vector_bits=128)),
     "avx2": Machine("x86-64-v3", replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256)),
     "avx512": Machine("x86-64-v4", replace(_V4, l2_bytes=1 << 20)),
     "amx": Machine(
