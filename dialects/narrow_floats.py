@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     FloatNanEncoding,
     FloatNonfiniteBehavior,
@@ -23,6 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 
 ROUND_MODES = ("nearest", "up", "down")
@@ -65,21 +67,29 @@ def narrowed(b: ScalarBuilder, x: Scalar, to: Attribute, saturate: bool, round_m
     `round_mode` is one of `ROUND_MODES`, and for powers of two.
     """
     number = b.as_float(x)
-    if round_mode != "nearest":
-        number = _power_of_two(b, number, limits(to)[0], round_mode)
-    if saturate and semantics_of(to).nonfinite is not FloatNonfiniteBehavior.FINITE_ONLY:
+    if is_power_of_two(to):
+        number = _power_of_two(b, number, limits(to), saturate, round_mode)
+    elif saturate and semantics_of(to).nonfinite is not FloatNonfiniteBehavior.FINITE_ONLY:
         number = b.clamp(number, *limits(to))
     return b.convert(number, to)
 
 
-def _power_of_two(b: ScalarBuilder, x: Scalar, least: float, round_mode: str) -> Scalar:
-    """A float as the next power of two in a direction, but for what is below `least`, which stays; NaN stays."""
+def _power_of_two(b: ScalarBuilder, x: Scalar, ends: tuple[float, float], saturate: bool, round_mode: str) -> Scalar:
+    """
+    A float as the next power of two in a direction, but for what is below all of them, and within them with `saturate`;
+    NaN stays. Bits are compared instead of floats: the smallest power is denormal, which vectors may take for 0.
+    """
+    if round_mode == "nearest" and not saturate:
+        return x
     integer, mantissa = _MANTISSAS[x.element]
+    least, most = np.array(ends, numpy_dtype(x.element)).view(numpy_dtype(integer)).tolist()
     fraction = (1 << mantissa) - 1
-    bits = b.bitcast(x, integer)
+    bits = given = b.bitcast(x, integer)
     if round_mode == "up":
-        power = b.bitcast(b.binary("and", bits + fraction, ~fraction), x.element)
-        return b.select(x > least, power, x)
-    power = b.bitcast(b.binary("and", bits, ~fraction), x.element)
-    # Numbers between `least` and twice of it have no power of two for an exponent where they are denormal.
-    return b.maximum(power, b.minimum(x, least))
+        bits = b.select(given > least, b.binary("and", given + fraction, ~fraction), given)
+    elif round_mode == "down":
+        # Numbers between `least` and twice of it have no power of two for an exponent where they are denormal.
+        bits = b.maximum(b.binary("and", given, ~fraction), b.minimum(given, least))
+    if saturate:
+        bits = b.clamp(bits, least, most)
+    return b.select(x.differs(x), x, b.bitcast(bits, x.element))
