@@ -1,12 +1,12 @@
 """
 What bundles take: code, constants, activations, stack and executed instructions of four networks on each target, and of
-a naive translation to C (`naive_c.py`) that GCC compiles with -O3.
+a naive translation to C (`naive_c.py`) that a compiler optimizes with -O3: GCC on Cortex-M, elsewhere clang.
 
     make emulators
     python benchmarks/bundles.py [--networks digits,mobilenet] [--targets cortex-m4,cortex-m7] [--against-c]
 
-Instructions and stack are counted by QEMU's Cortex-M boards (`-icount`), to 40 instructions and four bytes; the other
-machines do not tell. Each count is exact and the same on every machine that runs this.
+QEMU's Cortex-M boards count instructions to 40 (`-icount`), traces of its other programs exactly (`traced.py`), and
+wasmtime counts operators. Each count is the same on every machine that runs this.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from naive_c import translated
+from traced import COUNTING
 
 from glow_mlir.bundle.compile import code_bytes
 from glow_mlir.driver.pipelines import INSTRUCTIONS
@@ -28,17 +29,35 @@ from glow_mlir.runtime.artifact import Artifact
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "support")]
 from embedded_models import NETWORKS, PRECISIONS, compiled, inputs_of, lowered_to  # noqa: E402
-from emulators import MACHINES, Machine, Ran, find_emulator  # noqa: E402
+from emulators import Machine, Ran, find_emulator, zig  # noqa: E402
 
 GCC = "arm-none-eabi-gcc"
-PROCESSORS = {
+FOR_GCC = {
     "cortex-m4": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
     "cortex-m7": ("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16"),
     "cortex-m55": ("-mcpu=cortex-m55",),
 }
 """Target → what tells GCC the same."""
 
-FLAGS = ("-O3", "-mthumb", "-mfloat-abi=hard", "-ffreestanding", "-fno-math-errno", "-w", "-c")
+_AARCH64, _RISCV64 = ("-target", "aarch64-linux-none"), ("-target", "riscv64-linux-none")
+FOR_CLANG = {
+    "sse2": ("-target", "x86_64-linux-none", "-mcpu=x86_64"),
+    "avx2": ("-target", "x86_64-linux-none", "-mcpu=x86_64_v3"),
+    "neon": (*_AARCH64, "-mcpu=generic"),
+    "neon-dotprod": (*_AARCH64, "-mcpu=generic+dotprod"),
+    "neon-i8mm": (*_AARCH64, "-mcpu=generic+dotprod+i8mm"),
+    "sve-128": (*_AARCH64, "-mcpu=generic+sve", "-msve-vector-bits=128"),
+    "sve-256": (*_AARCH64, "-mcpu=generic+sve", "-msve-vector-bits=256"),
+    "riscv64": (*_RISCV64, "-mcpu=generic_rv64+m+a+f+d+c"),
+    "rvv-128": (*_RISCV64, "-mcpu=generic_rv64+m+a+f+d+c+v"),
+    "rvv-256": (*_RISCV64, "-mcpu=generic_rv64+m+a+f+d+c+v+zvl256b"),
+    "wasm32": ("-target", "wasm32-freestanding", "-mcpu=generic+simd128"),
+}
+"""Target → what tells clang the same, as ziglang takes it."""
+
+FLAGS = ("-O3", "-ffreestanding", "-fno-math-errno", "-w", "-c")
+GCC_FLAGS = ("-mthumb", "-mfloat-abi=hard")
+CLANG_FLAGS = ("-fno-stack-protector", "-fno-sanitize=all")
 
 
 @dataclass(frozen=True)
@@ -88,8 +107,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", default=",".join(NETWORKS), help="names, with commas between")
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
-    parser.add_argument("--targets", default=",".join(MACHINES))
-    parser.add_argument("--against-c", action="store_true", help="compare with naive C on Cortex-M")
+    parser.add_argument("--targets", default=",".join(COUNTING))
+    parser.add_argument("--against-c", action="store_true", help="compare with naive C")
     args = parser.parse_args()
     print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
     for network in args.networks.split(","):
@@ -101,12 +120,12 @@ def main() -> int:
 
 def measured(network: str, precision: str, target: str, against_c: bool) -> Row:
     """One line of the table; fails where results differ."""
-    machine = next(machine for machine in MACHINES[target] if not machine.missing())
+    machine = COUNTING[target]
+    if missing := machine.missing():
+        sys.exit(f"bundles.py: {target} needs {missing}")
     program, inputs = compiled(network, precision, target), inputs_of(network)
     ours = machine.run(program.artifact, inputs)
-    theirs = (
-        naive(network, precision, target, machine, program.artifact) if against_c and target in PROCESSORS else None
-    )
+    theirs = naive(network, precision, target, machine, program.artifact) if against_c else None
     if theirs is not None:
         for name, wanted in ours.outputs.items():
             # Halves are rounded away from zero in C, so that codes may differ by one.
@@ -118,25 +137,28 @@ def measured(network: str, precision: str, target: str, against_c: bool) -> Row:
 
 
 def naive(network: str, precision: str, target: str, machine: Machine, artifact: Artifact) -> Ran:
-    """What the translation to C of a network does, which GCC has compiled for the same processor."""
+    """What the translation to C of a network does, compiled for the same processor."""
     made = translated(lowered_to(network, precision, target, INSTRUCTIONS.name))
-    code = _compiled(made.text, PROCESSORS[target])
+    code = _compiled(made.text, target)
     entries = tuple(replace(entry, activations=made.activations) for entry in artifact.manifest.entries)
     manifest = replace(artifact.manifest, entries=entries)
     return machine.run(Artifact((code,), made.constants, manifest), inputs_of(network))
 
 
 @cache
-def _compiled(text: str, processor: tuple[str, ...]) -> bytes:
+def _compiled(text: str, target: str) -> bytes:
     """The object file of C text."""
-    gcc = find_emulator(GCC)
-    if gcc is None:
-        sys.exit(f"bundles.py: there is no {GCC}: 'make emulators' unpacks it")
     with tempfile.TemporaryDirectory() as name:
-        source, target = Path(name) / "naive.c", Path(name) / "naive.o"
+        source, made = Path(name) / "naive.c", Path(name) / "naive.o"
         source.write_text(text)
-        subprocess.run([gcc, *processor, *FLAGS, source, "-o", target], check=True)
-        return target.read_bytes()
+        if target in FOR_CLANG:
+            zig("cc", *FOR_CLANG[target], *FLAGS, *CLANG_FLAGS, source, "-o", made)
+            return made.read_bytes()
+        gcc = find_emulator(GCC)
+        if gcc is None:
+            sys.exit(f"bundles.py: there is no {GCC}: 'make emulators' unpacks it")
+        subprocess.run([gcc, *FOR_GCC[target], *FLAGS, *GCC_FLAGS, source, "-o", made], check=True)
+        return made.read_bytes()
 
 
 if __name__ == "__main__":

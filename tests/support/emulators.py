@@ -170,24 +170,32 @@ class Qemu(Machine):
             program = _run_program(self.compiler)
             zig("ld.lld", "-static", *self.linker, "-o", folder / "program", program, folder / "model.o")
             (folder / "run.in").write_bytes(_message(artifact, entry, bound))
-            found = find_emulator(self.emulator)
-            assert found is not None
-            done = subprocess.run(
-                [found, *self.arguments, "program"],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT,
-                check=False,
-            )
-            assert done.returncode == 0, f"{self.emulator} ended with {done.returncode}: {done.stderr[-500:]}"
+            traced = self.emulate(folder)
             data = (folder / "run.out").read_bytes()
         status, ticks, stack = struct.unpack_from("<iII", data)
         begins = np.cumsum([12, *(array.nbytes for array in bound)])
         found = [data[begin:end] for begin, end in itertools.pairwise(begins.tolist())]
-        counted = self.instructions_per_tick
-        return Called(status, found, counted * ticks or None, stack if counted else None)
+        return Called(status, found, traced or self.instructions_per_tick * ticks or None, stack)
+
+    def emulate(self, folder: Path) -> int:
+        """Run the program of a folder there; the executed instructions of the model, or 0 where nobody counts them."""
+        done = subprocess.run(
+            self.command(),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+        assert done.returncode == 0, f"{self.emulator} ended with {done.returncode}: {done.stderr[-500:]}"
+        return 0
+
+    def command(self, *more: str) -> list[str]:
+        """What runs the program of the current folder."""
+        found = find_emulator(self.emulator)
+        assert found is not None
+        return [found, *more, *self.arguments, "program"]
 
 
 def _message(artifact: Artifact, entry: Entry, bound: Sequence[np.ndarray]) -> bytes:
@@ -210,7 +218,9 @@ def _run_program(compiler: tuple[str, ...]) -> Path:
 
 
 class Wasm(Machine):
-    """`wasmtime`, in this process."""
+    """`wasmtime`, in this process; what it calls fuel are executed instructions, but for those that do nothing."""
+
+    FUEL = 1 << 40
 
     def missing(self) -> str:
         return _missing_package("wasmtime", "ziglang")
@@ -223,9 +233,12 @@ class Wasm(Machine):
             (folder / "model.o").write_bytes(artifact.code[entry.code])
             exports = (f"--export={entry.name}", "--export=__heap_base")
             zig("wasm-ld", "--no-entry", *exports, "-o", folder / "model.wasm", folder / "model.o")
-            engine = wasmtime.Engine()
+            config = wasmtime.Config()
+            config.consume_fuel = True
+            engine = wasmtime.Engine(config)
             module = wasmtime.Module.from_file(engine, str(folder / "model.wasm"))
         store = wasmtime.Store(engine)
+        store.set_fuel(self.FUEL)
         exported = wasmtime.Instance(store, module, []).exports(store)
         memory, base = exported["memory"], exported["__heap_base"]
         assert isinstance(memory, wasmtime.Memory)
@@ -238,11 +251,12 @@ class Wasm(Machine):
         function = exported[entry.name]
         assert isinstance(function, wasmtime.Func)
         status = function(store, placed.constants, placed.pointers, placed.activations, 0)
+        executed = self.FUEL - store.get_fuel()
         found = [
             bytes(memory.read(store, begin, begin + array.nbytes))
             for begin, array in zip(placed.bindings, bound, strict=True)
         ]
-        return Called(status, found)
+        return Called(status, found, executed)
 
 
 @dataclass
