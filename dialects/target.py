@@ -101,6 +101,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "arm": _FPV5,
         "wasm": frozenset({"simd128"}),
     },
+    "maxima": {"arm": _FPV5},
     # LLVM calls a library for that of Arm's small processors and of WebAssembly.
     "rounding_conversion": {
         "x86": frozenset({"sse2", "avx2"}),
@@ -240,6 +241,11 @@ class Target:
     def rounding(self) -> bool:
         """Whether an instruction rounds floats to integral values."""
         return self._can("rounding")
+
+    @cached_property
+    def maxima(self) -> bool:
+        """Whether an instruction gives the larger of two floats, scalars that are no NaN."""
+        return self._can("maxima")
 
     @cached_property
     def rounding_conversion(self) -> bool:

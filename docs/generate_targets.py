@@ -25,7 +25,7 @@ HEAD = """\
 |---|---|---|---|---|---|---|---|
 """
 
-CAPABILITIES = ("doubles", "halves", "fma", "rounding", "rounding_conversion", "scaling", "masked")
+CAPABILITIES = ("doubles", "halves", "fma", "rounding", "maxima", "rounding_conversion", "scaling", "masked")
 """Properties of a `Target` that say what its processor can do."""
 
 

@@ -76,6 +76,10 @@ class KernelCosts(Costs):
     depthwise_pixels: int
     """Pixels of a line of the tile; the other registers hold lines of the filter, and one pixel."""
 
+    # Pools.
+    unrolled_taps: int
+    """Scalars of a window up to which there is code for each; more than one where comparing floats is slow."""
+
     # Winograd's and Strassen's algorithms.
     winograd_tiles: int
     """Tiles of a block: as many as let the weights be read seldom, and few enough that their inputs stay near."""
@@ -93,6 +97,8 @@ class KernelCosts(Costs):
     """Products that it is worth to read one element of the right operand."""
 
     # Recurrences.
+    row_sums: int
+    """Vectors of sums that the product of one row has at least, where there are as many."""
     recurrent_block_percent: int
     """What a block of hidden units costs beside its products, in hundredths of a vector of its panel."""
 

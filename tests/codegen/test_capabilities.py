@@ -47,6 +47,14 @@ def functions(target: Target) -> list[str]:
             f"%r = call {number} @llvm.{name}.{short}({number} %a)\n",
             f"{number} @llvm.{name}.{short}({number})",
         )
+    if target.maxima:
+        define(
+            "maximum",
+            "%x = load float, ptr %p, align 4\n%y = load float, ptr %q, align 4\n"
+            "%r = call float @llvm.maxnum.f32(float %x, float %y)\n",
+            "float @llvm.maxnum.f32(float, float)",
+            "float",
+        )
     if target.rounding_conversion:
         define(
             "convert",

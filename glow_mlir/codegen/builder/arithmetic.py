@@ -191,6 +191,12 @@ class Arithmetic(Emission):
         x, y = self._pair(a, b)
         return self.select(self.compare("uno", x, x), x, self.max(x, y))
 
+    def largest_number(self, a: Value, b: Value) -> Value:
+        """Return the larger of two floats that are no NaN; any value where one of them is."""
+        if self.target.maxima and self.target.computes(a.info.bits) and a.lanes == 1:
+            return self.intrinsic(f"llvm.maxnum.f{a.info.bits}", (a, b), a.type)
+        return self.max(a, b)
+
     def umin(self, a: Number, b: Number) -> Value:
         """Return the smaller of two unsigned integers."""
         return self._arithmetic(a, b, None, intrinsics.UMinOp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -102,6 +104,45 @@ def runs_over_channels(op: Pool) -> bool:
     return is_channels_last(op.layout) and size_along(op.input, -1) > 1 and has_unit_stride(op.input)
 
 
+Combine = Callable[[Value, Value], Value]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The elements of a window, or a vector of windows, the first of whose taps is at an offset of the input."""
+
+    call: KernelCall
+    taps: Sequence[Taps]
+    steps: Shape
+    """Elements of the input from one tap to the next along each axis."""
+    offset: Index
+    lanes: int
+
+    def folded(self, take: Combine, total: Value) -> Value:
+        """The elements taken into an accumulator, those of the first axis outermost."""
+        return self._folded(take, total, 0, self.offset)
+
+    def _folded(self, take: Combine, total: Value, axis: int, offset: Index) -> Value:
+        if axis == len(self.taps):
+            return take(total, self._load(offset))
+        taps = self.taps[axis]
+        with self.call.b.loop(taps.first, taps.last, 1, carried=[total]) as loop:
+            place = moved_by(offset, loop.index, self.steps[axis])
+            loop.set(self._folded(take, loop.values[0], axis + 1, place))
+        return loop.results[0]
+
+    def loaded(self) -> list[Value] | None:
+        """The elements where they are so few that there is code for each; `None` for others."""
+        ranges = [range(t.first, t.last) for t in self.taps if isinstance(t.first, int) and isinstance(t.last, int)]
+        count = math.prod(map(len, ranges))
+        if len(ranges) < len(self.taps) or not 1 < count <= kernel_costs(self.call.target).unrolled_taps:
+            return None
+        return [self._load(moved_by(self.offset, linear(place, self.steps), 1)) for place in itertools.product(*ranges)]
+
+    def _load(self, offset: Index) -> Value:
+        return load(self.call.b, self.call.one("input"), offset, 1, self.lanes)
+
+
 class PoolKernel(Kernel):
     """The loops of all pooling kernels; what they accumulate differs."""
 
@@ -125,6 +166,10 @@ class PoolKernel(Kernel):
     @abstractmethod
     def take(self, call: KernelCall, total: Value, x: Value) -> Value:
         """The accumulator with one more element."""
+
+    def total(self, call: KernelCall, elements: Elements, start: Value) -> Value:
+        """The accumulator behind a window."""
+        return elements.folded(lambda total, x: self.take(call, total, x), start)
 
     def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
         """The result from the accumulator and the number of elements."""
@@ -231,13 +276,15 @@ class PoolEmission:
         b, source, result = self.call.b, self.call.one("input"), self.call.result
         count = self.kernel.count(self.call, self.window, self.before.sizes[1:-1], taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
+        between = [pitch * size for pitch, size in zip(self.before.strides[1:], self.window.dilations, strict=False)]
         pixel = [batch, *(t.output for t in taps)]
         into = linear(pixel, self.after.strides[:-1])
         epilogue, planes = epilogue_of(self.call)
 
         def reduce(channel: Index, lanes: int) -> None:
             start = b.constant(self.kernel.initial(source.element), vector(computed(source.element), lanes))
-            total = self._window(taps, moved_by(base, channel, self.before.strides[-1]), start)
+            first = moved_by(base, channel, self.before.strides[-1])
+            total = self.kernel.total(self.call, Elements(self.call, taps, tuple(between), first, lanes), start)
             place = moved_by(into, channel, self.after.strides[-1])
             value = self.kernel.finish(self.call, total, count)
             if epilogue is None:
@@ -248,17 +295,6 @@ class PoolEmission:
             epilogue.store(b, result.pointer, planes, [place, *places], steps, value)
 
         return reduce
-
-    def _window(self, taps: Sequence[Taps], offset: Index, total: Value) -> Value:
-        """The loops over the taps, those of the first axis outermost."""
-        b = self.call.b
-        if not taps:
-            return self.kernel.take(self.call, total, load(b, self.call.one("input"), offset, 1, total.lanes))
-        axis = len(self.window.kernel) - len(taps)
-        step = self.before.strides[axis + 1] * self.window.dilations[axis]
-        with b.loop(taps[0].first, taps[0].last, 1, carried=[total]) as loop:
-            loop.set(self._window(taps[1:], moved_by(offset, loop.index, step), loop.values[0]))
-        return loop.results[0]
 
 
 @kernel("max-pool")
@@ -274,6 +310,22 @@ class MaxPoolKernel(PoolKernel):
 
     def take(self, call: KernelCall, total: Value, x: Value) -> Value:
         return largest_of(call.one("input").element)(call.b, total, x)
+
+    def total(self, call: KernelCall, elements: Elements, start: Value) -> Value:
+        """
+        The largest element.
+
+        A few floats are compared as if none was NaN, and added up as well: only where the sum is NaN, for which it
+        takes one, or two infinities, they are compared again.
+        """
+        b = call.b
+        is_scalar = start.info.is_float and start.lanes == 1 and call.target.computes(start.info.bits)
+        few = elements.loaded() if is_scalar else None
+        if few is None:
+            return super().total(call, elements, start)
+        largest, total = functools.reduce(b.largest_number, few), functools.reduce(b.add, few)
+        with_nan = functools.partial(functools.reduce, b.maximum, few)
+        return b.either(b.compare("uno", total, total), lambda: [with_nan()], lambda: [largest])[0]
 
 
 @kernel("avg-pool")
