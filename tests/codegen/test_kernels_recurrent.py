@@ -75,6 +75,15 @@ def test_targets(target: str, hidden: int, batch: int):
     check(RnnRecurrenceOp, *run(1, sizes), target=target)
 
 
+def test_rows_of_a_panel_together():
+    """Units fill panels, and rows of them steps, or leave some over; weights are read forwards in all steps."""
+    target, sizes = "scalar,costs.unrolled_cells=4,costs.row_sums=16", (3, 1, 7)
+    check(LstmRecurrenceOp, *run(4, sizes), half(1, 7), target=target)
+    for bias in (None, half(7)):
+        check(GruRecurrenceOp, *run(3, sizes), bias, reverse=True, target=target)
+    check(RnnRecurrenceOp, *run(1, (2, 1, 16)), target=target)
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("sizes", [(3, 1, 33), (2, 3, 20)])
 def test_constant_weights(sizes: tuple[int, int, int], dtype: str):

@@ -115,11 +115,12 @@ class Plan:
         """
         The plan for a machine, where the product of `at_once` gates is that with the same row.
 
-        A panel for one row of a batch has about as many vectors as it takes sums to hide the latency of a product;
-        several rows are multiplied in tiles of about the size of those of a matrix product.
+        A panel for one row of a batch has about as many vectors as it takes sums to hide the latency of a product, or
+        to read the row seldom; several rows are multiplied in tiles of about the size of those of a matrix product.
         """
-        usual, block_cost = tile_for(target, element), kernel_costs(target).recurrent_block_percent / 100
-        widest = max(usual.sums, at_once) if batch == 1 else usual.vectors
+        usual, costs = tile_for(target, element), kernel_costs(target)
+        block_cost = costs.recurrent_block_percent / 100
+        widest = max(usual.sums, costs.row_sums, at_once) if batch == 1 else usual.vectors
         together = max(count for count in range(1, at_once + 1) if at_once % count == 0 and count <= widest)
 
         def cost(vectors: int) -> float:
@@ -240,6 +241,11 @@ class Step:
 
     def _row(self, output: Value, source: Value, weights: Value, backwards: Value) -> None:
         b, element, depth, panel = self.b, self.plan.element, self.plan.hidden, self.plan.tile.panel
+        together = kernel_costs(b.target).unrolled_cells
+        if together > 1:
+            product = RowProduct(element, self.plan.tile, together)
+            product.call(b, output=output, input=source, weights=weights, depth=depth)
+            return
         last = b.select(backwards, depth - 1, b.index(0))
         step = b.select(backwards, -1, b.index(1))
         RowProduct(element, self.plan.tile).call(

@@ -20,16 +20,20 @@ class RowProduct(SharedFunction):
     """
     The product for the columns of a tile. `input` and `weights` point to the first elements that are used, and move by
     `input_step` elements and by `weights_step` elements, which both may be negative, `depth` times.
+
+    With `rows` of the panel in each step there are several, next to each other, and it is read forwards alone.
     """
 
     element: Attribute
     tile: Tile
+    rows: int = 1
 
     @property
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and types of the function's parameters, in order."""
         pointers = [(name, ptr) for name in ("output", "input", "weights")]
-        return [*pointers, *((name, index_type) for name in ("depth", "input_step", "weights_step"))]
+        steps = ("input_step", "weights_step") if self.rows == 1 else ()
+        return [*pointers, *((name, index_type) for name in ("depth", *steps))]
 
     @property
     def readable(self) -> str:
@@ -42,14 +46,14 @@ class RowProduct(SharedFunction):
         return max(1, self.tile.sums // self.tile.vectors)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        count, depth = self.tile.vectors, given["depth"]
-        whole = depth if self.ways == 1 else depth // self.ways * self.ways
+        count, depth, together = self.tile.vectors, given["depth"], max(self.ways, self.rows)
+        whole = depth if together == 1 else depth // together * together
         zero = b.constant(0.0, vector(self.element, self.tile.lanes))
         state = [*([zero] * (count * self.ways)), given["input"], given["weights"]]
-        with b.loop(0, whole, self.ways, carried=state) as loop:
-            loop.set(*self._rows(b, given, loop.values, self.ways))
+        with b.loop(0, whole, together, carried=state) as loop:
+            loop.set(*self._rows(b, given, loop.values, together))
         state = loop.results
-        if self.ways > 1:
+        if together > 1:
             with b.loop(whole, depth, carried=state) as rest:
                 rest.set(*self._rows(b, given, rest.values, 1))
             state = rest.results
@@ -60,14 +64,16 @@ class RowProduct(SharedFunction):
             given["output"].at(v * self.tile.lanes, self.element).store(total)
 
     def _rows(self, b: Builder, given: dict[str, Value], state: Sequence[Value], rows: int) -> list[Value]:
-        """The state after some rows of the panel, each added to partial sums of its own."""
+        """The state after some rows of the panel, added to partial sums by turns."""
         lanes, element, count = self.tile.lanes, self.element, self.tile.vectors
+        input_step, weights_step = given.get("input_step", 1), given.get("weights_step", self.tile.panel)
         *sums, source, weights = state
-        for way in range(rows):
+        for row in range(rows):
+            way = row % self.ways
             spread = b.splat(source.load(element), lanes)
             for v in range(count):
                 address = weights.at(v * lanes, element)
                 column = address.load(vector(element, lanes), align=lanes * bit_width(element) // 8)
                 sums[way * count + v] = b.fma(spread, column, sums[way * count + v])
-            source, weights = source.at(given["input_step"], element), weights.at(given["weights_step"], element)
+            source, weights = source.at(input_step, element), weights.at(weights_step, element)
         return [*sums, source, weights]
