@@ -32,6 +32,9 @@ class KernelCosts(Costs):
     light_operations: int
     """Work of a body, in additions, up to which it is repeated for each vector of a tile; else it is a loop."""
 
+    branched_operations: int
+    """Operations on scalars that it is worth to branch around, where they are hardly ever needed."""
+
     # Matrix products.
     tile_rows: int
     """Rows of a tile of products, where there are registers for them."""

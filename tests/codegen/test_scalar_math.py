@@ -132,6 +132,14 @@ def test_bounds_over_the_whole_range(
         assert ulps(result[~top], expected[~top]) <= limit + (target == "scalar")
 
 
+def test_a_branch_around_edges_changes_no_bits():
+    """Where branches are cheap, exp brings numbers into its range, and scales in two steps, in a function apart."""
+    branching = f"{RUNNABLE[-1]},costs.branched_operations=1"
+    for bits, x in ((32, all_over_the_range()), (64, samples((-800, 800), 64))):
+        straight = compiled("exp", bits, 1, RUNNABLE[-1], 1)(x)
+        np.testing.assert_array_equal(compiled("exp", bits, 1, branching, 1)(x), straight)
+
+
 @pytest.mark.parametrize("target", SMALL)
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "asin", "acos", "atan"])
 def test_pairs_of_f32_keep_the_bounds_of_f64(name: str, target: str):

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.float_format import (
     Integer,
     clamp_keeping_nan,
@@ -67,6 +69,29 @@ def expm1_reduced(b: Builder, r: Value) -> Value:
 
 def exp(b: Builder, x: Value) -> Value:
     """Return e to the power x."""
+    if x.lanes > 1 or kernel_costs(b.target).branched_operations > _EDGE_OPERATIONS:
+        return _exp_of_any(b, x)
+    is_usual = b.fabs(x) < -SMALLEST_NORMAL[x.info.bits]
+    return b.either(is_usual, lambda: [exp_small(b, x)], lambda: [_exp_by_call(b, x)])[0]
+
+
+_EDGE_OPERATIONS = 16
+"""What it takes to bring numbers into the range of exp, and to scale results that are not normal."""
+
+
+def _exp_by_call(b: Builder, x: Value) -> Value:
+    """The same in a function of its own, which is hardly ever called."""
+
+    def build(name: str) -> None:
+        with define_function(b.module, name, [x.type], x.type, internal=True, inline=False, cold=True) as (inner, (y,)):
+            inner.give_back(_exp_of_any(inner, y))
+
+    result = b.call(b.module.shared((_exp_by_call, x.type), build, f"exp.{x.type}"), [x])
+    assert result is not None
+    return result
+
+
+def _exp_of_any(b: Builder, x: Value) -> Value:
     n, r = reduce_by_ln2(b, clamp_keeping_nan(b, x, *EXP_RANGE[x.info.bits]))
     return scale(b, expm1_reduced(b, r) + 1.0, n)
 
