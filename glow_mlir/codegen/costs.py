@@ -46,6 +46,8 @@ class KernelCosts(Costs):
     """Sums of a row of such a tile."""
     unrolled_cells: int
     """Cells of the depth that a step of a tile takes at least, where what a loop does beside them takes its time."""
+    sized_depth: int
+    """Products of a sum up to which a tile has code for its sizes, where it computes one vector, or sum, at a time."""
     fewest_rows: int
     """Rows with which a tile does not wait for the latency of its sums."""
     block_rows: int

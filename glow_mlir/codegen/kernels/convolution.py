@@ -30,6 +30,7 @@ from glow_mlir.codegen.kernels.gemm import (
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.pixels import Pixels, Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.strips import Strips
 from glow_mlir.codegen.kernels.tile_gemm import Origin, TileGemm
 from glow_mlir.codegen.kernels.tile_products import tile_product
@@ -81,6 +82,17 @@ class ConvShape:
     def panel_rows(self, dot: DotProduct) -> Index:
         """How many rows a panel of the filters has."""
         return self.depth if dot.group == 1 else dot.panel_rows(self.depth, self.segments()[1])
+
+    def sum_sizes(self, dot: DotProduct, tile: Tile, target: Target) -> SumSizes | None:
+        """The sizes of the sums, where there is code for them: tiles then have to lie in lines of the whole images."""
+        whole = self.of_whole_images
+        pixels = _pixels_of(whole, (), max(0, len(self.outputs) - 2))
+        if self.channel_pitch != 1 or not (pixels.uniform or pixels.go_by_lines(tile)):
+            return None
+        pitches = zip(self.kernel, self.dilations, self.input_pitches, strict=True)
+        *outer, tap = [(size, dilation * pitch) for size, dilation, pitch in pitches]
+        loops = [loop for loop in outer if loop[0] != 1]
+        return SumSizes.of(dot, tile, target, loops, tap, self.channels, (pixels.step_in, pixels.step_out[0]))
 
     def segments(self) -> tuple[list[tuple[Index, Index]], Index]:
         """
@@ -138,6 +150,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
     tile = options.tile or dot.tile(b.target)
     loops, run = shape.segments()
+    sizes = shape.sum_sizes(dot, tile, b.target)
     kernel = MicroKernel(
         dot,
         tile,
@@ -147,7 +160,8 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
         segment_loops=len(loops),
         rest=dot.cells(run)[1],
         shared=dot.last_cell(run) is not None,
-        prefetch=int(options.prefetch),
+        prefetch=int(options.prefetch and sizes is None),
+        sizes=sizes,
         epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
     )

@@ -22,6 +22,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
+from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct, line_elements
 from glow_mlir.codegen.selection.kernel import UNBOUNDED, YES_OR_NO, Choice
@@ -234,6 +235,7 @@ def emit_gemm(
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
     tile = options.tile or dot.tile(b.target)
+    sizes = SumSizes.of(dot, tile, b.target, (), (1, 0), k, (lda, ldc))
     kernel = MicroKernel(
         dot,
         tile,
@@ -243,7 +245,8 @@ def emit_gemm(
         accumulate=accumulate,
         rest=dot.cells(k)[1],
         shared=dot.last_cell(k) is not None,
-        prefetch=int(options.prefetch),
+        prefetch=int(options.prefetch and sizes is None),
+        sizes=sizes,
         epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )

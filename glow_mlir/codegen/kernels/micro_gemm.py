@@ -21,6 +21,7 @@ from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import Parts
+from glow_mlir.codegen.kernels.sized_sums import SizedSums, SumSizes
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
@@ -43,7 +44,7 @@ class MicroKernel(StoredTile, SharedFunction):
     `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. Runs of the depth end
     with `rest` elements of a cell, or with a whole one that has elements `shared` with the one before. `prefetch` is
     how many lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what
-    suits the tile.
+    suits the tile. With `sizes` the code is for these alone: they are no arguments.
     """
 
     narrow: bool = False
@@ -54,6 +55,7 @@ class MicroKernel(StoredTile, SharedFunction):
     shared: bool = False
     prefetch: int = 0
     partial_sums: int | None = None
+    sizes: SumSizes | None = None
 
     @property
     def ways(self) -> int:
@@ -95,8 +97,9 @@ class MicroKernel(StoredTile, SharedFunction):
             ("output", ptr),
             ("input", ptr),
             ("weights", ptr),
-            *((name, index_type) for name in ("depth", "input_step", "output_step")),
         ]
+        if self.sizes is None:
+            names += [(name, index_type) for name in ("depth", "input_step", "output_step")]
         if self.bias:
             names.append(("bias", ptr))
         if self.shared:
@@ -105,7 +108,7 @@ class MicroKernel(StoredTile, SharedFunction):
             names.append(("columns", index_type))
         if self.wraps:
             names += [(name, index_type) for name in ("position", "width", "input_jump", "output_jump")]
-        for loop in range(self.segment_loops):
+        for loop in range(self.segment_loops if self.sizes is None else 0):
             names += [(f"count{loop}", index_type), (f"stride{loop}", index_type)]
         if self.prefetch:
             names += [("ahead", ptr), ("ahead_step", index_type)]
@@ -121,7 +124,7 @@ class MicroKernel(StoredTile, SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        flags = ("narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch")
+        flags = ("narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
         words = [
             "gemm",
             self.dot.readable,
@@ -131,9 +134,16 @@ class MicroKernel(StoredTile, SharedFunction):
         return ".".join([*words, "epilogue"] if self.epilogue else words)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
-        inputs = row_addresses(b, self, given, "input", self.dot.memory)
+        if self.sizes is not None:
+            given = {**given, "output_step": b.index(self.sizes.output_step)}
         masks = _masks(b, self, given)
-        sums = _sum(b, self, given, inputs, _initial(b, self, given, masks))
+        first = _initial(b, self, given, masks)
+        if self.sizes is None:
+            inputs = row_addresses(b, self, given, "input", self.dot.memory)
+            sums = _sum(b, self, given, inputs, first)
+        else:
+            sized = SizedSums(b, self.dot, self.tile, self.rows, self.vectors, self.sizes)
+            sums = sized.added(given["input"], given["weights"], first)
         TileStore(b, self, given, masks).run(sums)
 
 

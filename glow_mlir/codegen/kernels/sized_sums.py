@@ -1,0 +1,139 @@
+"""
+The sums of a tile whose product has few terms, as code for their sizes: offsets are numbers, and what neighbouring rows
+have in common is read once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.dot_products import DotProduct, Parts
+from glow_mlir.codegen.kernels.tiles import Tile
+from glow_mlir.dialects.target import Target
+
+
+@dataclass(frozen=True)
+class SumSizes:
+    """
+    What the sums run over, and how far apart rows are, in elements.
+
+    Around the others are some `loops`, each with its trips and its step in the input; then there are `taps`, `tap_step`
+    apart, with a run of `run` neighbours each. Weights have the order of loops, taps and runs; sums take all taps of a
+    neighbour before the next.
+    """
+
+    loops: tuple[tuple[int, int], ...]
+    taps: int
+    tap_step: int
+    run: int
+    input_step: int
+    output_step: int
+
+    @staticmethod
+    def of(
+        dot: DotProduct,
+        tile: Tile,
+        target: Target,
+        loops: Sequence[tuple[Index, Index]],
+        tap: tuple[Index, Index],
+        run: Index,
+        steps: tuple[Index, Index],
+    ) -> SumSizes | None:
+        """
+        Those of a product for which there is code of its own, with `steps` between rows of input and output.
+
+        It is for machines that do one instruction at a time: no partial sums, and no vectors.
+        """
+        numbers = (*(number for loop in loops for number in loop), *tap, run, *steps)
+        known = [number for number in numbers if isinstance(number, int)]
+        if len(known) < len(numbers) or tile.lanes > 1 or tile.sums > 1 or dot.group > 1 or dot.start:
+            return None
+        *outer, taps, tap_step, length, input_step, output_step = known
+        found = SumSizes(
+            tuple(zip(outer[::2], outer[1::2], strict=True)), taps, tap_step, length, input_step, output_step
+        )
+        costs = kernel_costs(target)
+        # Rows of one tap have nothing in common: only what a loop takes is saved.
+        return found if found.depth <= (costs.sized_depth if taps > 1 else 3 * costs.unrolled_cells) else None
+
+    @property
+    def depth(self) -> int:
+        """How many products a sum has."""
+        return math.prod(trips for trips, _ in self.loops) * self.taps * self.run
+
+
+@dataclass(frozen=True)
+class SizedSums:
+    """The code that adds all products of a tile to its sums, row by row."""
+
+    b: Builder
+    dot: DotProduct
+    tile: Tile
+    rows: int
+    vectors: int
+    sizes: SumSizes
+
+    @property
+    def _cells(self) -> int:
+        """For how many terms of each sum there is code; loops repeat it."""
+        return 2 * kernel_costs(self.b.target).unrolled_cells
+
+    def added(self, source: Value, weights: Value, sums: Sequence[Value]) -> list[Value]:
+        """The sums with all products added; the first row and the panel begin at these addresses."""
+        return self._looped(self.sizes.loops, source, weights, sums)
+
+    def _looped(
+        self, loops: Sequence[tuple[int, int]], source: Value, weights: Value, sums: Sequence[Value]
+    ) -> list[Value]:
+        """Add the products of some of the outer loops."""
+        if not loops:
+            return self._run(source, weights, sums)
+        (trips, step), *inner = loops
+        size = math.prod(count for count, _ in inner) * self.sizes.taps * self.sizes.run
+        together = trips if trips * size <= self._cells else 1
+        with self.b.loop(0, trips, together, carried=sums) as loop:
+            values = loop.values
+            for trip in range(together):
+                index = loop.index + trip if trip else loop.index
+                place = weights.at(index * (size * self.tile.panel), self.dot.right_cell)
+                values = self._looped(inner, source.at(index * step, self.dot.memory), place, values)
+            loop.set(*values)
+        return loop.results
+
+    def _run(self, source: Value, weights: Value, sums: Sequence[Value]) -> list[Value]:
+        """Add the products of all taps of a run, some neighbours at a time."""
+        run = self.sizes.run
+        together = max(1, min(run, self._cells // self.sizes.taps))
+        whole = run // together * together
+        with self.b.loop(0, whole, together, carried=sums) as loop:
+            loop.set(*self._neighbours(source, weights, loop.index, loop.values, together))
+        return self._neighbours(source, weights, self.b.index(whole), loop.results, run - whole)
+
+    def _neighbours(
+        self, source: Value, weights: Value, first: Value, sums: Sequence[Value], count: int
+    ) -> list[Value]:
+        """Add the products of all taps of some neighbours."""
+        sizes, dot, found = self.sizes, self.dot, list(sums)
+        source, weights = source.at(first, dot.memory), weights.at(first * self.tile.panel, dot.right_cell)
+        read: dict[int, Parts] = {}
+
+        def left(offset: int) -> Parts:
+            if offset not in read:
+                read[offset] = dot.spread(self.b, dot.read(self.b, source.at(offset, dot.memory)), 1)
+            return read[offset]
+
+        for neighbour in range(count):
+            for tap in range(sizes.taps):
+                row = (tap * sizes.run + neighbour) * self.tile.panel
+                for v in range(self.vectors):
+                    column = dot.columns(self.b, weights.at(row + v, dot.right_cell), 1)
+                    for number in range(self.rows):
+                        x = left(number * sizes.input_step + tap * sizes.tap_step + neighbour)
+                        place = number * self.vectors + v
+                        found[place] = dot.multiply_add(self.b, x, column, found[place])
+        return found
