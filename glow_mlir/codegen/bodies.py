@@ -20,7 +20,7 @@ from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.narrow import in_memory
-from glow_mlir.codegen.scalar_body import emit_scalar_body
+from glow_mlir.codegen.scalar_body import clipping_of, emit_scalar_body
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -72,6 +72,8 @@ class Epilogue:
     targets: int = 0
     is_light: bool = field(default=True, compare=False)
     """Whether the body is short enough to be repeated."""
+    clips_at: float | None = field(default=None, compare=False)
+    """The number at which, as at 0, the body clips f32, if that is all it does; infinity where it is at 0 alone."""
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
         """What the body yields for a vector of results and the vectors of the sources."""
@@ -111,7 +113,8 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
     costs = kernel_costs(call.target)
     is_light = operations(body.block, costs) <= costs.light_operations
-    return Epilogue(body_text(body.block), body.block, element, len(body.targets), is_light), planes_of(operands, body)
+    found = Epilogue(body_text(body.block), body.block, element, len(body.targets), is_light, clipping_of(body.block))
+    return found, planes_of(operands, body)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -10,7 +11,7 @@ from xdsl.dialects.builtin import BFloat16Type, FloatAttr, IntegerAttr, IntegerT
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f64, type_info, vector
+from glow_mlir.codegen.builder.types import f32, f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.half import narrow_double
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
@@ -56,6 +57,13 @@ def _is_number(value: SSAValue) -> bool:
         and isinstance(owner.value, FloatAttr)
         and owner.value.value.data == owner.value.value.data
     )
+
+
+def _number(value: SSAValue) -> float:
+    """The number that a constant is."""
+    assert isinstance(value.owner, arith.ConstantOp)
+    assert isinstance(value.owner.value, FloatAttr)
+    return value.owner.value.value.data
 
 
 def _maximum(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -190,6 +198,34 @@ EMITTERS: dict[type[Operation], Emit] = {
     math.IPowIOp: _integer_power,
 }
 """Op → how it is emitted. Ops of `math` on floats are in `scalar_math.MATH`."""
+
+
+def clipping_of(block: Block) -> float | None:
+    """
+    The positive number at which, as at 0, a body clips its only argument, an f32; infinity where it clips at 0 alone.
+
+    `None` for a body that does anything else.
+    """
+    value, *others = block.args
+    if others or value.type != f32:
+        return None
+    found: SSAValue = value
+    lower, upper = -inf, inf
+    for op in block.ops:
+        if isinstance(op, arith.ConstantOp) or not op.results:
+            continue
+        if op.operands[0] is not found or not _is_number(op.operands[-1]):
+            return None
+        number = _number(op.operands[1])
+        if isinstance(op, arith.MaximumfOp):
+            lower = max(lower, number)
+        elif isinstance(op, arith.MinimumfOp):
+            upper = min(upper, number)
+        else:
+            return None
+        found = op.results[0]
+    last = block.last_op
+    return upper if lower == 0 < upper and last is not None and list(last.operands) == [found] else None
 
 
 def can_emit(op: Operation) -> bool:

@@ -63,6 +63,7 @@ KERNELS = {
     "builder/modules": {"_RISCV_UNIT", "_SVE_UNIT"},
     "builder/x86": {"MOST_PACKED", "_CURRENT_ROUNDING", "_PART"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
+    "kernels/clipped_store": {"_LARGEST"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
     "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},

@@ -193,9 +193,17 @@ class Arithmetic(Emission):
 
     def largest_number(self, a: Value, b: Value) -> Value:
         """Return the larger of two floats that are no NaN; any value where one of them is."""
-        if self.target.maxima and self.target.computes(a.info.bits) and a.lanes == 1:
-            return self.intrinsic(f"llvm.maxnum.f{a.info.bits}", (a, b), a.type)
-        return self.max(a, b)
+        return self._of_numbers("llvm.maxnum", a, b) or self.max(a, b)
+
+    def smallest_number(self, a: Value, b: Value) -> Value:
+        """Return the smaller of two floats that are no NaN; any value where one of them is."""
+        return self._of_numbers("llvm.minnum", a, b) or self.min(a, b)
+
+    def _of_numbers(self, intrinsic: str, a: Value, b: Value) -> Value | None:
+        """What an intrinsic gives that takes one instruction for scalars on some machines; `None` on others."""
+        if not self.target.maxima or a.lanes > 1 or not self.target.computes(a.info.bits):
+            return None
+        return self.intrinsic(f"{intrinsic}.f{a.info.bits}", (a, b), a.type)
 
     def umin(self, a: Number, b: Number) -> Value:
         """Return the smaller of two unsigned integers."""

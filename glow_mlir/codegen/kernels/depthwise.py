@@ -23,6 +23,7 @@ from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.clipped_store import Grid, clips_numbers, store_clipped
 from glow_mlir.codegen.kernels.convolution import ConvShape, placed
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
@@ -120,6 +121,13 @@ class _Channels:
         for index in range(kernel.slices):
             offset = self.given[f"slice{index}"] if index else 0
             self._slice(index, self.given["input"].at(offset, kernel.dot.memory), sums)
+        clips_at = None if kernel.epilogue is None else kernel.epilogue.clips_at
+        totals = [total for line in sums for total in line]
+        if clips_at is not None and clips_numbers(self.b, totals, clips_at):
+            given, first = self.given, self.given["output"].at(self.channel, kernel.output_element)
+            steps = given["output_line"], given["output_step"]
+            store_clipped(self.b, totals, Grid(first, kernel.rows, kernel.pixels, *steps), clips_at)
+            return
         for row, line in enumerate(sums):
             for pixel, total in enumerate(line):
                 self._store(row, pixel, total)

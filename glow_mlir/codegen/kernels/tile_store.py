@@ -12,6 +12,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
+from glow_mlir.codegen.kernels.clipped_store import Grid, clips_numbers, store_clipped
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
@@ -110,6 +111,12 @@ class TileStore:
     def _unrolled(self, sums: Sequence[Value]) -> None:
         """A copy of the epilogue for each vector, in registers."""
         kernel = self.kernel
+        clips_at = None if kernel.epilogue is None else kernel.epilogue.clips_at
+        is_even = not kernel.wraps and not any(self.masks)
+        if clips_at is not None and is_even and clips_numbers(self.b, sums, clips_at):
+            grid = Grid(self.given["output"], kernel.rows, kernel.vectors, self.given["output_step"], 1)
+            store_clipped(self.b, sums, grid, clips_at)
+            return
         outputs = row_addresses(self.b, kernel, self.given, "output", self.kernel.output_element)
         planes = [self._plane_rows(index) for index in range(len(kernel.planes))]
         loaded: dict[tuple[int, int], Value] = {}
