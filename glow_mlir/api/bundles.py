@@ -10,7 +10,7 @@ from glow_mlir.api.models import accepted_model, import_any
 from glow_mlir.bundle.compile import Bundle, compile_bundle, joined, wanted_names
 from glow_mlir.bundle.interface import ObjectForm
 from glow_mlir.bundle.layout import entry_names
-from glow_mlir.bundle.names import identifier
+from glow_mlir.bundle.names import bundle_identifier
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
 
@@ -27,7 +27,8 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
     """
     modules = {entry: import_any(accepted_model(model), options.dimensions) for entry, model in models.items()}
     wanted = [(entry, wanted_names(entry, module)) for entry, module in modules.items()]
-    names = entry_names([name if entry or len(found) > 1 else RUN for entry, found in wanted for name in found])
+    bundle = bundle_identifier(name)
+    names = entry_names(bundle, [own if entry or len(found) > 1 else RUN for entry, found in wanted for own in found])
     module = joined(modules, names)
     compilation = Compilation(
         module,
@@ -44,4 +45,4 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
         threads=options.threads or 1,
         tune=options.tune,
     )
-    return compile_bundle(compilation, identifier(name, "bundle").lstrip("_"), names, form or ObjectForm())
+    return compile_bundle(compilation, bundle, names, form or ObjectForm())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation
 
 from glow_mlir.bundle.interface import BundleInterface, ObjectForm
 from glow_mlir.bundle.layout import BundleLayout
+from glow_mlir.bundle.names import distinct
 from glow_mlir.bundle.report import MemoryReport
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
@@ -59,17 +60,14 @@ def joined(modules: Mapping[str, ModuleOp], names: Sequence[str]) -> ModuleOp:
         return next(iter(modules.values()))
     if any(stage_of(module) not in ("", IMPORTED.name) for module in modules.values()):
         raise OptionError("modules that passes have changed cannot share a bundle", hint="give them as imported")
-    whole = ModuleOp([])
-    storage: dict[str, StorageOp] = {}
-    contents: dict[tuple[Attribute, ...], str] = {}
-    ahead = iter(names)
+    union, ahead = _Union(taken=set(names)), iter(names)
     for entry, module in modules.items():
         for function in entries_of(module):
             function.sym_name = StringAttr(next(ahead))
-        _add(module, entry, whole, storage, contents)
+        union.add(module, entry)
         if stage_of(module):
-            whole.attributes[STAGE] = StringAttr(stage_of(module))
-    return whole
+            union.module.attributes[STAGE] = StringAttr(stage_of(module))
+    return union.module
 
 
 def wanted_names(entry: str, module: ModuleOp) -> list[str]:
@@ -82,38 +80,46 @@ def wanted_names(entry: str, module: ModuleOp) -> list[str]:
     return [entry] if len(own) == 1 and entry else [f"{entry}_{name}" if entry else name for name in own]
 
 
-def _add(
-    module: ModuleOp,
-    entry: str,
-    whole: ModuleOp,
-    storage: dict[str, StorageOp],
-    contents: dict[tuple[Attribute, ...], str],
-) -> None:
-    """Move storage and functions of a module to another, under names that are free there."""
-    renamed: dict[str, str] = {}
-    # Functions refer to storage that may stand behind them.
-    for op in sorted(module.body.block.ops, key=lambda op: not isinstance(op, StorageOp)):
-        op.detach()
-        if not isinstance(op, StorageOp):
-            whole.body.block.add_op(op)
-            _rename(op, renamed)
-            continue
-        name = op.sym_name.data
-        if isinstance(op, ConstantOp):
-            key = (op.type, op.weights or op.value or op.sym_name)
-            if (known := contents.get(key)) is not None:
-                renamed[name] = known
+@dataclass
+class _Union:
+    """A module that takes in others; `taken` has the names of its functions and storage."""
+
+    taken: set[str]
+    module: ModuleOp = field(default_factory=lambda: ModuleOp([]))
+    states: set[str] = field(default_factory=set[str])
+    contents: dict[tuple[Attribute, ...], str] = field(default_factory=dict[tuple[Attribute, ...], str])
+    """Type and content of each constant → its name."""
+
+    def add(self, module: ModuleOp, entry: str) -> None:
+        """Move storage and functions of a module here, under names that are free."""
+        renamed: dict[str, str] = {}
+        # Functions refer to storage that may stand behind them.
+        for op in sorted(module.body.block.ops, key=lambda op: not isinstance(op, StorageOp)):
+            op.detach()
+            if not isinstance(op, StorageOp):
+                self.module.body.block.add_op(op)
+                _rename(op, renamed)
                 continue
-        new = name if name not in storage else f"{entry}.{name}"
-        if isinstance(op, ConstantOp):
-            contents[op.type, op.weights or op.value or op.sym_name] = new
-        elif isinstance(op, PlaceholderOp) and new != name:
-            # Callers know state by one name in all entries; inputs and outputs keep theirs.
-            op.label = StringAttr(new if op.role == "state" else op.public_name)
-        renamed[name] = new
-        op.sym_name = StringAttr(new)
-        storage[new] = op
-        whole.body.block.add_op(op)
+            content = (op.type, op.weights or op.value or op.sym_name) if isinstance(op, ConstantOp) else None
+            name = op.sym_name.data
+            if content is not None and content in self.contents:
+                renamed[name] = self.contents[content]
+                continue
+            renamed[name] = self._free(name, entry, self.taken)
+            if content is not None:
+                self.contents[content] = renamed[name]
+            if isinstance(op, PlaceholderOp):
+                # Callers know state by one name in all entries; inputs and outputs keep theirs.
+                label = op.public_name
+                op.label = StringAttr(self._free(label, entry, self.states) if op.role == "state" else label)
+            op.sym_name = StringAttr(renamed[name])
+            self.module.body.block.add_op(op)
+
+    def _free(self, name: str, entry: str, taken: set[str]) -> str:
+        """A name that is not taken, and is from then on."""
+        found = distinct(name if name not in taken else f"{entry}.{name}", taken.__contains__)
+        taken.add(found)
+        return found
 
 
 def _rename(function: Operation, names: Mapping[str, str]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from glow_mlir.runtime.bundle import ABI
+
 _TEXT = """\
 /* Callbacks for the observer of the bundle '{name}': they write what each instruction wrote to the FILE in `context`.
    Written by glow-compile. */
 
-#ifndef GLOW_BUNDLE_DEBUG_H
-#define GLOW_BUNDLE_DEBUG_H
+#include "{name}.h"
+
+#ifndef GLOW_BUNDLE_CALLBACKS_{abi}
+#define GLOW_BUNDLE_CALLBACKS_{abi}
+/* What all instrumented bundles share. */
 
 #include <stdio.h>
 #include <string.h>
-
-#include "{name}.h"
 
 /* The bytes of an element of that type. */
 static inline size_t glow_element_size(const char *type) {{
@@ -43,20 +46,20 @@ static inline void glow_print_element(FILE *file, const char *type, const unsign
   }}
 }}
 
-/* Calls `write` for each element of a buffer, the last axis first. */
-static inline void glow_each_element(const glow_buffer *buffer, const void *address, FILE *file,
+/* Calls `write` for each element of a buffer of that shape, the last axis first. */
+static inline void glow_each_element(const glow_buffer *buffer, const int64_t *shape, const void *address, FILE *file,
                                      void (*write)(FILE *file, const char *type, const unsigned char *at)) {{
   int64_t count = 1;
   const int64_t size = (int64_t)glow_element_size(buffer->type);
   for (uint32_t axis = 0; axis < buffer->rank; ++axis) {{
-    count *= buffer->shape[axis];
+    count *= shape[axis];
   }}
   for (int64_t number = 0; number < count; ++number) {{
     int64_t rest = number;
     int64_t offset = 0;
     for (uint32_t axis = buffer->rank; axis-- > 0;) {{
-      offset += rest % buffer->shape[axis] * buffer->strides[axis];
-      rest /= buffer->shape[axis];
+      offset += rest % shape[axis] * buffer->strides[axis];
+      rest /= shape[axis];
     }}
     write(file, buffer->type, (const unsigned char *)address + offset * size);
   }}
@@ -72,41 +75,46 @@ static inline void glow_write_bytes(FILE *file, const char *type, const unsigned
 }}
 
 /* Writes a line about a value: number, kind and name of the instruction, operand, type and shape. */
-static inline void glow_dump_head(FILE *file, const glow_instruction *instruction, const glow_buffer *buffer) {{
+static inline void glow_dump_head(FILE *file, const glow_instruction *instruction, const glow_buffer *buffer,
+                                  const int64_t *shape) {{
   (void)fprintf(file, "%u %s '%s' %s %s[", (unsigned)instruction->number, instruction->kind, instruction->name,
                 buffer->operand, buffer->type);
   for (uint32_t axis = 0; axis < buffer->rank; ++axis) {{
-    (void)fprintf(file, axis == 0 ? "%lld" : ", %lld", (long long)buffer->shape[axis]);
+    (void)fprintf(file, axis == 0 ? "%lld" : ", %lld", (long long)shape[axis]);
   }}
   (void)fputc(']', file);
 }}
 
 static inline void glow_dump(FILE *file, const glow_instruction *instruction, void *const *addresses,
+                             const int64_t *extents,
                              void (*write)(FILE *file, const char *type, const unsigned char *at),
                              const char *middle) {{
+  uint32_t axes = 0;
   for (uint32_t number = 0; number < instruction->buffer_count; ++number) {{
     const glow_buffer *buffer = &instruction->buffers[number];
+    const int64_t *shape = extents == NULL ? buffer->shape : extents + axes;
     if (buffer->use == 1 || buffer->use == 2) {{
-      glow_dump_head(file, instruction, buffer);
+      glow_dump_head(file, instruction, buffer, shape);
       (void)fputs(middle, file);
-      glow_each_element(buffer, addresses[number], file, write);
+      glow_each_element(buffer, shape, addresses[number], file, write);
       (void)fputc('\\n', file);
     }}
+    axes += buffer->rank;
   }}
 }}
 
 /* For `after`: each value in a line of text. */
 static inline void glow_dump_text(void *context, const glow_instruction *instruction, void *const *addresses,
-                                  uint64_t cycles) {{
+                                  const int64_t *extents, uint64_t cycles) {{
   (void)cycles;
-  glow_dump((FILE *)context, instruction, addresses, glow_write_text, ":");
+  glow_dump((FILE *)context, instruction, addresses, extents, glow_write_text, ":");
 }}
 
 /* For `after`: a line of text, and behind it the elements of the value as bytes, one after the other. */
 static inline void glow_dump_binary(void *context, const glow_instruction *instruction, void *const *addresses,
-                                    uint64_t cycles) {{
+                                    const int64_t *extents, uint64_t cycles) {{
   (void)cycles;
-  glow_dump((FILE *)context, instruction, addresses, glow_write_bytes, "\\n");
+  glow_dump((FILE *)context, instruction, addresses, extents, glow_write_bytes, "\\n");
 }}
 
 #endif
@@ -115,4 +123,4 @@ static inline void glow_dump_binary(void *context, const glow_instruction *instr
 
 def debug_header(name: str) -> str:
     """The text of the header for a bundle of that name."""
-    return _TEXT.format(name=name)
+    return _TEXT.format(name=name, abi=ABI)

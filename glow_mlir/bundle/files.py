@@ -93,7 +93,7 @@ def write_bundle(bundle: Bundle, folder: Path, emit: str = "object") -> None:
         library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
         (place / f"{name}.h").write_text(header(bundle))
         if bundle.form.instrumented:
-            (place / f"{name}_debug.h").write_text(debug_header(name))
+            (place / f"{name}.debug.h").write_text(debug_header(name))
         (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle))
         (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
         if emit != "wasm":

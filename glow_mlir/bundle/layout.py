@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.names import distinct, identifier, identifiers
+from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.artifact import Binding, Entry, Manifest
 from glow_mlir.runtime.bundle import ABI, ENTRY_SUFFIX, SEAL_BYTES
@@ -21,16 +24,26 @@ KEPT = ("state", "packed")
 _RESERVED = ("error", "error_text", "initialize", "constants", "config")
 """What a bundle calls its own behind its name."""
 
+SHARED_NAMES = frozenset(re.findall(r"\bglow_\w+", TYPES + debug_header("")))
+"""What headers of all bundles define."""
+
+OWN_FIELDS = ("sizes", "observer", "nothing")
+"""The fields of the buffers of an entry that are no inputs, outputs or state."""
+
 _FORMS = ("", ENTRY_SUFFIX, "_direct", "_buffers")
 """What is behind the name of an entry in the names of its functions and types."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """An input, output or state of an entry: its name in C, its type in words, and its offset in the mutables."""
+    """
+    An input, output or state of an entry: its name in C, what the names of its macros begin with, its type in words, and
+    its offset in the mutables.
+    """
 
     binding: Binding
     field: str
+    macro: str
     type: str
     offset: int
 
@@ -95,9 +108,9 @@ class BundleLayout:
         return any(layout.entry.threads > 1 for layout in self.entries)
 
 
-def entry_names(wanted: Sequence[str]) -> list[str]:
-    """What C calls entries behind the name of their bundle; no form of one is a form of another."""
-    taken: set[str] = set(_RESERVED)
+def entry_names(bundle: str, wanted: Sequence[str]) -> list[str]:
+    """What C calls entries behind the name of their bundle; no form of one is a form of another, or what all share."""
+    taken = {*_RESERVED, *(name.removeprefix(f"{bundle}_") for name in SHARED_NAMES)}
     found: list[str] = []
     for text in wanted:
         name = distinct(identifier(text), lambda name: any((name + form).lower() in taken for form in _FORMS))
@@ -121,30 +134,29 @@ def lay_out(name: str, target: Target, manifest: Manifest, types: Mapping[tuple[
                 state[binding.name] = begin
                 begin += rounded(binding.nbytes)
     found: list[EntryLayout] = []
+    macros: set[str] = set()
     first_status = 0
     for entry in entries:
         short = entry.name.removeprefix(f"{name}_").removesuffix(ENTRY_SUFFIX)
-        places, end = _places(entry, state, begin, types)
-        macro = name if len(entries) == 1 else f"{name}_{short}"
         symbol = f"{name}_{short}"
-        found.append(EntryLayout(short, symbol, macro.upper(), entry, tuple(places), end, first_status))
+        macro = (name if len(entries) == 1 else symbol).upper()
+        places: list[Place] = []
+        end = begin
+        for binding, field in zip(entry.bindings, _fields(entry), strict=True):
+            is_kept = binding.role in KEPT
+            offset = state[binding.name] if is_kept else end
+            end += 0 if is_kept else rounded(binding.nbytes)
+            own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
+            macros.add(own)
+            places.append(Place(binding, field, own, types[entry.name, binding.role, binding.name], offset))
+        found.append(EntryLayout(short, symbol, macro, entry, tuple(places), end, first_status))
         first_status += len(entry.failures)
     return BundleLayout(name, target, tuple(found), manifest, state)
 
 
-def _places(
-    entry: Entry, state: Mapping[str, int], begin: int, types: Mapping[tuple[str, str, str], str]
-) -> tuple[list[Place], int]:
-    """The places of the bindings of an entry, and the end of the last."""
-    # An input and an output of one name stay apart by what they are.
-    fields = identifiers(binding.name for binding in entry.bindings)
-    places: list[Place] = []
-    for binding, field in zip(entry.bindings, fields, strict=True):
-        is_kept = binding.role in KEPT
-        offset = state[binding.name] if is_kept else begin
-        begin += 0 if is_kept else rounded(binding.nbytes)
-        places.append(Place(binding, field, types[entry.name, binding.role, binding.name], offset))
-    return places, begin
+def _fields(entry: Entry) -> list[str]:
+    """What C calls the bindings of an entry; an input and an output of one name stay apart by macros' roles."""
+    return identifiers((binding.name for binding in entry.bindings), OWN_FIELDS)
 
 
 def version_of(manifest: Manifest, contents: np.ndarray) -> int:

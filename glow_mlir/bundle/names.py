@@ -13,18 +13,54 @@ _KEYWORDS = frozenset(
     friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected
     public register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast
     struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual
-    void volatile wchar_t while xor xor_eq errno assert offsetof NULL linux unix
+    void volatile while xor xor_eq
     """.split()
 )
-"""The words of C and C++ that are no names, and macros of the systems."""
+"""The words of C and C++, which are no names."""
+
+_MACROS = re.compile(
+    r"NULL|NAN|I|BUFSIZ|TRUE|FALSE|stdin|stdout|stderr|errno|assert|offsetof|linux|unix"
+    r"|E[A-Z0-9]+|(SIG|LC_|SEEK_|CLOCKS_|EXIT_|FE_|FLT_|DBL_|LDBL_|PRI|SCN|FP_|ATOMIC_|HUGE_VAL|INFINIT)\w*"
+    r"|[A-Z0-9_]+_(MAX|MIN|C|BIT|WIDTH)"
+)
+"""What headers of C and of the systems define as macros, and names that they keep (C11, 7.31)."""
+
+_TYPES = re.compile(r"\w+_t")
+"""Names of types of C and of POSIX."""
+
+_HEADERS = frozenset(
+    """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar wctype
+    dirent dlfcn fcntl malloc memory poll pthread sched semaphore spawn termios
+    """.split()
+)
+"""Headers of C and of POSIX, which one of the same name in a folder of bundles would hide."""
+
+OURS = "glow"
+"""What the names begin with that all bundles share."""
 
 
 def identifier(text: str, otherwise: str = "unnamed") -> str:
     """The text as a name of C: letters, digits and underscores of ASCII; `otherwise` where nothing is left of it."""
+    found = _word(text, otherwise)
+    return f"{found}_" if _is_taken(found) else found
+
+
+def bundle_identifier(text: str) -> str:
+    """The text as what the names of a bundle, and of its header, begin with."""
+    found = _word(text, "bundle")
+    return f"{found}_model" if _is_taken(found) or found.lower() in _HEADERS | {OURS} else found
+
+
+def _word(text: str, otherwise: str) -> str:
     found = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or otherwise
-    if found[0].isdigit():
-        found = f"x{found}"
-    return f"{found}_" if found in _KEYWORDS else found
+    return f"x{found}" if found[0].isdigit() else found
+
+
+def _is_taken(name: str) -> bool:
+    """Whether a name means something in C, or in one of its headers."""
+    return name in _KEYWORDS or any(pattern.fullmatch(name) for pattern in (_MACROS, _TYPES))
 
 
 def distinct(wanted: str, is_taken: Callable[[str], bool]) -> str:
@@ -36,9 +72,9 @@ def distinct(wanted: str, is_taken: Callable[[str], bool]) -> str:
     return found
 
 
-def identifiers(texts: Iterable[str]) -> list[str]:
-    """A name of C for each text; no two are equal, in capitals either."""
-    taken: set[str] = set()
+def identifiers(texts: Iterable[str], reserved: Iterable[str] = ()) -> list[str]:
+    """A name of C for each text; none is reserved, and no two are equal, in capitals either."""
+    taken = {name.upper() for name in reserved}
     found: list[str] = []
     for text in texts:
         found.append(distinct(identifier(text), lambda name: name.upper() in taken))
@@ -47,9 +83,9 @@ def identifiers(texts: Iterable[str]) -> list[str]:
 
 
 def comment(text: str) -> str:
-    """The text as a comment of C may have it: in one line of ASCII, and no end of a comment in it."""
+    """The text as a comment of C may have it: in one line of ASCII, and no end of a comment, nor trigraphs, in it."""
     plain = "".join(letter if " " <= letter <= "~" and letter != "\\" else _escaped(letter) for letter in text)
-    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", plain)
 
 
 def _escaped(letter: str) -> str:

@@ -37,7 +37,7 @@ from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import element_of, largest_shape
+from glow_mlir.dialects.shapes import element_of, largest_shape, rank_of
 from glow_mlir.dialects.symbol_binding import used_symbols
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
@@ -183,7 +183,7 @@ class FunctionEmission:
                 self.instrumentation = self._instrumentation(b, arguments[1])
             bound = {op.bound.name for op in operations(self.function) if isinstance(op, BindSymbolOp)}
             given = {name: slot for name, slot in self.slots.items() if name not in bound}
-            self.extents = {name: b.index(slot.load(i64)) for name, slot in given.items()}
+            self.extents.update((name, b.index(slot.load(i64))) for name, slot in given.items())
             if self.statuses:
                 self.status = b.stack(i32, 1)
                 self.status.store(b.constant(0, i32))
@@ -349,11 +349,15 @@ class FunctionEmission:
     def _instrumentation(self, b: Builder, bindings: Value) -> Instrumentation:
         """What calls the observer that is behind all other bindings."""
         behind = len(self.function.binding_names) + bool(self.slots) + self.profile
-        operands = (len(list(op.named_uses())) for op in operations(self.function) if isinstance(op, Instruction))
-        addresses = b.stack(ptr, max(operands, default=1), self.module.target.pointer_bits // 8)
+        told = [op for op in operations(self.function) if isinstance(op, Instruction)]
+        operands = max((len(list(op.named_uses())) for op in told), default=1)
+        addresses = b.stack(ptr, operands, self.module.target.pointer_bits // 8)
+        axes = max((sum(rank_of(value) for _, _, value in op.named_uses()) for op in told), default=1)
+        extents = b.stack(i64, axes) if self.slots else b.null()
         name = self.function.sym_name.data
         data = ConstantData(self.module.target, f"{name}.data", self.module.module.body.block.add_op)
-        return Instrumentation(self.module, data, bindings.at(behind, ptr).load(ptr), addresses)
+        observer = bindings.at(behind, ptr).load(ptr)
+        return Instrumentation(self.module, data, observer, addresses, extents, self.extents)
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,11 +15,13 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.constant_data import Constant, ConstantData, struct, word
+from glow_mlir.codegen.selection.kernel import extents_at
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import strides_of
-from glow_mlir.dialects.shapes import element_of, largest_shape
+from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.ir.locations import location_name
+from glow_mlir.support.symbols import Size
 
 QUALIFIERS = (Qualifier.IN, Qualifier.OUT, Qualifier.INOUT, Qualifier.SCRATCH)
 """How an instruction uses a buffer, by its number."""
@@ -34,7 +36,7 @@ _COUNTERS = {
 }
 """Architecture → what counts cycles, or steps of a clock where programs may not read those."""
 
-_WITH_CYCLE_REGISTER = ("thumbv7", "thumbv8.1m.main", "thumbv8m.main")
+_WITH_CYCLE_REGISTER = ("thumbv7m", "thumbv7em", "thumbv8.1m.main", "thumbv8m.main")
 _CYCLE_REGISTER = 0xE0001004
 """Where Cortex-M of these architectures have DWT->CYCCNT, which counts once a program has switched it on."""
 
@@ -43,27 +45,42 @@ _OBSERVE = "observe"
 
 @dataclass
 class Instrumentation:
-    """What an entry needs to call its observer, whose address is given; `addresses` has room for those of buffers."""
+    """
+    What an entry needs to call its observer, whose address is given.
+
+    `addresses` has room for those of buffers, `extents` for the sizes of all their axes.
+    """
 
     module: ModuleBuilder
     data: ConstantData
     observer: Value
     addresses: Value
+    extents: Value
+    symbols: Mapping[str, Value]
+    """What the symbols in sizes are, by name, as far as they are known."""
     count: int = 0
 
     @contextmanager
     def around(self, b: Builder, op: Instruction, pointers: Sequence[Value]) -> Generator[None]:
         """Tell of an instruction, which works on those addresses, before and after the code that is built inside."""
         record = self._record(op)
-        self._tell(b, record, pointers, BEFORE)
-        yield
-        self._tell(b, record, pointers, AFTER)
+        sizes = [size for _, _, value in op.named_uses() for size in sizes_of(value)]
+        for when in (BEFORE, AFTER):
+            # A callback may keep what it likes in the arrays; a kernel has its addresses in registers.
+            for position, pointer in enumerate(pointers):
+                self.addresses.at(position, ptr).store(pointer)
+            known = [b.symbol(record), self.addresses, self._extents(b, sizes), b.index(when)]
+            b.call(_observe(self.module), [self.observer, *known])
+            if when == BEFORE:
+                yield
 
-    def _tell(self, b: Builder, record: str, pointers: Sequence[Value], when: int) -> None:
-        # A callback may keep what it likes in the array; a kernel has its addresses in registers.
-        for position, pointer in enumerate(pointers):
-            self.addresses.at(position, ptr).store(pointer)
-        b.call(_observe(self.module), [self.observer, b.symbol(record), self.addresses, b.index(when)])
+    def _extents(self, b: Builder, sizes: Sequence[Size]) -> Value:
+        """The address of the sizes of all axes; null where the record has them."""
+        if all(isinstance(size, int) for size in sizes):
+            return b.null()
+        for position, extent in enumerate(extents_at(sizes, self.symbols)):
+            self.extents.at(position, i64).store(b.cast(b.index(extent), i64))
+        return self.extents
 
     def _record(self, op: Instruction) -> str:
         """The name of the `glow_instruction` that is an instruction."""
@@ -94,14 +111,14 @@ class Instrumentation:
 def _observe(module: ModuleBuilder) -> str:
     """The function that calls what is registered, if there is something."""
     if _OBSERVE not in module.signatures:
-        parameters = [ptr, ptr, ptr, index_type]
+        parameters = [ptr, ptr, ptr, ptr, index_type]
         with define_function(module, _OBSERVE, parameters, internal=True, inline=False) as (b, arguments):
-            observer, record, addresses, when = arguments
+            observer, record, addresses, extents, when = arguments
             with b.when(b.address(observer).ne(0)):
                 callback = observer.at(when, ptr).load(ptr)
                 with b.when(b.address(callback).ne(0)):
                     context = observer.at(CONTEXT, ptr).load(ptr)
-                    b.call_pointer(callback, [context, record, addresses, cycles(b)])
+                    b.call_pointer(callback, [context, record, addresses, extents, cycles(b)])
     return _OBSERVE
 
 

@@ -12,7 +12,7 @@ from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache import artifact_digests
 from glow_mlir.support.json_text import parsed_json
 
-ABI = 1
+ABI = 2
 """The version of how bundles are called, and of what their files hold."""
 
 SEAL_BYTES = 16

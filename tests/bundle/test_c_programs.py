@@ -66,14 +66,14 @@ def compiled(folder: Path, *arguments: object) -> None:
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the bundles `pair`, of two models, `cut`, for two threads, `seen`, instrumented, and `free`."""
+    """A folder with the bundles `pair`, of two models, `cut`, for two threads, and `seen` and `free`, instrumented."""
     folder = tmp_path_factory.mktemp("bundles")
     for name, text in (("lookup", LOOKUP), ("count", COUNT), ("cut", CUT), ("free", FREE)):
         (folder / f"{name}.mlir").write_text(text)
     compiled(folder, "lookup=lookup.mlir", "count=count.mlir", "--name", "pair", "--api", "dynamic", "-o", "out")
     compiled(folder, "cut.mlir", "--threads", 2, "--emit", "archive", "-o", "out")
     compiled(folder, "count.mlir", "--name", "seen", "--instrument", "--constants", "object", "-o", "out")
-    compiled(folder, "free.mlir", "-o", "out")
+    compiled(folder, "free.mlir", "--instrument", "-o", "out")
     return folder / "out"
 
 
@@ -87,7 +87,7 @@ def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
 @pytest.mark.parametrize("flags", [("-std=c99", "-xc"), ("-std=c++17", "-xc++")])
 def test_headers_are_strict_c_and_cpp(bundles: Path, flags: tuple[str, ...]) -> None:
     checked(bundles / "pair.h", *flags)
-    checked(bundles / "seen_debug.h", *flags)
+    checked(bundles / "seen.debug.h", *flags)
 
 
 def test_models_share_constants_of_the_same_content(bundles: Path) -> None:

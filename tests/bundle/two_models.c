@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "cut.h"
-#include "free.h"
+#include "free.debug.h"
 #include "pair.h"
-#include "seen_debug.h"
+#include "seen.debug.h"
 
 #define CHECK(holds)     \
   do {                   \
@@ -221,7 +221,7 @@ static int run_any(const glow_config *config, const char *name, const void *give
   glow_arguments arguments = {config->version, constants, own_mutables, own_activations, NULL, NULL, NULL};
   const glow_entry *entry = config->entries;
   CHECK(config->mutables <= sizeof own_mutables && config->activations <= sizeof own_activations);
-  CHECK(config->abi == 1 && config->alignment == PAIR_ALIGNMENT && config->constants == sizeof constants);
+  CHECK(config->abi == 2 && config->alignment == PAIR_ALIGNMENT && config->constants == sizeof constants);
   CHECK(config->constants_data == NULL && config->initialize != NULL);
   CHECK(config->initialize(&arguments) == 0);
   while (strcmp(entry->name, name) != 0) {
@@ -267,7 +267,7 @@ static int sizes_at_run_time(void) {
   int64_t sizes[1] = {2};
   float *x = (float *)(void *)(own + FREE_INPUT_X_OFFSET);
   float *y = (float *)(void *)(own + FREE_OUTPUT_RESULT_OFFSET);
-  const free_run_buffers buffers = {x, y, sizes};
+  const free_run_buffers buffers = {x, y, sizes, NULL};
   CHECK(FREE_INPUT_X_SIZE == 3 * 4 * sizeof(float) && FREE_SIZE_0 == 0);
   x[7] = 7.0F;
   x[8] = 8.0F;
@@ -283,6 +283,27 @@ static int sizes_at_run_time(void) {
   return 0;
 }
 
+/* What is written has the sizes of the call, and nothing from beyond them. */
+static int watched_sizes_at_run_time(void) {
+  static ALIGNED uint8_t own_constants[] = {
+#include "free.weights.txt"
+  };
+  static ALIGNED uint8_t own[FREE_MUTABLES_SIZE];
+  static ALIGNED uint8_t own_activations[FREE_ACTIVATIONS_SIZE];
+  glow_arguments arguments = FREE_ARGUMENTS(own_constants, own, own_activations);
+  int64_t sizes[1] = {2};
+  char line[256];
+  FILE *file = tmpfile();
+  const glow_observer writer = {NULL, glow_dump_text, file};
+  arguments.sizes = sizes;
+  arguments.observer = &writer;
+  CHECK(file != NULL && free_run(&arguments) == FREE_OK);
+  rewind(file);
+  CHECK(fgets(line, sizeof line, file) != NULL && strstr(line, "[2, 4]: -0 -0 -0 -0 -0 -0 -0 -0\n") != NULL);
+  CHECK(fclose(file) == 0);
+  return 0;
+}
+
 /* What callbacks have been told of. */
 struct told {
   int before;
@@ -291,15 +312,19 @@ struct told {
   float last;
 };
 
-static void count_before(void *context, const glow_instruction *instruction, void *const *addresses, uint64_t cycles) {
+static void count_before(void *context, const glow_instruction *instruction, void *const *addresses,
+                         const int64_t *extents, uint64_t cycles) {
   struct told *told = (struct told *)context;
   (void)addresses;
+  (void)extents;
   told->before += instruction->number == (uint32_t)told->before && told->before == told->after;
   told->cycles = cycles;
 }
 
-static void count_after(void *context, const glow_instruction *instruction, void *const *addresses, uint64_t cycles) {
+static void count_after(void *context, const glow_instruction *instruction, void *const *addresses,
+                        const int64_t *extents, uint64_t cycles) {
   struct told *told = (struct told *)context;
+  (void)extents;
   told->after += instruction->buffer_count > 0 && instruction->kind[0] != '\0' && cycles >= told->cycles;
   for (uint32_t number = 0; number < instruction->buffer_count; ++number) {
     const glow_buffer *buffer = &instruction->buffers[number];
@@ -337,7 +362,8 @@ static int instrumented(void) {
 }
 
 int main(int count, char **arguments) {
-  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form, sizes_at_run_time, instrumented};
+  int (*const tests[])(void) = {static_form, direct_form, state, mistakes, four_threads, stack_bound, parallel, dynamic_form, sizes_at_run_time, watched_sizes_at_run_time,
+                              instrumented};
   if (count != 2 || !read_file(arguments[1], constants, sizeof constants)) {
     return 1;
   }
