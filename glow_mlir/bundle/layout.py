@@ -37,8 +37,8 @@ _FORMS = ("", ENTRY_SUFFIX, "_direct", "_buffers")
 @dataclass(frozen=True)
 class Place:
     """
-    An input, output or state of an entry: its name in C, what the names of its macros begin with, its type in words, and
-    its offset in the mutables.
+    An input, output or state of an entry: its name in C, what the names of its macros begin with, its type in words,
+    and its offset in the mutables.
     """
 
     binding: Binding

@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.ir.locations import location_name
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Sizes
 
 QUALIFIERS = (Qualifier.IN, Qualifier.OUT, Qualifier.INOUT, Qualifier.SCRATCH)
 """How an instruction uses a buffer, by its number."""
@@ -64,7 +64,7 @@ class Instrumentation:
     def around(self, b: Builder, op: Instruction, pointers: Sequence[Value]) -> Generator[None]:
         """Tell of an instruction, which works on those addresses, before and after the code that is built inside."""
         record = self._record(op)
-        sizes = [size for _, _, value in op.named_uses() for size in sizes_of(value)]
+        sizes = tuple(size for _, _, value in op.named_uses() for size in sizes_of(value))
         for when in (BEFORE, AFTER):
             # A callback may keep what it likes in the arrays; a kernel has its addresses in registers.
             for position, pointer in enumerate(pointers):
@@ -74,7 +74,7 @@ class Instrumentation:
             if when == BEFORE:
                 yield
 
-    def _extents(self, b: Builder, sizes: Sequence[Size]) -> Value:
+    def _extents(self, b: Builder, sizes: Sizes) -> Value:
         """The address of the sizes of all axes; null where the record has them."""
         if all(isinstance(size, int) for size in sizes):
             return b.null()

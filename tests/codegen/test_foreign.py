@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.llvm import foreign
@@ -47,6 +52,29 @@ def test_the_answer_to_an_interrupted_request_is_not_taken_for_the_next(monkeypa
         with pytest.raises(KeyboardInterrupt):
             assembly_text(RIGHT.replace("NAME", "first"), PRESETS["cortex-m4"])
     assert "second:" in assembly_text(RIGHT.replace("NAME", "second"), PRESETS["cortex-m4"])
+
+
+def test_the_child_imports_what_its_parent_does_and_nothing_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "tempfile.py").write_text("raise SystemExit('this is not the library')\n")
+    (tmp_path / "glow_mlir").mkdir()
+    program = """
+import sys
+sys.path[:0] = [sys.argv[1]]
+from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.codegen.llvm.objects import assembly_text
+sys.exit("f:" not in assembly_text("define i32 @f(i32 %x) {\\n  ret i32 %x\\n}\\n", PRESETS["cortex-m4"]))
+"""
+    command = [sys.executable, "-P", "-c", program, str(ROOT)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_part_of_an_answer_is_none() -> None:
+    whole = io.BytesIO()
+    foreign._write(whole, b"failure", b"data")  # pyright: ignore[reportPrivateUsage]
+    for length in range(len(whole.getvalue())):
+        read = foreign._read(io.BytesIO(whole.getvalue()[:length]), 2)  # pyright: ignore[reportPrivateUsage]
+        assert len(read) == (length >= 15)
 
 
 def test_a_forked_process_does_not_speak_to_the_child_of_another() -> None:

@@ -10,49 +10,51 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import IO, Any
 
-from glow_mlir.codegen.llvm.machines import Machine
-
-FORMS = ("object_file", "assembly")
-"""What can be asked for: methods of `Machine`."""
+from glow_mlir.codegen.llvm.machines import Form, Machine
 
 
 class ForeignEmissionError(Exception):
-    """What LLVM said of a module, in one line, before it ended or gave up."""
+    """What LLVM said of a module, in one line, before it ended or gave up; `said` is all that it wrote to stderr."""
+
+    def __init__(self, reason: str, said: str) -> None:
+        super().__init__(reason)
+        self.said = said
 
 
-def emitted(machine: Machine, text: str, form: str) -> bytes:
+@dataclass(frozen=True)
+class Emission:
+    """What LLVM has made of a module, and what it said on stderr meanwhile: warnings."""
+
+    data: bytes
+    said: str
+
+
+def emitted(machine: Machine, text: str, form: Form) -> Emission:
     """
-    What the method `form` of a machine makes of LLVM IR text, as bytes.
+    What a machine makes of LLVM IR text in that form.
 
     Raises `ForeignEmissionError` with the reason where there is none.
     """
     with _lock:
-        return _child().ask(machine, text, form)
-
-
-def stack_frames(machine: Machine, text: str) -> dict[str, int]:
-    """
-    The bytes that each function of LLVM IR text takes of the stack, as LLVM says; those that take none are left out.
-
-    Raises `ForeignEmissionError` as `emitted`. LLVM tells in warnings on stderr, which is that of the child.
-    """
-    asking = _ATTRIBUTES.sub(r'\g<0> "warn-stack-size"="0"', text)
-    with _lock:
         child = _child()
-        child.ask(machine, asking, "object_file")
-        return {name: int(size) for size, name in _FRAME.findall(child.said())}
+        return Emission(child.ask(machine, text, form), child.said())
 
 
-_ATTRIBUTES = re.compile(r"^attributes #\d+ = \{", re.MULTILINE)
-_FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(0\) in function '([^']+)'")
+def _environment() -> dict[str, str]:
+    """The environment in which a Python finds what this one finds, and nothing in the folder where it is started."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), *_PACKAGES])}
+
+
+_PACKAGES = [str(Path(__file__).resolve().parents[len(__name__.split(".")) - 1])]
+"""Where this package is, for one that was imported by a relative path."""
 
 
 class _Child:
@@ -61,7 +63,11 @@ class _Child:
     def __init__(self) -> None:
         self._said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said
+            [sys.executable, "-P", "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            env=_environment(),
         )
 
     @property
@@ -69,7 +75,7 @@ class _Child:
         """Whether it can be asked."""
         return self._process.poll() is None
 
-    def ask(self, machine: Machine, text: str, form: str) -> bytes:
+    def ask(self, machine: Machine, text: str, form: Form) -> bytes:
         """Send a request and wait for the answer."""
         self._said.seek(0)
         self._said.truncate()
@@ -88,10 +94,10 @@ class _Child:
             raise
         if len(answer) < 2:
             self._process.wait()
-            raise ForeignEmissionError(self._last_words())
+            raise ForeignEmissionError(self._last_words(), self.said())
         failure, data = answer
         if failure:
-            raise ForeignEmissionError(failure.decode())
+            raise ForeignEmissionError(failure.decode(), self.said())
         return data
 
     def said(self) -> str:
@@ -159,9 +165,10 @@ def _read(stream: IO[bytes], count: int) -> list[bytes]:
     found: list[bytes] = []
     while len(found) < count:
         head = stream.read(8)
-        if len(head) < 8:
+        length = int.from_bytes(head, "little")
+        if len(head) < 8 or len(part := stream.read(length)) < length:
             break
-        found.append(stream.read(int.from_bytes(head, "little")))
+        found.append(part)
     return found
 
 
@@ -170,11 +177,11 @@ def serve() -> None:
     while len(request := _read(sys.stdin.buffer, 2)) == 2:
         asked: dict[str, Any] = json.loads(request[0])
         try:
-            made = getattr(Machine(**asked["machine"]), asked["form"])(request[1].decode())
+            made = Machine(**asked["machine"]).emitted(request[1].decode(), asked["form"])
         except RuntimeError as error:
             _write(sys.stdout.buffer, " ".join(str(error).split()).encode(), b"")
         else:
-            _write(sys.stdout.buffer, b"", made if isinstance(made, bytes) else made.encode())
+            _write(sys.stdout.buffer, b"", made)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 PASSES_ATTRIBUTE = "glow-passes"
 
@@ -29,6 +29,9 @@ The lists of passes a function may name in its attribute `glow-passes`: methods 
 """
 
 CODEGEN_LEVEL = 2
+
+Form = Literal["object", "assembly", "data_layout"]
+"""What can be asked for."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,16 @@ class Machine:
         """The first part of the triple."""
         return self.triple.split("-", maxsplit=1)[0]
 
-    def object_file(self, text: str) -> bytes:
-        """The object file of a module in LLVM IR text. Raises `RuntimeError` with what LLVM says of the text."""
+    def emitted(self, text: str, form: Form) -> bytes:
+        """
+        What LLVM makes of a module in LLVM IR text: an object file, its assembly, or, if it makes an object file of
+        it, the layout of data. Raises `RuntimeError` with what LLVM says of the text.
+        """
         machine, module = self._prepared(text)
-        return bytes(machine.emit_object(module))
-
-    def assembly(self, text: str) -> str:
-        """The assembly of a module in LLVM IR text, for people and for tests. Raises as `object_file` does."""
-        machine, module = self._prepared(text)
-        return cast("str", machine.emit_assembly(module))
+        if form == "assembly":
+            return cast("str", machine.emit_assembly(module)).encode()
+        made = bytes(machine.emit_object(module))
+        return made if form == "object" else str(machine.target_data).encode()
 
     def _prepared(self, text: str) -> tuple[Any, Any]:
         """A target machine, and the verified module in a context of its own, behind the passes that it asks for."""

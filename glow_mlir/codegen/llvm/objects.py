@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from glow_mlir.codegen.llvm import foreign
-from glow_mlir.codegen.llvm.foreign import ForeignEmissionError, emitted
-from glow_mlir.codegen.llvm.machines import Machine, native_architecture
+import re
+
+from glow_mlir.codegen.llvm.foreign import Emission, ForeignEmissionError, emitted
+from glow_mlir.codegen.llvm.machines import Form, Machine, native_architecture
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.dialects.target import Target
 
@@ -24,26 +25,14 @@ def compile_text(text: str, target: Target) -> bytes:
 
     Raises `EmissionError` when LLVM does not accept the text, or cannot compile it for the target.
     """
-    machine = machine_of(target)
-    if machine.architecture != native_architecture():
-        return _foreign(machine, text, "object_file")
-    try:
-        return machine.object_file(text)
-    except RuntimeError as error:
-        raise EmissionError(f"LLVM refuses the module: {error}") from error
+    return _emission(text, target, "object").data
 
 
 def assembly_text(text: str, target: Target) -> str:
     """
     Return the assembly of a module in LLVM IR text, for people and for tests. Raises as `compile_text` does.
     """
-    machine = machine_of(target)
-    if machine.architecture != native_architecture():
-        return _foreign(machine, text, "assembly").decode()
-    try:
-        return machine.assembly(text)
-    except RuntimeError as error:
-        raise EmissionError(f"LLVM refuses the module: {error}") from error
+    return _emission(text, target, "assembly").data.decode()
 
 
 def stack_frames(text: str, target: Target) -> dict[str, int]:
@@ -51,16 +40,22 @@ def stack_frames(text: str, target: Target) -> dict[str, int]:
     Return the bytes that each function of a module in LLVM IR text takes of the stack; those that take none are left
     out. Raises as `compile_text` does.
     """
+    # LLVM tells in warnings on stderr, which must be that of another process to be read.
+    asking = _ATTRIBUTES.sub(r'\g<0> "warn-stack-size"="0"', text)
+    said = _emission(asking, target, "object", apart=True).said
+    return {name: int(size) for size, name in _FRAME.findall(said)}
+
+
+_ATTRIBUTES = re.compile(r"^attributes #\d+ = \{", re.MULTILINE)
+_FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(0\) in function '([^']+)'")
+
+
+def _emission(text: str, target: Target, form: Form, apart: bool = False) -> Emission:
+    """What LLVM makes of a module: in this process, or in one of their own for other architectures, and if `apart`."""
     machine = machine_of(target)
     try:
-        return foreign.stack_frames(machine, text)
-    except ForeignEmissionError as error:
-        raise EmissionError(f"LLVM refuses the module for {machine.triple}: {error}") from error
-
-
-def _foreign(machine: Machine, text: str, form: str) -> bytes:
-    """What a process of its own emits."""
-    try:
-        return emitted(machine, text, form)
-    except ForeignEmissionError as error:
+        if apart or machine.architecture != native_architecture():
+            return emitted(machine, text, form)
+        return Emission(machine.emitted(text, form), "")
+    except (RuntimeError, ForeignEmissionError) as error:
         raise EmissionError(f"LLVM refuses the module for {machine.triple}: {error}") from error
