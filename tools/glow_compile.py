@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +96,7 @@ def named_models(args: Namespace) -> dict[str, str]:
     """Entry → path; a single model may have none. Raises `OptionError` where it is not clear which is which."""
     found: dict[str, str] = {}
     for text in args.models:
-        entry, _, path = text.rpartition("=")
+        entry, _, path = ("", "", text) if "=" not in text or Path(text).exists() else text.partition("=")
         if not path:
             raise OptionError(f"'{text}' names no file", hint="ENTRY=model.onnx")
         if not entry and len(args.models) > 1:
@@ -113,19 +113,32 @@ def named_models(args: Namespace) -> dict[str, str]:
 
 def execute(args: Namespace) -> int:
     """Do what the options say; the exit code."""
-    from glow_mlir.bundle.files import write_bundle
-    from glow_mlir.ir.text import write_text
-
     models = named_models(args)
     name = args.name or Path(next(iter(models.values()))).stem
     bundle = compiled(args, models, name)
-    folder = Path(args.output or bundle.name)
-    write_bundle(bundle, folder, args.emit)
-    report = bundle.report
-    if args.report is not None:
-        write_text(report.json() if args.report.endswith(".json") else report.html(), Path(args.report))
-    print(report.text(), end="")
+    write_files(args, bundle, Path(args.output or bundle.name), models.values())
+    print(bundle.report.text(), end="")
     return EXIT_OK
+
+
+def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[str]) -> None:
+    """Write the bundle, and the report that the options ask for: both, or nothing."""
+    from glow_mlir.bundle.files import write_bundle
+    from glow_mlir.support.files import replaced
+
+    given = (*models, args.load_profile, args.load_configuration)
+    read = [Path(file) for file in given if file is not None]
+    if args.report is None:
+        write_bundle(bundle, folder, args.emit, read)
+        return
+    report = Path(args.report)
+    text = bundle.report.json() if report.suffix == ".json" else bundle.report.html()
+    if report.resolve().parent == folder.resolve():
+        write_bundle(bundle, folder, args.emit, read, {report.name: text})
+        return
+    with replaced(report) as file:
+        file.write(text.encode())
+        write_bundle(bundle, folder, args.emit, read)
 
 
 def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,6 +16,7 @@ from glow_mlir.codegen.llvm.symbols import symbols
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, OBJECT_SUFFIX, WEIGHTS_SUFFIX
 from glow_mlir.runtime.cache import artifact_digests
+from glow_mlir.support.files import placed_files
 
 ROW = 24
 """Bytes in a line of the weights as text."""
@@ -81,14 +79,40 @@ set({name}_WEIGHTS "${{CMAKE_CURRENT_LIST_DIR}}/{name}{WEIGHTS_SUFFIX}")
 """
 
 
-def write_bundle(bundle: Bundle, folder: Path, emit: str = "object") -> None:
-    """
-    Write the files of a bundle into a folder, which is made; `emit` is `object`, or what to make of it as well.
+_ENDS = (
+    OBJECT_SUFFIX,
+    *SUFFIXES.values(),
+    ".h",
+    ".debug.h",
+    MANIFEST_SUFFIX,
+    ".mlir",
+    WEIGHTS_SUFFIX,
+    ".weights.txt",
+    "-config.cmake",
+)
+"""What is behind its name in the names of the files of a bundle, whichever of them it has."""
 
-    Raises `OptionError` where that is impossible.
+
+def write_bundle(
+    bundle: Bundle,
+    folder: Path,
+    emit: str = "object",
+    read: Iterable[Path] = (),
+    others: Mapping[str, str] | None = None,
+) -> None:
+    """
+    Write the files of a bundle into a folder, which is made, and take away those of an earlier one of that name.
+
+    `emit` is `object`, or what to make of it as well; `others` has the texts of more files by name. Raises
+    `OptionError` where that is impossible, and where the bundle would replace a file that was `read` for it; then
+    nothing has changed.
     """
     name, artifact = bundle.name, bundle.artifact
-    with made_folder(folder) as place:
+    files = {f"{name}{end}" for end in _ENDS}
+    if taken := files & (others or {}).keys():
+        raise OptionError("is a file of the bundle itself", file=str(folder / taken.pop()), hint="another name")
+    has_earlier = (folder / f"{name}{MANIFEST_SUFFIX}").exists() and (folder / f"{name}.h").exists()
+    with placed_files(folder, read, files if has_earlier else ()) as place:
         _write_library(bundle, place, emit)
         library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
         (place / f"{name}.h").write_text(header(bundle))
@@ -103,6 +127,8 @@ def write_bundle(bundle: Bundle, folder: Path, emit: str = "object") -> None:
         (place / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
         if not bundle.form.constants:
             (place / f"{name}.weights.txt").write_text(weights_text(data))
+        for other, text in (others or {}).items():
+            (place / other).write_text(text, encoding="utf-8")
 
 
 def _write_library(bundle: Bundle, place: Path, emit: str) -> None:
@@ -115,27 +141,3 @@ def _write_library(bundle: Bundle, place: Path, emit: str) -> None:
     elif emit != "object":
         exported = [symbol.name for symbol in symbols(code) if symbol.defined and symbol.exported]
         linked([path], place / f"{name}{SUFFIXES[emit]}", emit, bundle.layout.target, exported)
-
-
-@contextmanager
-def made_folder(folder: Path) -> Generator[Path]:
-    """
-    Give a folder to write into, whose files take their places in `folder` once all are complete.
-
-    Files of other names stay there. Raises `OptionError` where that is impossible; then nothing is left of it.
-    """
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial.mkdir()
-        try:
-            yield partial
-            if folder.exists():
-                for file in partial.iterdir():
-                    file.replace(folder / file.name)
-            else:
-                partial.rename(folder)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        raise OptionError(f"cannot be written: {error.strerror or error}", file=str(folder)) from error

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
-from collections.abc import Generator
+import tempfile
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, UnsupportedOperation
 from pathlib import Path
@@ -59,3 +62,58 @@ def replaced(path: Path) -> Generator[BinaryIO]:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise OptionError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+
+
+@contextmanager
+def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[str] = ()) -> Generator[Path]:
+    """
+    Give a folder to write into, whose files take their places in `folder`, which is made, once all are complete.
+
+    Files of other names stay there, but `obsolete` ones. Raises `OptionError` where that is impossible, or where a file
+    that was `read` would be replaced; then `folder` is as it was.
+    """
+    try:
+        whole = folder.resolve()
+        is_new = not whole.exists()
+        if is_new:
+            whole.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=".glow-", dir=whole.parent if is_new else whole))
+        try:
+            (new := aside / "new").mkdir()
+            (old := aside / "old").mkdir()
+            yield new
+            for name in sorted({*obsolete, *(file.name for file in new.iterdir())}):
+                if (whole / name).exists() and any((whole / name).samefile(path) for path in read if path.exists()):
+                    raise OptionError(
+                        "would replace what it is made of", file=str(folder / name), hint="another folder"
+                    )
+            if is_new:
+                new.rename(whole)
+            else:
+                _exchange(new, old, whole, obsolete)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise OptionError(f"cannot be written: {error.strerror or error}", file=str(folder)) from error
+
+
+def _exchange(new: Path, old: Path, folder: Path, obsolete: Collection[str]) -> None:
+    """Move the files in `new` to `folder`, and those that they replace, and obsolete ones, to `old`: all or none."""
+    moved: list[str] = []
+    names = [file.name for file in new.iterdir()]
+    try:
+        for name in (*names, *(name for name in obsolete if name not in names)):
+            if (folder / name).is_dir():
+                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+            moved.append(name)
+            if os.path.lexists(folder / name):
+                (folder / name).replace(old / name)
+            if name in names:
+                (new / name).replace(folder / name)
+    except BaseException:
+        for name in moved:
+            if os.path.lexists(old / name):
+                (old / name).replace(folder / name)
+            elif not os.path.lexists(new / name) and name in names:
+                (folder / name).unlink(missing_ok=True)
+        raise
