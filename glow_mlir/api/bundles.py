@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from glow_mlir.api.compile_options import CompileOptions
@@ -11,8 +12,7 @@ from glow_mlir.bundle.compile import Bundle, compile_bundle, joined, wanted_name
 from glow_mlir.bundle.interface import ObjectForm
 from glow_mlir.bundle.layout import entry_names
 from glow_mlir.bundle.names import bundle_identifier
-from glow_mlir.driver.compiler import Compilation
-from glow_mlir.driver.pass_runner import PassRunner
+from glow_mlir.errors import OptionError
 
 RUN = "run"
 """What the entry of a bundle is called that has one, where nobody names it."""
@@ -27,22 +27,10 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
     """
     modules = {entry: import_any(accepted_model(model), options.dimensions) for entry, model in models.items()}
     wanted = [(entry, wanted_names(entry, module)) for entry, module in modules.items()]
+    if not any(found for _, found in wanted):
+        raise OptionError("there is no function to call", hint="a bundle takes at least one entry")
     bundle = bundle_identifier(name)
     names = entry_names(bundle, [own if entry or len(found) > 1 else RUN for entry, found in wanted for own in found])
     module = joined(modules, names)
-    compilation = Compilation(
-        module,
-        options.backend,
-        options.target,
-        pipeline=options.rewriting(module),
-        disable=options.disable,
-        observers=options.observers,
-        runner=PassRunner(observers=options.pass_observers),
-        accuracy=options.accuracy,
-        optimize=options.optimize,
-        ram_bytes=options.ram_bytes,
-        flash_bytes=options.flash_bytes,
-        threads=options.threads or 1,
-        tune=options.tune,
-    )
+    compilation = replace(options, threads=options.threads or 1).compilation(module)
     return compile_bundle(compilation, bundle, names, form or ObjectForm())

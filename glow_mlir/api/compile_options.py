@@ -17,7 +17,7 @@ from glow_mlir.support.symbols import Dimension
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.driver.compiler import Observer
+    from glow_mlir.driver.compiler import Compilation, Observer
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.quantization.options import Quantization
 
@@ -119,6 +119,34 @@ class CompileOptions:
         if self.weights != FULL_PRECISION:
             whole = quantizing_weights(whole, self.weights, self.keep_precision)
         return whole if self.precision == FULL_PRECISION else converting(whole, self.precision, self.keep_precision)
+
+    def compilation(self, module: ModuleOp, as_given: bool = False) -> Compilation:
+        """
+        The compilation of a module as the options say; `as_given` where no pass of ours has made what it is.
+
+        Raises `OptionError` as `rewriting` does, and for options that contradict each other.
+        """
+        from glow_mlir.driver.compiler import Compilation
+        from glow_mlir.driver.pass_runner import PassRunner
+
+        pipeline = self.rewriting(module)
+        return Compilation(
+            module,
+            self.backend,
+            self.target,
+            self.profile,
+            pipeline=pipeline,
+            disable=self.disable,
+            observers=self.observers,
+            runner=PassRunner(observers=self.pass_observers),
+            accuracy=self.accuracy,
+            optimize=self.optimize,
+            ram_bytes=self.ram_bytes,
+            flash_bytes=self.flash_bytes,
+            threads=self.threads,
+            tune=self.tune,
+            as_given=pipeline is None and as_given,
+        )
 
 
 def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool) -> None:

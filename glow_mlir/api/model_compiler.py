@@ -282,8 +282,6 @@ class ModelCompiler:
     def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> tuple[Any, dict[str, float]]:
         """What the backend makes of a model, with constants in what `room` gives, and the seconds of each stage."""
         from glow_mlir.backends.interface import get_backend
-        from glow_mlir.driver.compiler import Compilation
-        from glow_mlir.driver.pass_runner import PassRunner
 
         start = time.perf_counter()
         options = self._options
@@ -292,24 +290,7 @@ class ModelCompiler:
         in_memory = get_backend(options.backend).KEEPS_MODULE
         dimensions = {**options.dimensions, **dict(assumptions.sizes)}
         module = import_any(model, dimensions, by_content, in_memory, assumptions.arrays())
-        pipeline = options.rewriting(module)
-        compilation = Compilation(
-            module,
-            options.backend,
-            options.target,
-            options.profile,
-            pipeline=pipeline,
-            disable=options.disable,
-            observers=options.observers,
-            runner=PassRunner(observers=options.pass_observers),
-            accuracy=options.accuracy,
-            optimize=options.optimize,
-            ram_bytes=options.ram_bytes,
-            flash_bytes=options.flash_bytes,
-            threads=options.threads,
-            tune=options.tune,
-            as_given=pipeline is None and is_ir(model),
-        )
+        compilation = options.compilation(module, as_given=is_ir(model))
         compilation.check_runnable()
         compilation.seconds["import"] = time.perf_counter() - start
         artifact = compilation.artifact(room)

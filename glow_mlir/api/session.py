@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from glow_mlir.api.compile_options import (
     FULL_PRECISION,
@@ -20,7 +18,7 @@ from glow_mlir.api.compile_options import (
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.models import accepted_model
-from glow_mlir.api.session_entry import NodeArg, SessionEntry, as_array
+from glow_mlir.api.session_entry import EntrySession
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.runtime.executable import Executable
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from glow_mlir.quantization.options import Quantization
 
 
-class InferenceSession:
+class InferenceSession(EntrySession):
     """
     A model, compiled and ready to run.
 
@@ -125,9 +123,8 @@ class InferenceSession:
         self._options = options.configured(None if configuration is None else Path(configuration))
         compiler = ModelCompiler(source, self._options, cache)
         found = compiler.open()
-        self._executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
-        self._entry = SessionEntry(self._executable.entry(entry))
-        self._entries = {self._entry.name: self._entry}
+        executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
+        super().__init__(executable, {name: name for name in executable.names}, executable.entry(entry).name)
 
     @property
     def executable(self) -> Executable:
@@ -185,48 +182,3 @@ class InferenceSession:
     def entry(self) -> str:
         """The name of the function that `run` calls by default."""
         return self._entry.name
-
-    def get_entries(self) -> list[str]:
-        """The names of the functions of the model."""
-        return list(self._executable.names)
-
-    def get_inputs(self, entry: str | None = None) -> list[NodeArg]:
-        """The inputs of an entry, by default that of the session, in order."""
-        return self._chosen(entry).inputs()
-
-    def get_outputs(self, entry: str | None = None) -> list[NodeArg]:
-        """The outputs of an entry, by default that of the session, in order."""
-        return self._chosen(entry).outputs()
-
-    def run(
-        self, output_names: Sequence[str] | None, inputs: Mapping[str, Any], *, entry: str | None = None
-    ) -> list[np.ndarray]:
-        """
-        Run an entry, by default that of the session: the outputs of those names, or all, in new arrays.
-
-        C-contiguous, aligned inputs of the right type are used in place. Calls of entries with state wait for each
-        other. What is not compiled yet for sizes or values of these inputs is compiled first, and raises what the
-        constructor would. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output or entry,
-        and `ExecutionError` where the model fails on these inputs.
-        """
-        return self._chosen(entry).run(output_names, inputs)
-
-    def get_state(self) -> dict[str, np.ndarray]:
-        """The state of the model by name, which all entries share, as it is between two calls; in new arrays."""
-        return self._executable.state.get()
-
-    def set_state(self, values: Mapping[str, Any]) -> None:
-        """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
-        self._executable.state.set({name: as_array(f"state '{name}'", value) for name, value in values.items()})
-
-    def reset_state(self, names: Sequence[str] | None = None) -> None:
-        """Give the state of those names, or all of it, the value it began with; raises `InputError` as `set_state`."""
-        self._executable.state.reset(names)
-
-    def _chosen(self, name: str | None) -> SessionEntry:
-        """The entry of that name, or that of the session."""
-        if name is None:
-            return self._entry
-        if name not in self._entries:
-            self._entries[name] = SessionEntry(self._executable.entry(name))
-        return self._entries[name]

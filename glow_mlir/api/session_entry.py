@@ -1,4 +1,4 @@
-"""An entry as a session runs it: arguments in the words of onnxruntime, inputs that are checked."""
+"""Entries as sessions run them: arguments in the words of onnxruntime, inputs that are checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from glow_mlir.errors import InputError
-from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dtypes import ONNX_WORDS
 
@@ -86,6 +86,64 @@ class SessionEntry:
                 array = np.require(array, requirements=("C", "ALIGNED")).reshape(array.shape)
             checked[name] = array
         return checked
+
+
+class EntrySession:
+    """Entries by name and the state that they share: what sessions of models and of bundles have in common."""
+
+    def __init__(self, executable: Executable, names: Mapping[str, str], first: str) -> None:
+        """`names` has what callers call each entry, and what the executable does; `first` is called by default."""
+        self._executable = executable
+        self._names = names
+        self._entries: dict[str, SessionEntry] = {}
+        self._entry = self._chosen(first)
+
+    def get_entries(self) -> list[str]:
+        """The names of the entries."""
+        return list(self._names)
+
+    def get_inputs(self, entry: str | None = None) -> list[NodeArg]:
+        """The inputs of an entry, by default that of the session, in order."""
+        return self._chosen(entry).inputs()
+
+    def get_outputs(self, entry: str | None = None) -> list[NodeArg]:
+        """The outputs of an entry, by default that of the session, in order."""
+        return self._chosen(entry).outputs()
+
+    def run(
+        self, output_names: Sequence[str] | None, inputs: Mapping[str, Any], *, entry: str | None = None
+    ) -> list[np.ndarray]:
+        """
+        Run an entry, by default that of the session: the outputs of those names, or all, in new arrays.
+
+        C-contiguous, aligned inputs of the right type are used in place. Calls of entries with state wait for each
+        other. What is not compiled yet for sizes or values of these inputs is compiled first, and raises what the
+        constructor would. Raises `InputError` for a missing, unknown or misshapen input, or an unknown output or entry,
+        and `ExecutionError` where the model fails on these inputs.
+        """
+        return self._chosen(entry).run(output_names, inputs)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """The state of the model by name, which all entries share, as it is between two calls; in new arrays."""
+        return self._executable.state.get()
+
+    def set_state(self, values: Mapping[str, Any]) -> None:
+        """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
+        self._executable.state.set({name: as_array(f"state '{name}'", value) for name, value in values.items()})
+
+    def reset_state(self, names: Sequence[str] | None = None) -> None:
+        """Give the state of those names, or all of it, the value it began with; raises `InputError` as `set_state`."""
+        self._executable.state.reset(names)
+
+    def _chosen(self, name: str | None) -> SessionEntry:
+        """The entry of that name, or that of the session."""
+        if name is None:
+            return self._entry
+        if name not in self._names:
+            raise InputError(f"there is no entry '{name}'", hint=f"entries are {', '.join(self._names)}")
+        if name not in self._entries:
+            self._entries[name] = SessionEntry(self._executable.entry(self._names[name]))
+        return self._entries[name]
 
 
 def as_array(what: str, value: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glow_mlir.codegen.llvm.symbols import symbols
+from glow_mlir.codegen.llvm.symbols import linker_names
 
 MAGIC = b"!<arch>\n"
 _MOST_LETTERS = 15
@@ -14,7 +14,7 @@ def archive(name: str, data: bytes) -> bytes:
 
     Times, owners and modes are those of nobody, so that the same object gives the same archive.
     """
-    exported = [symbol.name for symbol in symbols(data) if symbol.defined and symbol.exported]
+    exported = linker_names(data)
     strings = b"".join(symbol.encode() + b"\0" for symbol in exported)
     index_size = 4 + 4 * len(exported) + len(strings)
     begin = len(MAGIC) + 60 + index_size + index_size % 2

@@ -12,7 +12,7 @@ from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.header import header
 from glow_mlir.bundle.linking import SUFFIXES, linked
-from glow_mlir.codegen.llvm.symbols import symbols
+from glow_mlir.codegen.llvm.symbols import linker_names
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, OBJECT_SUFFIX, WEIGHTS_SUFFIX
 from glow_mlir.runtime.cache import artifact_digests
@@ -139,5 +139,4 @@ def _write_library(bundle: Bundle, place: Path, emit: str) -> None:
     if emit == "archive":
         (place / f"{name}{SUFFIXES[emit]}").write_bytes(archive(path.name, code))
     elif emit != "object":
-        exported = [symbol.name for symbol in symbols(code) if symbol.defined and symbol.exported]
-        linked([path], place / f"{name}{SUFFIXES[emit]}", emit, bundle.layout.target, exported)
+        linked([path], place / f"{name}{SUFFIXES[emit]}", emit, bundle.layout.target, linker_names(code))

@@ -16,7 +16,7 @@ from glow_mlir.codegen.binding_layouts import bound_layouts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, failing, failure_of, modules_of_targets
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.codegen.llvm.symbols import is_arithmetic, undefined_symbols
+from glow_mlir.codegen.llvm.symbols import FLOATS_ARE_USED, is_arithmetic, undefined_symbols
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage, deferred_constant
@@ -224,7 +224,7 @@ def _requirements(code: Sequence[bytes], targets: Sequence[Target]) -> tuple[str
     found: set[str] = set()
     for data, target in zip(code, targets, strict=True):
         missing = undefined_symbols(data)
-        if not all(map(is_arithmetic, missing)) or (missing and target.is_x86):
+        if not all(map(is_arithmetic, missing)) or (target.is_x86 and set(missing) - {FLOATS_ARE_USED}):
             raise CompilerBugError(f"machine code calls functions that it does not have: {', '.join(missing)}")
         found.update(missing)
     return tuple(sorted(found))

@@ -45,7 +45,9 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
         functions = {str(entry["name"]): str(entry["call"]) for entry in data["entries"]}
         manifest = Manifest.from_json(json.dumps(data["artifact"]))
         code = ((folder / f"{name}{OBJECT_SUFFIX}").read_bytes(),)
-        constants = np.memmap(folder / f"{name}{WEIGHTS_SUFFIX}", np.uint8, "r")
+        weights = folder / f"{name}{WEIGHTS_SUFFIX}"
+        # An empty file cannot be mapped; it is that of no bundle.
+        constants = np.memmap(weights, np.uint8, "r") if weights.stat().st_size else np.zeros(0, np.uint8)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename or path)) from error
     except (ValueError, KeyError, TypeError) as error:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from in_process import Finished, run_tool
 
+from glow_mlir.api.bundles import bundle_of
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.errors import OptionError
 from glow_mlir.tools import glow_compile
 
 MODEL = """
 glow_high.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-  %y = glow_high.neg %x : tensor<2xf32>
+  %y = glow_high.add %x, %x : tensor<2xf32>
   glow_high.return %y
 }
 """
@@ -85,3 +88,17 @@ def test_paths_may_have_signs_of_equality(folder: Path) -> None:
     (folder / "a=b" / "neg=.mlir").write_text(MODEL)
     assert compiled(folder, "a=b/neg=.mlir", "-o", "out").code == 0
     assert compiled(folder, "first=a=b/neg=.mlir", "second=neg.mlir", "-o", "two").code == 0
+
+
+def test_objects_for_windows_and_apple_say_what_their_linkers_want(folder: Path) -> None:
+    triples = {"windows": "scalar,triple=x86_64-pc-windows-msvc", "apple": "neon,triple=arm64-apple-darwin"}
+    for name, target in triples.items():
+        done = compiled(folder, "neg.mlir", "--target", target, "--emit", "archive", "-o", name)
+        assert done.code == 0, done.stderr
+    assert "The object needs from a linker: _fltused." in (folder / "windows" / "neg.h").read_text()
+    assert b"\0_neg_run\0" in (folder / "apple" / "neg.a").read_bytes()[:400]
+
+
+def test_a_bundle_has_an_entry() -> None:
+    with pytest.raises(OptionError, match="there is no function to call"):
+        bundle_of({}, "none", CompileOptions("cpu"))

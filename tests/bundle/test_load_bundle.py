@@ -63,6 +63,9 @@ def test_a_damaged_bundle_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bundle" / "digits.weights.bin").write_bytes(weights)
     with pytest.raises(GlowError, match="do not belong together"):
         glow_mlir.load_bundle(tmp_path / "bundle")
+    (tmp_path / "bundle" / "digits.weights.bin").write_bytes(b"")
+    with pytest.raises(GlowError, match="do not belong together"):
+        glow_mlir.load_bundle(tmp_path / "bundle")
     with pytest.raises(GlowError, match="there is no bundle here"):
         glow_mlir.load_bundle(tmp_path)
     with pytest.raises(GlowError, match="there is no bundle 'other' here"):

@@ -14,6 +14,9 @@ _READERS = {
 }
 """How a file begins → what reads its symbols."""
 
+FLOATS_ARE_USED = "_fltused"
+"""What objects for Windows refer to that use floats; the C library, or a program without one, defines it."""
+
 _SUPPORT = "__"
 """How the functions of a compiler's own library begin (libgcc, compiler-rt): arithmetic that a processor lacks."""
 
@@ -31,6 +34,12 @@ def undefined_symbols(data: bytes) -> tuple[str, ...]:
     return tuple(sorted({symbol.name for symbol in symbols(data) if not symbol.defined}))
 
 
+def linker_names(data: bytes) -> list[str]:
+    """Return the names that an object file has for others as linkers write them: Apple's with an underscore."""
+    mark = "_" if data.startswith(mach_o.MAGIC) else ""
+    return [f"{mark}{symbol.name}" for symbol in symbols(data) if symbol.defined and symbol.exported]
+
+
 def is_arithmetic(name: str) -> bool:
-    """Whether an undefined symbol is arithmetic that a processor lacks, and a compiler's library has."""
-    return name.startswith(_SUPPORT)
+    """Whether an undefined symbol is arithmetic of a compiler's library that a processor lacks, or marks its use."""
+    return name.startswith(_SUPPORT) or name == FLOATS_ARE_USED
