@@ -14,7 +14,7 @@ from glow_mlir.analysis.placement import Request, place
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp
-from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
+from glow_mlir.dialects.glow_low.memory import AllocOp, FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
@@ -38,7 +38,8 @@ class AllocatePass(ModulePass):
     bytes, and those of constants that several executables may share, multiples of a page. The function keeps the sizes
     as `activations`, `activations_bound` (no arena can be smaller) and `constants`.
 
-    Raises `OutOfMemoryError` where these, and what the function is bound to, exceed the `ram_bytes` of its target.
+    Raises `OutOfMemoryError` where these, and what the function is bound to, exceed the `ram_bytes` of its target, and
+    for a region that pointers of the target cannot span.
     """
 
     name = "allocate"
@@ -48,6 +49,7 @@ class AllocatePass(ModulePass):
         for function in low_functions(op):
             allocate_activations(function)
             allocate_storage(function, storage, constants)
+            check_span(function)
 
 
 def rounded(size: int, alignment: int = ALIGNMENT) -> int:
@@ -79,6 +81,31 @@ def bound_bytes(function: FuncOp) -> int:
 def room_of(function: FuncOp) -> int:
     """The bytes that the limit of a function's target leaves to its activations."""
     return max(0, function.target.ram_bytes - bound_bytes(function))
+
+
+def check_span(function: FuncOp) -> None:
+    """Raise `OutOfMemoryError` where a region of a function has offsets that the target's pointers cannot have."""
+    if function.assigned is None:
+        return
+    bits = function.target.pointer_bits
+    assert function.activations is not None
+    assert function.constants is not None
+    sizes = {
+        "activations": function.activations.value.data,
+        "constants": function.constants.value.data,
+        "inputs, outputs and state": bound_bytes(function),
+    }
+    for region, size in sizes.items():
+        # A signed offset reaches half of the addresses.
+        if size >> (bits - 1):
+            values = [op.result for op in own_operations(function) if isinstance(op, (AllocOp, WeightOp))]
+            largest = max(values, key=byte_size).owner
+            raise OutOfMemoryError(
+                f"@{function.sym_name.data} has {size:,} bytes of {region}, more than pointers of {bits} bits span",
+                file=position_of(largest.location),
+                node=location_name(largest.location),
+                hint="smaller inputs, or a target with pointers of 64 bits",
+            )
 
 
 def _beyond_limit(function: FuncOp, lives: list[Lifetime], size: int) -> OutOfMemoryError:

@@ -3,6 +3,8 @@
 // RUN: glow-opt %s -p allocate,verify-allocated --split-input-file | filecheck %s
 // RUN: not glow-opt %s -p 'assign-target{target=cortex-m4 ram_bytes=300},allocate' --split-input-file 2>&1 | filecheck %s --check-prefix=LIMIT
 
+// RUN: not glow-opt %s -p 'assign-target{target=cortex-m4},allocate' --split-input-file 2>&1 | filecheck %s --check-prefix=SPAN
+
 // LIMIT: @share takes 256 bytes of activations and 256 of inputs, outputs and state, 212 more than its limit of 300 (hint: {{.*}})
 
 // %c takes the place of %a, which is dead; 80 bytes take 128, since offsets are multiples of 64.
@@ -88,4 +90,18 @@ glow_low.func @first() {
 }
 glow_low.func @second() {
   %one = glow_low.weight @one : memref<2xf32>
+}
+
+// -----
+
+// Pointers of 32 bits span 2 GB.
+
+// CHECK-LABEL: glow_low.func @wide(@x) attributes {activations = 2400000000,
+// SPAN: @wide has 2,400,000,000 bytes of activations, more than pointers of 32 bits span (hint: {{.*}})
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_low.func @wide(@x) {
+  %x = glow_low.weight @x : memref<4xf32>
+  %a = glow_low.alloc : memref<600000000xf32>
+  glow_low.tile @out %a, @in %x {repeats = [150000000]}
+  glow_low.dealloc @out %a
 }
